@@ -1,0 +1,157 @@
+"""The built-in sets: what they hold, that they never change, and that training differs."""
+
+import pickle
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from zsntta_cli.datasets.builtin import BUILTIN, render
+from zsntta_cli.datasets.concepts import LETTERS, NUMERALS, OTHER_SHAPES, SHAPES, SURFACES, Concept
+from zsntta_cli.datasets.drawing import HELD_OUT, TRAINING, draw
+
+RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
+
+
+def _pixels(name: str, indices: range) -> np.ndarray:
+    images = render(name)
+    return np.stack([np.asarray(images.image(i)) for i in indices])
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "count", "classes"),
+    [
+        ("shapes", "id", 10_000, 10),
+        ("glyphs", "ood", 10_000, 20),
+        ("textures", "ood", 10_000, 10),
+        ("other-shapes", "ood", 10_000, 10),
+        ("digits", "ood", 1_797, 10),
+    ],
+)
+def test_counts_and_balance(name: str, role: str, count: int, classes: int) -> None:
+    images = render(name)
+    assert (BUILTIN[name].role, len(images), len(images.class_names)) == (role, count, classes)
+    assert images.labels.dtype == np.int32
+    per_class = np.bincount(images.labels, minlength=classes)
+    assert len(images.labels) == len(set(images.sample_ids)) == count
+    spread = 0 if name in RENDERED else 9  # scikit-learn's digits: 174 to 183 a class
+    assert per_class.max() - per_class.min() == spread
+
+
+def test_sample_ids_name_set_index_and_class() -> None:
+    assert render("shapes").sample_ids[13] == "shapes/00013-star"
+    assert render("textures").sample_ids[0] == "textures/00000-striped-texture"
+    assert render("glyphs").sample_ids[9_999] == "glyphs/09999-z"
+    assert render("digits").sample_ids[1] == "digits/00001-one"
+
+
+def test_no_class_is_in_two_sets_and_captions_read_well() -> None:
+    names = [c for entry in BUILTIN.values() for c in entry.class_names]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    captions = {entry.prompt.format(entry.class_names[3]) for entry in BUILTIN.values()}
+    assert captions == {
+        "a photo of a star.",
+        "a photo of the letter E.",
+        "a photo of a wavy texture.",
+        "a photo of a house.",
+        "a photo of the digit three.",
+    }
+
+
+@pytest.mark.parametrize("name", list(BUILTIN))
+def test_images_do_not_depend_on_order_or_process(name: str) -> None:
+    images = render(name)
+    forward = [images.image(i).tobytes() for i in range(20)]
+    assert images.image(0).mode == "RGB"
+    assert images.image(0).size == (32, 32)
+    copy = pickle.loads(pickle.dumps(render(name)))
+    assert [copy.image(i).tobytes() for i in reversed(range(20))] == forward[::-1]
+    assert len(set(forward)) == 20
+
+
+def test_another_process_draws_the_same() -> None:
+    code = (
+        "import hashlib; from zsntta_cli.datasets.builtin import BUILTIN, render;"
+        "print(hashlib.sha256(b''.join(render(n).image(i).tobytes()"
+        " for n in BUILTIN for i in (7, 5, 900))).hexdigest());"
+        "import sys; assert 'torch' not in sys.modules"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+        for _ in range(2)
+    ]
+    assert runs[0].returncode == 0, runs[0].stderr.decode()
+    assert runs[0].stdout == runs[1].stdout != b""
+
+
+def test_index_out_of_range() -> None:
+    with pytest.raises(IndexError, match="digits has 1797 images, no image 1797"):
+        render("digits").image(1797)
+    with pytest.raises(IndexError):
+        render("shapes").image(-1)
+
+
+# Mean of 4 x 4 blocks' grey values of the first 200 images, weighted so that moving, turning,
+# recolouring or reordering anything shows, while a last bit of rounding does not.
+PINNED: dict[str, float] = {
+    "shapes": 17.72,
+    "glyphs": 3.26,
+    "textures": 16.18,
+    "other-shapes": 37.87,
+    "digits": -17.31,
+}
+
+
+def _fingerprint(name: str) -> float:
+    blocks = _pixels(name, range(200)).reshape(200, 8, 4, 8, 4, 3).mean((2, 4))
+    weights = np.sin(np.arange(blocks.size)).reshape(blocks.shape)
+    return float((blocks * weights).sum() / np.sqrt(blocks.size))
+
+
+@pytest.mark.parametrize("name", list(BUILTIN))
+def test_rendering_has_not_changed(name: str) -> None:
+    # If this fails on purpose, raise builtin.VERSION and train the encoder again.
+    assert _fingerprint(name) == pytest.approx(PINNED[name], abs=0.5)
+
+
+def test_digits_are_scikit_learns() -> None:
+    digits, images = load_digits(), render("digits")
+    assert images.labels.tolist() == digits.target.tolist()
+    for i in (0, 1000, 1796):
+        grey = np.asarray(images.image(i).reduce(4)).astype(float)
+        assert np.array_equal(grey[..., 0], grey[..., 2])
+        own = digits.images[i] * 255 / 16
+        assert np.abs(grey[..., 0] - own).max() < 60  # bicubic enlarging overshoots at edges
+        assert np.corrcoef(grey[..., 0].ravel(), own.ravel())[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(
+    "concepts", [SHAPES, OTHER_SHAPES, LETTERS, NUMERALS, SURFACES], ids=lambda c: c[0].kind
+)
+def test_concept_stands_out_from_its_background(concepts: tuple[Concept, ...]) -> None:
+    """Every concept leaves ink: a picture of it is no flat colour."""
+    gen = np.random.default_rng(0)
+    for concept in concepts:
+        for _ in range(3):
+            drawing = draw(concept, TRAINING, gen)
+            assert drawing.concept is concept
+            assert drawing.pixels.astype(float).std(axis=(0, 1)).max() > 4
+
+
+def test_training_differs_from_the_built_in_sets() -> None:
+    unseen = set(HELD_OUT.backgrounds) - set(TRAINING.backgrounds)
+    assert {"checkered", "speckled", "scribbled", "blotchy"} <= unseen
+    assert TRAINING.occlusion == 0 < HELD_OUT.occlusion
+    gen = np.random.default_rng(0)
+    seen = {draw(SHAPES[0], TRAINING, gen).background for _ in range(200)}
+    assert seen == set(TRAINING.backgrounds)
+    # Rougher pictures: more high-frequency noise between neighbouring pixels.
+    easy = np.stack([draw(SHAPES[i % 10], TRAINING, gen).pixels for i in range(300)])
+    hard = _pixels("shapes", range(300))
+    rough = [
+        np.median(np.abs(np.diff(x.astype(float), axis=2)), axis=(1, 2, 3)) for x in (easy, hard)
+    ]
+    assert np.mean(rough[1]) > 1.5 * np.mean(rough[0])

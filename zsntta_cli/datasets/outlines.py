@@ -1,0 +1,202 @@
+"""Outlines of shapes and printed characters, drawn as masks of ink.
+
+Coordinates are in units of half a picture, x to the right and y down, so that an
+outline of size 1 lies in [-1, 1] x [-1, 1] before it is placed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+SIZE = 32  # pixels a side of every built-in picture
+_FINE = 3  # outlines are drawn this many times larger and then averaged
+_GLYPH = 64  # pixels a side of a cached character
+
+Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One polygon (`width` None), hole in what was drawn before (0) or stroke (> 0)."""
+
+    points: Points
+    width: float | None = None
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where and how an outline lies in the picture: x -> matrix @ x + shift."""
+
+    matrix: Points  # (2, 2)
+    shift: Points  # (2,)
+    weight: float = 1.0  # thickness of strokes and arms, 1 = usual
+    wobble: float = 0.0  # standard deviation of every corner, for hand-drawn lines
+
+
+Outline = Callable[[float], list[Part]]
+
+
+def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
+    angle = np.linspace(start, stop, count)
+    arc: Points = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return arc
+
+
+def _circle(radius: float = 0.9, x: float = 0.0, y: float = 0.0) -> Points:
+    circle: Points = _arc(radius, 0.0, 2 * np.pi) + np.array([x, y])
+    return circle
+
+
+def _points(*numbers: float) -> Points:
+    return np.array(numbers, dtype=np.float64).reshape(-1, 2)
+
+
+def _star(_: float) -> list[Part]:
+    angle = np.arange(10) * np.pi / 5 - np.pi / 2
+    radius = np.where(np.arange(10) % 2 == 0, 1.0, 0.42)
+    return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))]
+
+
+def _heart(_: float) -> list[Part]:
+    t = np.linspace(0, 2 * np.pi, 28)
+    x = np.sin(t) ** 3
+    y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)) / 16
+    return [Part(np.stack([x, y], axis=1) * 0.95)]
+
+
+def _cross(weight: float) -> list[Part]:
+    a = 0.28 * weight
+    corners = (-a, -1, a, -1, a, -a, 1, -a, 1, a, a, a, a, 1, -a, 1, -a, a, -1, a, -1, -a, -a, -a)
+    return [Part(_points(*corners))]
+
+
+def _ring(weight: float) -> list[Part]:
+    return [Part(_circle(0.95)), Part(_circle(0.95 - 0.36 * weight), 0)]
+
+
+def _crescent(weight: float) -> list[Part]:
+    return [Part(_circle(0.95)), Part(_circle(0.82, 0.48 / weight), 0)]
+
+
+def _arrow(weight: float) -> list[Part]:
+    a = 0.2 * weight
+    return [Part(_points(-1, -a, 0.1, -a, 0.1, -0.7, 1, 0, 0.1, 0.7, 0.1, a, -1, a))]
+
+
+def _spiral(weight: float) -> list[Part]:
+    t = np.linspace(0.35, 1.0, 40)
+    angle = t * 4.6 * np.pi
+    radius = ((t - 0.35) / 0.65) * 0.85 + 0.03
+    return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1), 0.2 * weight)]
+
+
+def _raindrop(_: float) -> list[Part]:
+    round_side = _arc(0.62, -0.15 * np.pi, 1.15 * np.pi, 18) + np.array([0, 0.35])
+    return [Part(np.concatenate([round_side, _points(0, -1)]))]
+
+
+def _house(_: float) -> list[Part]:
+    walls = _points(-0.7, -0.1, -0.95, -0.1, 0, -1, 0.95, -0.1, 0.7, -0.1, 0.7, 0.9, -0.7, 0.9)
+    return [Part(walls), Part(_points(-0.2, 0.9, -0.2, 0.3, 0.2, 0.3, 0.2, 0.9), 0)]
+
+
+def _flower(_: float) -> list[Part]:
+    petals = [
+        Part(_circle(0.38, 0.58 * np.cos(a), 0.58 * np.sin(a)))
+        for a in np.arange(5) * 0.4 * np.pi - 0.5 * np.pi
+    ]
+    return [*petals, Part(_circle(0.24), 0)]
+
+
+def _fish(_: float) -> list[Part]:
+    body = _arc(1.0, 0, 2 * np.pi, 20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
+    tail = _points(0.2, 0, 1, -0.55, 0.8, 0, 1, 0.55)
+    return [Part(body), Part(tail), Part(_circle(0.1, -0.62, -0.1), 0)]
+
+
+def _tree(weight: float) -> list[Part]:
+    a = 0.16 * weight
+    top, middle = _points(0, -1, 0.55, -0.2, -0.55, -0.2), _points(0, -0.6, 0.8, 0.5, -0.8, 0.5)
+    return [Part(top), Part(middle), Part(_points(-a, 0.5, a, 0.5, a, 1, -a, 1))]
+
+
+def _flag(weight: float) -> list[Part]:
+    cloth = _points(-0.6, -0.95, 0.9, -0.7, 0.9, 0.1, -0.6, -0.1)
+    return [Part(cloth), Part(_points(-0.65, -1, -0.65, 1), 0.18 * weight)]
+
+
+OUTLINES: dict[str, Outline] = {
+    "circle": lambda _: [Part(_circle())],
+    "square": lambda _: [Part(_points(-0.8, -0.8, 0.8, -0.8, 0.8, 0.8, -0.8, 0.8))],
+    "triangle": lambda _: [Part(_points(0, -0.95, 0.95, 0.75, -0.95, 0.75))],
+    "star": _star,
+    "heart": _heart,
+    "cross": _cross,
+    "ring": _ring,
+    "crescent": _crescent,
+    "arrow": _arrow,
+    "spiral": _spiral,
+    "hourglass": lambda _: [Part(_points(-0.75, -0.95, 0.75, -0.95, -0.75, 0.95, 0.75, 0.95))],
+    "lightning bolt": lambda _: [
+        Part(_points(0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1, 0.6, -0.25, 0.08, -0.25, 0.5, -1))
+    ],
+    "raindrop": _raindrop,
+    "house": _house,
+    "half circle": lambda _: [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))],
+    "flower": _flower,
+    "fish": _fish,
+    "tree": _tree,
+    "zigzag": lambda w: [
+        Part(_points(-1, 0.35, -0.6, -0.35, -0.2, 0.35, 0.2, -0.35, 0.6, 0.35, 1, -0.35), 0.24 * w)
+    ],
+    "flag": _flag,
+}
+
+
+def draw_parts(parts: list[Part], place: Placement, gen: np.random.Generator) -> Image.Image:
+    """Draw parts into a SIZE x SIZE mask (mode L, 255 = ink)."""
+    side = SIZE * _FINE
+    scale = float(np.sqrt(abs(np.linalg.det(place.matrix)))) * side / 2
+    canvas = Image.new("L", (side, side))
+    pencil = ImageDraw.Draw(canvas)
+    for part in parts:
+        points = part.points @ place.matrix.T + place.shift
+        if place.wobble:
+            points = points + place.wobble * gen.standard_normal(points.shape)
+        flat = ((points + 1) * (side / 2)).ravel().tolist()
+        if part.width:
+            joint = "curve" if len(points) < 8 else None  # dense curves need no round joints
+            pencil.line(flat, fill=255, width=max(2, round(part.width * scale)), joint=joint)
+        else:
+            pencil.polygon(flat, fill=255 if part.width is None else 0)
+    return canvas.reduce(_FINE)
+
+
+@cache
+def _glyph(character: str, boldness: int) -> Image.Image:
+    """Return a character of Pillow's own font, centred in a _GLYPH x _GLYPH mask."""
+    canvas = Image.new("L", (_GLYPH, _GLYPH))
+    font = ImageFont.load_default(_GLYPH * 0.9)
+    pencil = ImageDraw.Draw(canvas)
+    box = pencil.textbbox((0, 0), character, font=font)
+    corner = ((_GLYPH - box[0] - box[2]) / 2, (_GLYPH - box[1] - box[3]) / 2)
+    pencil.text(corner, character, fill=255, font=font, stroke_width=boldness)
+    return canvas
+
+
+def draw_glyph(character: str, place: Placement) -> Image.Image:
+    """Draw a printed letter or figure into a SIZE x SIZE mask (mode L)."""
+    fine, half = SIZE * 2, _GLYPH / 2
+    inverse = np.linalg.inv(place.matrix)
+    step = inverse * (0.85 * _GLYPH / fine)  # a capital fills about 3/4 of its box
+    centre = half - step @ ((place.shift + 1) * fine / 2)
+    boldness = min(max(round(4 * (place.weight - 0.6)), 0), 3)
+    data = (*step[0], centre[0], *step[1], centre[1])
+    turned = _glyph(character, boldness).transform(
+        (fine, fine), Image.Transform.AFFINE, tuple(data), Image.Resampling.BILINEAR
+    )
+    return turned.reduce(2)

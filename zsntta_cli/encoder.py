@@ -1,0 +1,139 @@
+"""CLIP encoders by open_clip. torch is imported when an encoder is loaded."""
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.weights import load_weights
+
+if TYPE_CHECKING:
+    import open_clip
+    import torch
+
+_TEXT_BATCH = 256  # prompts at a time
+
+
+class Encoder:
+    """A loaded CLIP model: images and prompts to features."""
+
+    def __init__(
+        self,
+        model: "open_clip.CLIP",
+        tokenize: Callable[[list[str]], "torch.Tensor"],
+        choice: EncoderChoice,
+        device: "torch.device",
+        weights_sha256: str | None,
+    ) -> None:
+        import open_clip
+        import torch
+
+        self._model, self._tokenize, self._device = model.eval().to(device), tokenize, device
+        self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
+        config = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+        self.preprocess: Callable[[Image.Image], torch.Tensor] = (
+            open_clip.transform.image_transform_v2(config, is_train=False)
+        )
+        self.image_size = int(np.max(config.size))
+        self.embed_dim = self.encode_texts([""]).shape[1]
+        self.identity = {
+            "model": choice.model,
+            "pretrained": choice.pretrained,
+            "weights_sha256": weights_sha256,
+            "quick_gelu": _has_quick_gelu(model),
+            "precision": choice.precision,
+            "device": device.type,
+            "image_size": self.image_size,
+            "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
+            "logit_scale": float(model.logit_scale.detach().float().exp()),
+            "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
+        }
+
+    def encode_images(self, batch: "torch.Tensor") -> NDArray[np.float32]:
+        """Raw image features (B, D) of preprocessed images (B, 3, H, W)."""
+        import torch
+
+        with torch.inference_mode():
+            images = batch.to(self._device, self._dtype, non_blocking=True)
+            features: NDArray[np.float32] = self._model.encode_image(images).float().cpu().numpy()
+        return features
+
+    def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit-norm text features (C, D) of prompts."""
+        import torch
+
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(prompts), _TEXT_BATCH):
+                tokens = self._tokenize(list(prompts[start : start + _TEXT_BATCH]))
+                features = self._model.encode_text(tokens.to(self._device)).float()
+                parts.append(torch.nn.functional.normalize(features, dim=-1).cpu().numpy())
+        return np.concatenate(parts)
+
+
+def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
+    """The prompts of all classes; underscores in names become spaces."""
+    return [template.format(name.replace("_", " ")) for name in class_names]
+
+
+def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
+    """Load an encoder; weights by a tag are downloaded where they are not in the cache.
+
+    Raises:
+        EncoderError: no such model, weights, or device; the line says which file to get.
+    """
+    # OpenMP threads that spin while they wait starve the threads that read images: encoding on the
+    # CPU gets up to 19 times slower. Read once, when torch loads OpenMP.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    import open_clip
+
+    where = _device(device)
+    with _quiet():
+        model, digest = load_weights(choice)
+        if model.logit_bias is not None:
+            raise EncoderError(
+                f"{choice.model} has a logit bias (SigLIP): its scores are no softmax over classes."
+            )
+        return Encoder(model, open_clip.get_tokenizer(choice.model), choice, where, digest)
+
+
+def _device(name: str) -> "torch.device":
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise EncoderError(
+            f"device '{name}' cannot be used ({reason}): try --device cpu."
+        ) from error
+    return device
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence what open_clip warns of at load time: what matters is forced, recorded or raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.ERROR)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+def _has_quick_gelu(model: "open_clip.CLIP") -> bool:
+    from open_clip.transformer import QuickGELU
+
+    return any(isinstance(module, QuickGELU) for module in model.modules())

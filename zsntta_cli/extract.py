@@ -1,0 +1,232 @@
+"""Data set x encoder -> feature file: once, resumable, one process at a time on a file.
+
+Work is cut into parts of a few batches, and the bounds of batches do not depend on where an
+earlier run stopped: a resumed extraction gives the bytes of an uninterrupted one.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from zsntta_cli import store
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.encoder import Encoder, class_prompts
+from zsntta_cli.errors import DatasetError, EncoderError, StoreError
+from zsntta_cli.loading import load_batches
+from zsntta_cli.parts import Parts
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, noise_name
+from zsntta_cli.weights import weights_request
+
+_BATCHES_A_PART = 4  # a killed run loses at most this much
+
+
+class Reporter(Protocol):
+    """Where an extraction tells how it goes."""
+
+    def note(self, text: str) -> None:
+        """Tell one thing."""
+
+    def track(self, name: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+        """Show progress; the function advances it by so many images."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What became of one data set."""
+
+    path: Path
+    images: int
+    encoded: int  # in this run: 0 where the file was there already
+    seconds: float
+    skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
+
+    @property
+    def rate(self) -> float:
+        """Images a second of this run."""
+        return self.encoded / self.seconds if self.seconds else 0.0
+
+
+@dataclass
+class Extractor:
+    """Extracts any number of sets with one encoder, which is loaded when first needed."""
+
+    choice: EncoderChoice
+    load: Callable[[], Encoder]
+    root: Path
+    settings: ExtractSettings
+    reporter: Reporter
+
+    def __post_init__(self) -> None:
+        self._encoder: Encoder | None = None
+        self._request = weights_request(self.choice)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder, loaded at the first use."""
+        if self._encoder is None:
+            self._encoder = self.load()
+        return self._encoder
+
+    def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
+        """Extract a data set, and class text features for each prompt template.
+
+        Raises:
+            DatasetError: a broken image. StoreError: another set or encoder is in its file.
+        """
+        path = store.feature_path(self.root, self.choice.slug, images.name)
+        with self._locked(path):
+            existing = self._existing(path, images)
+            if existing is not None:
+                self._add_texts(existing, templates)
+                return Extracted(path, len(existing), 0, 0.0)
+            return self._extract(path, store.DATASET, images, templates)
+
+    def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
+        """Extract a pool of `count` noise images, or what an existing pool lacks of them.
+
+        `make(size)` gives the images for an encoder's image size.
+        """
+        path = store.feature_path(self.root, self.choice.slug, noise_name(noise_type))
+        with self._locked(path):
+            pool = store.read_features(path) if path.exists() else None
+            if pool is not None:
+                self._check_encoder(pool)
+                if len(pool) >= count:
+                    return Extracted(path, len(pool), 0, 0.0)
+            return self._extract(path, store.NOISE, make(self.encoder.image_size), (), pool)
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        with store.writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path.with_name(f".{path.stem}.lock"))
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self.reporter.note(f"{path} is being extracted by another process: waiting.")
+                lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _existing(self, path: Path, images: ImageSet) -> store.FeatureSet | None:
+        """The file's content if it is what is asked for; None if it is to be made."""
+        if not path.exists() or self.settings.overwrite:
+            return None
+        existing = store.read_features(path)
+        self._check_encoder(existing)
+        source = {k: v for k, v in existing.source.items() if k != "skipped"}
+        if source != images.identity():
+            raise StoreError(
+                f"{path} was made from other images ({source.get('images')}, limit "
+                f"{source.get('limit')}) than these ({len(images)}, limit {images.limit}): "
+                f"--overwrite replaces it, --features-dir DIR puts the new one elsewhere."
+            )
+        return existing
+
+    def _check_encoder(self, existing: store.FeatureSet) -> None:
+        for key, wanted in self._request.items():
+            if existing.encoder.get(key) != wanted:
+                raise StoreError(
+                    f"{existing.path} was made by another encoder ({key} is "
+                    f"{existing.encoder.get(key)}, not {wanted}): delete it, or take another "
+                    f"--features-dir."
+                )
+
+    def _add_texts(self, existing: store.FeatureSet, templates: Sequence[str]) -> None:
+        missing = [t for t in templates if t not in existing.text_features]
+        if missing:
+            store.add_texts(existing.path, self._texts(existing.class_names, missing))
+
+    def _texts(self, class_names: Sequence[str], templates: Sequence[str]) -> list[store.Text]:
+        return [
+            store.Text(t, self.encoder.encode_texts(class_prompts(t, class_names)))
+            for t in templates
+        ]
+
+    def _extract(
+        self,
+        path: Path,
+        kind: str,
+        images: ImageSet,
+        templates: Sequence[str],
+        pool: store.FeatureSet | None = None,
+    ) -> Extracted:
+        started = time.monotonic()
+        batch = self.settings.batch_size
+        first = len(pool) // batch * batch if pool else 0  # whole batches only: the same bits
+        parts = Parts(
+            path, self._identity(images, kind), range(first, len(images)), batch * _BATCHES_A_PART
+        )
+        missing = parts.missing()
+        todo = sum(len(rows) for rows in missing)
+        with self.reporter.track(images.name, len(images)) as advance:
+            advance(len(images) - todo)
+            for rows, features, readable in self._encode(images, missing, advance):
+                parts.write(rows, features, readable)
+        readable = np.append(np.ones(first, bool), parts.readable())
+        ids = list(images.sample_ids)
+        if not readable.any():
+            raise DatasetError(f"not one image of '{images.name}' could be read.")
+        skipped = tuple(itertools.compress(ids, ~readable))
+        store.write_features(
+            path,
+            kind=kind,
+            name=images.name,
+            encoder=self.encoder.identity,
+            source=images.identity() | ({"skipped": skipped} if skipped else {}),
+            blocks=itertools.chain([pool.image_features[:first]] if pool else [], parts.blocks()),
+            labels=images.labels[readable],
+            sample_ids=list(itertools.compress(ids, readable)),
+            class_names=images.class_names,
+            texts=self._texts(images.class_names, templates),
+        )
+        parts.discard()
+        seconds = time.monotonic() - started
+        return Extracted(path, int(readable.sum()), todo, seconds, skipped)
+
+    def _identity(self, images: ImageSet, kind: str) -> Mapping[str, Any]:
+        """What parts must agree in; a pool of noise may grow while its parts stay."""
+        source = images.fingerprint if kind == store.NOISE else images.identity()
+        return {"encoder": self.encoder.identity, "source": source}
+
+    def _encode(
+        self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
+    ) -> Iterator[tuple[range, NDArray[np.float16], NDArray[np.bool_]]]:
+        """Features (n, D) and readable images of each missing part."""
+        size = self.settings.batch_size
+        batches = [rows[i : i + size] for rows in missing for i in range(0, len(rows), size)]
+        loaded = load_batches(
+            images, batches, self.encoder.preprocess, self.settings.workers,
+            self.settings.skip_broken,
+        )  # fmt: skip
+        for rows in missing:
+            features, readable = [np.empty((0, self.encoder.embed_dim), np.float16)], []
+            for _ in range(0, len(rows), size):
+                tensor, is_readable = next(loaded)
+                if len(tensor):
+                    features.append(_half(self.encoder.encode_images(tensor)))
+                readable.append(is_readable)
+                advance(len(is_readable))
+            yield rows, np.concatenate(features), np.concatenate(readable)
+
+
+def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Features as they are stored.
+
+    Raises:
+        EncoderError: a feature that is not finite.
+    """
+    half = features.astype(np.float16)
+    if not np.isfinite(half).all():
+        raise EncoderError("the encoder gives features that are not finite in half precision.")
+    return half

@@ -1,0 +1,64 @@
+"""What a cached method is given and what it returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.scores import ZeroShot, cosine_logits
+from zsntta_cli.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
+
+    image_features: NDArray[np.float32]  # (P, D) raw, as the encoder gives them
+    text_features: NDArray[np.float32]  # (C, D) unit norm
+    logit_scale: float
+    zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
+
+
+@dataclass(frozen=True)
+class StreamData:
+    """A stream of T items as a method sees it: no labels, and no mark on which items are OOD."""
+
+    pool: Pool
+    index: NDArray[np.int64]  # (T,) row of each item in the pool
+    injected: NDArray[np.bool_]  # (T,) items that the method itself put in: known noise
+    seed: int = 0  # for what a method draws itself
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def class_index(self) -> NDArray[np.int32]:
+        """Zero-shot classes (T,)."""
+        return self.pool.zero_shot.class_index[self.index]
+
+    @cached_property
+    def noise_score(self) -> NDArray[np.float64]:
+        """Zero-shot noise scores u = 1 - MCM, (T,)."""
+        return self.pool.zero_shot.noise_score[self.index]
+
+    def features(self, items: slice) -> NDArray[np.float32]:
+        """Raw image features (B, D) of a run of items."""
+        return self.pool.image_features[self.index[items]]
+
+    def logits(self, items: slice) -> NDArray[np.float32]:
+        """Zero-shot logits (B, C) of a run of items."""
+        return cosine_logits(self.features(items), self.pool.text_features, self.pool.logit_scale)
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """A method's answer for all T items, injected ones included."""
+
+    class_index: NDArray[np.int32]  # (T,) the class, should the item be clean
+    is_noise: NDArray[np.bool_]  # (T,)
+    id_score: NDArray[np.float64]  # (T,) higher = more ID
+
+
+Method = Callable[[StreamData, RunSettings], Decisions]

@@ -1,0 +1,70 @@
+"""Work in progress of an extraction: finished parts beside the feature file to be.
+
+A part is a run of images, encoded; it is absent or whole, as the feature file itself. Parts belong
+to one identity (encoder, source, batch size); those of another are thrown away, never mixed in.
+"""
+
+import io
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.store import write_whole, writing
+
+
+class Parts:
+    """The parts of the extraction of some images, `size` images a part."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], images: range, size: int) -> None:
+        self._folder = path.with_name(f".{path.stem}.parts")
+        self._images, self._size = images, size
+        identity_file = self._folder / "identity.json"
+        known = {**identity, "first": images.start, "part_size": size}
+        content = json.dumps(known, sort_keys=True).encode()
+        if not identity_file.exists() or identity_file.read_bytes() != content:
+            self.discard()
+            write_whole(identity_file, content)
+
+    def missing(self) -> list[range]:
+        """The images of each part that is still to be encoded."""
+        return [rows for rows in self._all() if not self._file(rows).exists()]
+
+    def write(
+        self, rows: range, features: NDArray[np.floating], readable: NDArray[np.bool_]
+    ) -> None:
+        """Keep one part: features of its readable images, and which of its images those are."""
+        content = io.BytesIO()
+        np.savez(content, features=features, readable=readable)
+        write_whole(self._file(rows), content.getvalue())
+
+    def readable(self) -> NDArray[np.bool_]:
+        """Which of the images have features, (N,): all but those skipped as broken."""
+        parts = [self._load(rows, "readable") for rows in self._all()]
+        return np.concatenate([np.empty(0, bool), *parts])
+
+    def blocks(self) -> Iterator[NDArray[np.floating]]:
+        """The features of all parts in order, a part at a time."""
+        return (self._load(rows, "features") for rows in self._all())
+
+    def discard(self) -> None:
+        """Remove all parts."""
+        with writing(self._folder):
+            if self._folder.exists():
+                shutil.rmtree(self._folder)
+
+    def _all(self) -> list[range]:
+        images, size = self._images, self._size
+        return [images[start : start + size] for start in range(0, len(images), size)]
+
+    def _file(self, rows: range) -> Path:
+        return self._folder / f"{rows.start:09d}.npz"
+
+    def _load(self, rows: range, name: str) -> NDArray[Any]:
+        with np.load(self._file(rows), allow_pickle=False) as part:
+            content: NDArray[Any] = part[name]
+        return content

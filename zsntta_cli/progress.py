@@ -1,0 +1,80 @@
+"""Progress and notes, to stderr: a bar on a terminal, plain lines otherwise."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+_PLAIN_WIDTH = 240  # what goes to a file is not folded
+_SECONDS_A_LINE = 10  # of progress where there is no terminal
+
+
+def console(stderr: bool = False, plain: bool = False) -> Console:
+    """A console; `plain`, or where its output is no terminal: wide and without colours."""
+    terminal = Console(stderr=stderr, highlight=False)
+    if terminal.is_terminal and not plain:
+        return terminal
+    return Console(stderr=stderr, highlight=False, force_terminal=False, width=_PLAIN_WIDTH)
+
+
+class ConsoleReporter:
+    """Tells how an extraction goes."""
+
+    def __init__(self) -> None:
+        self._console = console(stderr=True)
+
+    def note(self, text: str) -> None:
+        """Tell one thing."""
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def track(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Show progress; the function advances it by so many images."""
+        if self._console.is_terminal:
+            with self._bar(name, total) as advance:
+                yield advance
+        else:
+            yield self._lines(name, total)
+
+    def _lines(self, name: str, total: int) -> Callable[[int], None]:
+        started = last = time.monotonic()
+        first: int | None = None
+        done = 0
+
+        def advance(images: int) -> None:
+            nonlocal done, first, last
+            done += images
+            first = done if first is None else first  # what an earlier run had finished
+            now = time.monotonic()
+            if now - last >= _SECONDS_A_LINE and done > first:
+                last, rate = now, (done - first) / (now - started)
+                left = (total - done) / rate
+                self.note(
+                    f"{name}: {done:,}/{total:,} images, {rate:,.1f} images/s, {left:,.0f} s left"
+                )
+
+        return advance
+
+    @contextmanager
+    def _bar(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+        )  # fmt: skip
+        with Progress(*columns, console=self._console, transient=True) as progress:
+            task = progress.add_task(name, total=total, rate="")
+
+            def advance(images: int) -> None:
+                progress.advance(task, images)
+                speed = progress.tasks[0].speed
+                progress.update(task, rate=f"{speed:,.0f} images/s" if speed else "")
+
+            yield advance

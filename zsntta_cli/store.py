@@ -1,0 +1,245 @@
+"""Feature files, format 1 (HDF5): the only module that imports h5py.
+
+`features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
+finished, fsynced file. Until then the work lies in parts beside it (see parts.py).
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.errors import StoreError
+
+FORMAT = 1
+DATASET, NOISE = "dataset", "noise"  # kinds of files
+_BROKEN = (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError)  # h5py's own
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """One feature file in memory, but for its sample ids."""
+
+    path: Path
+    kind: str
+    name: str
+    encoder: dict[str, Any]
+    source: dict[str, Any]
+    digest: str  # sha256 over features and labels
+    image_features: NDArray[np.floating]  # (N, D) float16 or float32, raw unless `normalized`
+    labels: NDArray[np.int32]  # (N,), -1 = none
+    class_names: tuple[str, ...]
+    text_features: dict[str, NDArray[np.float32]]  # by template: (C, D) unit norm
+    normalized: bool = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Class text features of one prompt template."""
+
+    template: str
+    features: NDArray[np.float32]  # (C, D) unit norm
+
+
+def feature_path(root: Path, encoder_slug: str, name: str) -> Path:
+    """Where the features of a set lie."""
+    return root / encoder_slug / f"{name}.h5"
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn a failing write (full disk, no permission) into one clear line."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is absent or whole, even if the machine dies."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+            _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    """Make a finished temporary file durable and give it its name."""
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_features(
+    path: Path,
+    *,
+    kind: str,
+    name: str,
+    encoder: Mapping[str, Any],
+    source: Mapping[str, Any],
+    blocks: Iterable[NDArray[np.floating]],
+    labels: NDArray[np.int32],
+    sample_ids: Sequence[str],
+    class_names: Sequence[str] = (),
+    texts: Sequence[Text] = (),
+    normalized: bool = False,
+) -> str:
+    """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
+
+    Raises:
+        StoreError: the file cannot be written; nothing half-written is left.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with h5py.File(temporary, "w", libver="v110") as file:
+                digest = _write_rows(file, blocks, labels)
+                _write_strings(file, "sample_ids", sample_ids)
+                file.attrs.update(
+                    format=FORMAT, kind=kind, name=name, normalized=normalized, digest=digest,
+                    encoder=json.dumps(encoder), source=json.dumps(source),
+                    created=datetime.now(UTC).isoformat(timespec="seconds"),
+                )  # fmt: skip
+                if class_names:
+                    _write_strings(file, "class_names", class_names)
+                for text in texts:
+                    _write_text(file, text)
+            _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    return digest
+
+
+def _write_rows(
+    file: h5py.File, blocks: Iterable[NDArray[np.floating]], labels: NDArray[np.int32]
+) -> str:
+    digest = hashlib.sha256()
+    start, rows = 0, None
+    for block in blocks:
+        if rows is None:
+            rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
+        rows[start : start + len(block)] = block
+        start += len(block)
+        digest.update(np.ascontiguousarray(block).data)
+    assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
+    file["labels"] = labels
+    digest.update(np.ascontiguousarray(labels).data)
+    return digest.hexdigest()
+
+
+def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
+    file.create_dataset(name, data=list(values), dtype=h5py.string_dtype("utf-8"))
+
+
+def _write_text(file: h5py.File, text: Text) -> None:
+    name = hashlib.sha256(text.template.encode()).hexdigest()[:16]
+    group = file.create_group(f"text/{name}")
+    group.attrs["template"] = text.template
+    group.attrs["digest"] = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
+    group["text_features"] = text.features
+
+
+def read_features(path: Path) -> FeatureSet:
+    """Read a feature file and check that it is whole.
+
+    Raises:
+        StoreError: no such file, not a feature file, or its content does not match its digest.
+    """
+    if not path.exists():
+        raise StoreError(f"no features at {path}.")
+    try:
+        with h5py.File(path, "r") as file:
+            return _read(path, file)
+    except _BROKEN as error:
+        reason = str(error).splitlines()[0]
+        raise StoreError(
+            f"{path} is not a whole zsntta feature file ({reason}): delete it and extract again."
+        ) from error
+
+
+def _read(path: Path, file: h5py.File) -> FeatureSet:
+    attrs = dict(file.attrs)
+    if attrs.get("format") != FORMAT:
+        raise ValueError(f"format is {attrs.get('format')}, must be {FORMAT}")
+    features, labels = file["image_features"][()], file["labels"][()]
+    _check_arrays(features, labels)
+    digest = hashlib.sha256(features.data)
+    digest.update(labels.data)
+    if digest.hexdigest() != attrs["digest"]:
+        raise ValueError("its content does not match its digest")
+    class_names = _read_strings(file, "class_names") if "class_names" in file else ()
+    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+        raise ValueError("a label has no class name")
+    return FeatureSet(
+        path, str(attrs["kind"]), str(attrs["name"]), json.loads(attrs["encoder"]),
+        json.loads(attrs["source"]), digest.hexdigest(), features, labels, class_names,
+        _read_texts(file, len(class_names), features.shape[1]), bool(attrs["normalized"]),
+    )  # fmt: skip
+
+
+def _check_arrays(features: NDArray[np.floating], labels: NDArray[np.int32]) -> None:
+    if features.ndim != 2 or features.dtype not in (np.float16, np.float32):
+        raise ValueError("image_features are not a (N, D) array of float16 or float32")
+    if labels.shape != features.shape[:1] or labels.dtype != np.int32:
+        raise ValueError("labels are not (N,) int32")
+
+
+def _read_strings(file: h5py.File, name: str) -> tuple[str, ...]:
+    return tuple(file[name].asstr()[()])
+
+
+def _read_texts(file: h5py.File, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
+    texts = {}
+    for group in file["text"].values() if "text" in file else ():
+        features = group["text_features"][()]
+        if features.shape != (classes, dim) or features.dtype != np.float32:
+            raise ValueError("text_features are not (C, D) float32")
+        if hashlib.sha256(features.data).hexdigest() != group.attrs["digest"]:
+            raise ValueError("its text features do not match their digest")
+        texts[str(group.attrs["template"])] = features
+    return texts
+
+
+def read_sample_ids(path: Path) -> tuple[str, ...]:
+    """The sample ids (N,) of a feature file that `read_features` has accepted."""
+    with h5py.File(path, "r") as file:
+        return _read_strings(file, "sample_ids")
+
+
+def add_texts(path: Path, texts: Sequence[Text]) -> None:
+    """Add class text features to a feature file, in a copy that then takes its place."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        try:
+            shutil.copyfile(path, temporary)
+            with h5py.File(temporary, "r+", libver="v110") as file:
+                for text in texts:
+                    _write_text(file, text)
+            _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)

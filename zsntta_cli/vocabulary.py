@@ -1,0 +1,22 @@
+"""Prompt templates: each has one `{}` for the class name."""
+
+from zsntta_cli.errors import SettingsError
+
+# The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
+PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
+DEFAULT_PROMPT = PROMPTS["code"]
+
+
+def prompt_template(prompt: str) -> str:
+    """A template by its name in PROMPTS, or given in full.
+
+    Raises:
+        SettingsError: neither a name nor a text with one `{}`.
+    """
+    template = PROMPTS.get(prompt, prompt)
+    if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
+        raise SettingsError(
+            f"prompt '{prompt}' is neither one of {', '.join(PROMPTS)} nor a text with one {{}} "
+            f"for the class name."
+        )
+    return template

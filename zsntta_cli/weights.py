@@ -1,0 +1,144 @@
+"""Where an encoder's weights come from: the package, the hub, a checkpoint, or chance.
+
+OpenAI's weights were trained with QuickGELU; with plain GELU they load and give wrong features, so
+the activation that the weights want is forced.
+"""
+
+import hashlib
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
+
+if TYPE_CHECKING:
+    import open_clip
+
+_ASSETS = Path(__file__).parent / "assets"
+_TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
+_WEIGHTS = "open_clip_model.safetensors"
+_PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag may say of it
+_RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
+
+
+def _load_tiny() -> tuple["open_clip.CLIP", str]:
+    """The embedded encoder; rows of its word table that training never saw are zero."""
+    import open_clip
+    import torch
+    from safetensors.torch import load
+
+    open_clip.add_model_config(_ASSETS / "tiny.json")
+    content = _TINY_WEIGHTS.read_bytes()
+    state = load(content)  # type: ignore[no-untyped-call]
+    ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
+    model = open_clip.create_model(TINY)
+    state["token_embedding.weight"] = torch.zeros_like(model.token_embedding.weight)
+    state["token_embedding.weight"][ids] = rows.float()
+    model.load_state_dict(state)
+    return model, hashlib.sha256(content).hexdigest()
+
+
+def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
+    """A model with its weights, and the sha256 of the weights' file where there is one.
+
+    Raises:
+        EncoderError: no such model, or weights that cannot be had or do not fit.
+    """
+    try:
+        return _load_tiny() if choice.model == TINY else _load_open_clip(choice)
+    except EncoderError:
+        raise
+    except Exception as error:  # open_clip raises whatever its many sources raise
+        raise EncoderError(_unavailable(choice, error)) from error
+
+
+def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
+    import open_clip
+    import torch
+
+    if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
+        raise EncoderError(f"open_clip has no model '{choice.model}': see open_clip.list_models().")
+    if choice.pretrained == RANDOM_WEIGHTS:
+        with torch.random.fork_rng():
+            torch.manual_seed(_RANDOM_SEED)
+            return open_clip.create_model(choice.model, precision=choice.precision), None
+    if ":" in choice.model:  # hf-hub:… or local-dir:…, open_clip's own words
+        model = open_clip.create_model(
+            choice.model, precision=choice.precision, require_pretrained=True
+        )
+        return model, None
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    path = _download(tag) if tag else Path(choice.pretrained)
+    if not path.is_file():
+        tags = ", ".join(open_clip.list_pretrained_tags_by_model(choice.model)) or "none"
+        raise EncoderError(
+            f"'{choice.pretrained}' is no file and no weights of {choice.model} (known: {tags})."
+        )
+    archive = _is_torchscript(path)  # only OpenAI's own files are
+    model = open_clip.create_model(
+        choice.model,
+        pretrained=None if archive else str(path),
+        precision=choice.precision,
+        force_quick_gelu=archive or bool(tag.get("quick_gelu")),
+        force_preprocess_cfg={key: tag[key] for key in _PREPROCESSING if key in tag},
+    )
+    if archive:
+        state = torch.jit.load(path, map_location="cpu").state_dict()
+        names = ("input_resolution", "context_length", "vocab_size")
+        model.load_state_dict({k: v for k, v in state.items() if k not in names})
+    return model, _sha256(path)
+
+
+def _download(tag: dict[str, Any]) -> Path:
+    """The weights file of a tag, from the local cache or the hub."""
+    import huggingface_hub
+    import open_clip
+
+    repository = "/".join(tag["hf_hub"].split("/")[:2])
+    cached = huggingface_hub.try_to_load_from_cache(repository, _WEIGHTS)
+    if isinstance(cached, str):
+        return Path(cached)
+    huggingface_hub.model_info(repository, timeout=10)  # fails at once where there is no network
+    return Path(open_clip.download_pretrained(tag))
+
+
+def _is_torchscript(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith("constants.pkl") for name in archive.namelist())
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unavailable(choice: EncoderChoice, error: Exception) -> str:
+    """Why weights cannot be had, and where a person gets the file."""
+    import open_clip
+
+    reason = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else repr(error)
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    if not tag:
+        return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
+    suffix = "-quickgelu" if tag.get("quick_gelu") else ""
+    hub = str(tag.get("hf_hub", "")).rstrip("/")
+    return (
+        f"cannot download the weights '{choice.pretrained}' of {choice.model}: get "
+        f"{_WEIGHTS} from https://huggingface.co/{hub} and pass it with "
+        f"--model {choice.model.removesuffix(suffix)}{suffix} --pretrained PATH ({reason})."
+    )
+
+
+def weights_request(choice: EncoderChoice) -> dict[str, Any]:
+    """What of an encoder's identity is known without loading it."""
+    known: dict[str, Any] = {
+        "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision
+    }  # fmt: skip
+    if choice.model == TINY:
+        known["weights_sha256"] = _sha256(_TINY_WEIGHTS)
+    elif choice.is_file:
+        known["weights_sha256"] = _sha256(Path(choice.pretrained))
+    return known

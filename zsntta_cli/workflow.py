@@ -1,0 +1,122 @@
+"""What the commands do: several sets extracted in a row, a grid with its defaults, the demo."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from zsntta_cli import datasets
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.noise import noise_images
+from zsntta_cli.encoder import load_encoder
+from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.extract import Extracted, Extractor, Reporter
+from zsntta_cli.settings import (
+    NO_NOISE,
+    NOISE_TYPES,
+    RANDOM_WEIGHTS,
+    TINY,
+    EncoderChoice,
+    ExtractSettings,
+)
+from zsntta_cli.vocabulary import prompt_template
+
+
+@dataclass(frozen=True)
+class ExtractPlan:
+    """What to extract."""
+
+    datasets: tuple[str, ...]  # names, or NAME=PATH
+    data_root: Path
+    limit: int | None = None
+    prompts: tuple[str, ...] = ()  # templates or their names; the set's own without any
+    noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
+    noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
+    partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
+
+    def __post_init__(self) -> None:
+        for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} is {value}, must be 1 or more.")
+        for noise in self.noise or ():
+            if noise not in (*NOISE_TYPES, NO_NOISE):
+                choices = ", ".join((*NOISE_TYPES, NO_NOISE))
+                raise SettingsError(f"noise is '{noise}', must be one of: {choices}.")
+
+
+def extract(
+    plan: ExtractPlan,
+    choice: EncoderChoice,
+    device: str,
+    root: Path,
+    settings: ExtractSettings,
+    reporter: Reporter,
+) -> Iterator[Extracted]:
+    """Extract all sets of a plan, one by one: named sets, their partners, noise images."""
+    if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
+        reporter.note("warning: --pretrained none gives random weights: features mean nothing.")
+    extractor = Extractor(choice, partial(load_encoder, choice, device), root, settings, reporter)
+    templates = [prompt_template(prompt) for prompt in plan.prompts]
+    largest_id_set = 0
+    for spec in plan.datasets:
+        images = limited(datasets.load_images(spec, plan.data_root), plan.limit)
+        texts = templates or [datasets.default_prompt(images.name)]
+        is_id = datasets.has_text(images)
+        largest_id_set = max(largest_id_set, len(images) if is_id else 0)
+        yield extractor.dataset(images, texts if is_id else ())
+    yield from _extract_noise(plan, extractor, largest_id_set)
+    yield from _extract_partners(plan, extractor, reporter)
+
+
+def _extract_noise(
+    plan: ExtractPlan, extractor: Extractor, largest_id_set: int
+) -> Iterator[Extracted]:
+    types = plan.noise if plan.noise is not None else ("gaussian",) if largest_id_set else ()
+    count = plan.noise_count or max(1, largest_id_set // 4)
+    for noise in types:
+        if noise != NO_NOISE:
+            yield extractor.noise(noise, partial(noise_images, noise, count), count)
+
+
+def _extract_partners(
+    plan: ExtractPlan, extractor: Extractor, reporter: Reporter
+) -> Iterator[Extracted]:
+    """The OOD sets that the named ID sets are paired with, as far as they can be had."""
+    roles = [datasets.CATALOGUE[name].role for name in plan.datasets if name in datasets.CATALOGUE]
+    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
+        return
+    wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))
+    for name in wanted:
+        if name not in datasets.CATALOGUE:
+            continue
+        reporter.note(
+            f"{name}: an OOD partner of {', '.join(plan.datasets)} (--no-partners: without)"
+        )
+        try:
+            images = limited(datasets.load_images(name, plan.data_root), plan.limit)
+        except DatasetError as error:
+            reporter.note(f"left out: {error}")
+            continue
+        yield extractor.dataset(images)
+
+
+def summary(extracted: Extracted) -> str:
+    """One line on what became of a set."""
+    if not extracted.encoded:
+        return f"{extracted.path}: {extracted.images:,} images, there already"
+    line = (
+        f"{extracted.path}: {extracted.images:,} images in {extracted.seconds:.1f} s "
+        f"({extracted.rate:,.1f} images/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+    )
+    if extracted.skipped:
+        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
+    return line
+
+
+def _peak_memory() -> int:
+    """Bytes of resident memory that the process has taken at most."""
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
