@@ -51,14 +51,20 @@ _EXTRACT = ExtractSettings()
 _FEATURES = Path("features")
 
 
-@app.callback()
-def _main(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option(help="Show tracebacks of errors.")] = False,  # noqa: ARG001
-) -> None:
-    if version:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"zsntta {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks of errors.")] = False,  # noqa: ARG001
+) -> None:
+    pass
 
 
 @app.command()

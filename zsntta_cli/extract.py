@@ -144,7 +144,7 @@ class Extractor:
 
     def _add_texts(self, existing: store.FeatureSet, templates: Sequence[str]) -> None:
         missing = [t for t in templates if t not in existing.text_features]
-        if missing:
+        if missing and existing.class_names:
             store.add_texts(existing.path, self._texts(existing.class_names, missing))
 
     def _texts(self, class_names: Sequence[str], templates: Sequence[str]) -> list[store.Text]:
@@ -188,7 +188,7 @@ class Extractor:
             labels=images.labels[readable],
             sample_ids=list(itertools.compress(ids, readable)),
             class_names=images.class_names,
-            texts=self._texts(images.class_names, templates),
+            texts=self._texts(images.class_names, templates if images.class_names else ()),
         )
         parts.discard()
         seconds = time.monotonic() - started

@@ -27,7 +27,7 @@ def cosine_logits(
     images = np.asarray(features, dtype=np.float32)
     norms = np.linalg.norm(images, axis=1, keepdims=True)
     # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
-    scaled = images * (np.float32(logit_scale) / np.maximum(norms, np.finfo(np.float32).tiny))
+    scaled = images * (np.float32(logit_scale) / np.maximum(norms, 1e-12))
     return scaled @ text_features.T
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,7 +153,7 @@ class Simulator:
         names = (id_set, *others)
         scores = [self._zero_shot(encoder, prompt, id_set, name) for name in names]
         return Pool(
-            np.concatenate([_raw(self._read(encoder, name)) for name in names], dtype=np.float32),
+            _raw_features([self._read(encoder, name) for name in names]),
             self._text(encoder, prompt, id_set),
             self._read(encoder, id_set).encoder["logit_scale"],
             ZeroShot(
@@ -162,9 +163,18 @@ class Simulator:
         )
 
 
-def _raw(source: FeatureSet) -> NDArray[np.floating]:
-    """Features as a detector wants them: normalised ones get the norm of CLIP's raw ones."""
-    return source.image_features * np.float32(_CLIP_NORM if source.normalized else 1)
+def _raw_features(sources: Sequence[FeatureSet]) -> NDArray[np.float32]:
+    """Features of all sources, one below the other; normalised ones get the norm of raw ones."""
+    shape = sum(len(source) for source in sources), sources[0].image_features.shape[1]
+    pool = np.empty(shape, np.float32)
+    start = 0
+    for source in sources:
+        rows = pool[start : start + len(source)]
+        rows[:] = source.image_features
+        if source.normalized:
+            rows *= _CLIP_NORM
+        start += len(source)
+    return pool
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:

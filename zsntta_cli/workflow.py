@@ -60,10 +60,10 @@ def extract(
     largest_id_set = 0
     for spec in plan.datasets:
         images = limited(datasets.load_images(spec, plan.data_root), plan.limit)
-        texts = templates or [datasets.default_prompt(images.name)]
         is_id = datasets.has_text(images)
+        default = [datasets.default_prompt(images.name)] if is_id else []
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
-        yield extractor.dataset(images, texts if is_id else ())
+        yield extractor.dataset(images, templates or default)
     yield from _extract_noise(plan, extractor, largest_id_set)
     yield from _extract_partners(plan, extractor, reporter)
 

@@ -1,0 +1,288 @@
+"""The command line as a user has it: exit codes, what goes to stdout, one line on errors."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ZSNTTA = Path(sys.executable).with_name("zsntta")
+TINY = ("--model", "tiny")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """Features of small subsets of the built-in sets, made by the command line."""
+    folder = tmp_path_factory.mktemp("cache")
+    arguments = ["--dataset", "shapes", "--limit", "300", "--batch-size", "50", *TINY]
+    result = subprocess.run(
+        [ZSNTTA, "extract", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    names = ["shapes", "noise-gaussian", "glyphs", "textures", "other-shapes", "digits"]
+    assert [line.split(":")[0] for line in lines] == [f"features/tiny/{n}.h5" for n in names]
+    assert "300 images in" in lines[0]
+    assert "75 images in" in lines[1]
+    return folder / "features"
+
+
+@pytest.fixture
+def cached(zsntta, cache, tmp_path):
+    """Run the command line beside those features."""
+    shutil.copytree(cache, tmp_path / "features")
+    return zsntta
+
+
+def fails(result, *parts):
+    """One line on stderr, nothing on stdout, exit code 1."""
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ")
+    for part in parts:
+        assert part in result.stderr
+
+
+def test_help_and_version(zsntta):
+    assert "simulate" in zsntta("--help").stdout
+    assert zsntta("--version").stdout.startswith("zsntta ")
+
+
+def test_simulate_prints_the_papers_table(cached):
+    result = cached("simulate", "--method", "adand", "--method", "zs-clip", "--ratio", 0.25, *TINY)
+    assert result.exit_code == 0
+    for word in ("ID: shapes", "glyphs", "digits", "Average", "Acc_S", "Acc_N", "Acc_H", "adand"):
+        assert word in result.stdout
+    assert result.stderr == ""
+
+
+def test_the_records_are_complete_and_exact(cached):
+    result = cached(
+        "simulate", "--method", "adand", "--ratio", 0, "--ratio", 0.5, "--ood", "glyphs",
+        "--seed", 1, "--seed", 2, "--format", "json", *TINY,
+    )  # fmt: skip
+    records = json.loads(result.stdout)
+    assert [(r["settings"]["stream"]["ratio"], r["settings"]["stream"]["seed"]) for r in records] \
+        == [(0, 1), (0, 2), (0.5, 1), (0.5, 2)]  # fmt: skip
+    clean, _, noisy, _ = records
+    assert clean["counts"] == {"id": 300, "ood": 0, "noise": 37}
+    assert noisy["counts"] == {"id": 300, "ood": 300, "noise": 75}
+    assert clean["accuracies"]["acc_n"] is None
+    assert noisy["settings"]["options"]["warmup"] == 10
+    assert set(noisy["digests"]) == {"shapes", "glyphs", "noise-gaussian"}
+    hits = noisy["accuracies"]["acc_s"] * 300
+    assert hits == pytest.approx(round(hits))
+
+
+def test_the_same_command_gives_the_same_numbers(cached):
+    command = ("simulate", "--method", "adand", "--format", "csv", *TINY)
+    first, second = (
+        [{k: v for k, v in row.items() if k not in ("seconds", "created")} for row in
+         csv.DictReader(io.StringIO(cached(*command).stdout))]
+        for _ in range(2)
+    )  # fmt: skip
+    assert first == second
+    assert {row["settings.ood_set"] for row in first} == {
+        "glyphs", "textures", "other-shapes", "digits"
+    }  # fmt: skip
+    assert float(first[0]["accuracies.acc_s"]) <= 1
+
+
+def test_output_goes_to_a_file_and_not_to_stdout(cached, tmp_path):
+    result = cached(
+        "simulate", "--method", "zs-clip", "--output", tmp_path / "sub" / "t.txt", *TINY
+    )
+    assert (result.exit_code, result.stdout) == (0, "")
+    text = (tmp_path / "sub" / "t.txt").read_text()
+    assert "zs-clip" in text
+    assert "\x1b" not in text
+
+
+def test_methods_see_the_same_stream_and_injection_is_adands_alone(cached):
+    result = cached(
+        "simulate", "--method", "zs-clip", "--method", "adand", "--ood", "glyphs",
+        "--format", "json", *TINY,
+    )  # fmt: skip
+    zs_clip, adand = json.loads(result.stdout)
+    assert zs_clip["counts"] == {**adand["counts"], "noise": 0}
+
+
+def test_official_rounds_the_odds(cached):
+    result = cached("simulate", "--method", "zs-clip", "--ratio", 0.25, "--ood", "glyphs",
+                    "--preset", "official", "--format", "json", *TINY)  # fmt: skip
+    assert json.loads(result.stdout)[0]["counts"]["ood"] == 99
+
+
+def test_a_folder_of_ones_own(cached, picture_folder):
+    result = cached("extract", "--dataset", f"mine={picture_folder}", *TINY)
+    assert result.exit_code == 0
+    assert "features/tiny/mine.h5: 12 images in" in result.stdout
+    again = cached("extract", "--dataset", f"mine={picture_folder}", *TINY)
+    assert "12 images, there already" in again.stdout
+    result = cached("simulate", "--method", "zs-clip", "--id", "mine", "--ood", "glyphs", *TINY)
+    assert "ID: mine" in result.stdout
+
+
+def test_a_broken_image_and_skip_broken(cached, picture_folder):
+    (picture_folder / "dog" / "0.jpg").write_bytes(b"broken")
+    command = ("extract", "--dataset", f"mine={picture_folder}", *TINY)
+    result = cached(*command)
+    assert result.exit_code == 1
+    assert "error: cannot read image 'dog/0.jpg' of 'mine'" in result.stderr
+    assert not Path("features/tiny/mine.h5").exists()
+    skipping = cached(*command, "--skip-broken")
+    assert "11 images" in skipping.stdout
+    assert "1 broken left out: dog/0.jpg" in skipping.stdout
+
+
+def test_an_empty_folder(cached, tmp_path):
+    (tmp_path / "empty").mkdir()
+    fails(cached("extract", "--dataset", "mine=empty", *TINY), "no image in empty")
+
+
+def test_a_features_folder_that_cannot_be_written(zsntta, tmp_path):
+    (tmp_path / "file").touch()
+    result = zsntta("extract", "--dataset", "glyphs", "--features-dir", "file", *TINY)
+    fails(result, "cannot write file/tiny/glyphs.h5: Not a directory")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_a_read_only_folder(zsntta, tmp_path):
+    (tmp_path / "features").mkdir(mode=0o555)
+    result = zsntta("extract", "--dataset", "glyphs", *TINY)
+    fails(result, "cannot write", "Permission denied")
+
+
+def test_a_full_disk(tmp_path):
+    """A limit on the size of files stands in for it: writes fail in the middle."""
+    script = "ulimit -f 60; exec $0 extract --dataset glyphs --model tiny --limit 400"
+    result = subprocess.run(
+        ["bash", "-c", script, ZSNTTA], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1, result.stderr
+    assert "cannot write" in result.stderr
+    assert "Traceback" not in result.stderr
+    left = [p.name for p in (tmp_path / "features" / "tiny").rglob("*") if p.is_file()]
+    assert set(left) <= {".glyphs.lock", "identity.json"}
+
+
+def test_default_lines_of_the_card_without_a_cache(zsntta):
+    fails(
+        zsntta("simulate", "--method", "adand", "--ratio", 0.25),
+        "no features of 'cifar10' by ViT-B-16-openai in features/: type zsntta extract "
+        "--dataset cifar10\n",
+    )
+
+
+def test_missing_things_name_the_command_to_type(cached):
+    adand = ("simulate", "--method", "adand", *TINY)
+    fails(cached(*adand, "--id", "pets"), "type zsntta extract --dataset pets --model tiny")
+    fails(cached(*adand, "--ood", "svhn"), "type zsntta extract --dataset svhn --model tiny")
+    fails(
+        cached(*adand, "--noise", "poisson"),
+        "type zsntta extract --dataset NAME --noise poisson --model tiny",
+    )
+    fails(
+        cached(*adand, "--prompt", "paper"),
+        "the prompt 'this is a photo of a {}' is not cached",
+        "type zsntta extract --dataset shapes --prompt 'this is a photo of a {}' --model tiny",
+    )
+    fails(cached(*adand, "--id", "noise-gaussian", "--ood", "shapes"), "cannot be an ID set")
+    for name in ("glyphs", "textures", "other-shapes", "digits"):
+        Path(f"features/tiny/{name}.h5").unlink()
+    fails(cached(*adand), "no OOD partner of 'shapes' is cached", "extract --dataset glyphs")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [(("--method", "magic"), "method is 'magic', must be one of: zs-clip, adand"),
+     (("--ratio", 25), "ratio is 25.0, must be in [0, 1)"),
+     (("--ratio", 1), "ratio is 1.0, must be in [0, 1)"),
+     (("--seed", -1), "seed is -1, must be 0 or more"),
+     (("--noise", "pink"), "noise is 'pink', must be one of: gaussian"),
+     (("--noise-every", 0), "noise-every is 0, must be 1 or more"),
+     (("--preset", "best"), "preset is 'best', must be one of: paper, official"),
+     (("--prompt", "a photo"), "prompt 'a photo' is neither one of code, paper nor"),
+     (("--precision", "int8"), "precision is 'int8', must be one of: fp32")],
+)  # fmt: skip
+def test_values_out_of_range(cached, options, line):
+    method = () if "--method" in options else ("--method", "adand")
+    fails(cached("simulate", *method, *options, *TINY), line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("simulate",), ("simulate", "--method", "adand", "--nonsense"), ("nonsense",),
+     ("simulate", "--method", "adand", "--format", "xml"), ("extract",),
+     ("simulate", "--method", "adand", "--ratio", "half")],
+)  # fmt: skip
+def test_wrong_usage_is_exit_code_2(zsntta, arguments):
+    result = zsntta(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_features_of_two_encoders_never_meet(cached):
+    import h5py
+
+    with h5py.File("features/tiny/glyphs.h5", "r+") as file:
+        encoder = json.loads(file.attrs["encoder"])
+        file.attrs["encoder"] = json.dumps({**encoder, "weights_sha256": "other"})
+    fails(
+        cached("simulate", "--method", "adand", "--ood", "glyphs", *TINY),
+        "features/tiny/shapes.h5 and features/tiny/glyphs.h5 are of different encoders",
+    )
+
+
+def test_a_broken_feature_file(cached):
+    path = Path("features/tiny/shapes.h5")
+    path.write_bytes(path.read_bytes()[:5000])
+    fails(cached("simulate", "--method", "adand", *TINY), "not a whole zsntta feature file")
+
+
+def test_debug_shows_the_traceback(zsntta):
+    result = zsntta("--debug", "simulate", "--method", "magic")
+    assert type(result.exception).__name__ == "SettingsError"
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    command = [ZSNTTA, "extract", "--dataset", "glyphs", "--batch-size", "25", *TINY]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    parts = tmp_path / "features" / "tiny" / ".glyphs.parts"
+    while not list(parts.glob("*.npz")):
+        time.sleep(0.02)
+        assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted: what was finished is kept; the same command resumes." in stderr
+    assert "Traceback" not in stderr
+    assert list(parts.glob("*.npz"))
+
+
+def test_a_replay_never_imports_torch(cache):
+    code = (
+        "import sys; from zsntta_cli.cli import app;"
+        "app(sys.argv[1:], standalone_mode=False);"
+        "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "simulate", "--method", "adand", *TINY]
+    result = subprocess.run(
+        [*command, "--features-dir", cache], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "adand" in result.stdout
+
+
+def test_output_that_nobody_reads_is_no_error(cache):
+    shell = f"{ZSNTTA} simulate --method adand --model tiny --features-dir {cache} | head -1"
+    result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,186 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from zsntta_cli.encoder import class_prompts, load_encoder
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.scores import cosine_logits
+from zsntta_cli.settings import EncoderChoice
+
+VECTORS = Path(__file__).parent / "fixtures" / "openai-clip.npz"
+CONFIG = {
+    "embed_dim": 64,
+    "vision_cfg": {
+        "image_size": 32, "layers": 12, "width": 64, "patch_size": 8, "head_width": 64,
+    },
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
+}  # fmt: skip
+
+
+@pytest.fixture
+def openai_state():
+    """An OpenAI-format state dict; its word table is given by the rows in use."""
+    vectors = np.load(VECTORS)
+    state = {
+        name.removeprefix("state/"): torch.from_numpy(vectors[name])
+        for name in vectors.files
+        if name.startswith("state/")
+    }
+    table = torch.zeros(49408, 64)
+    table[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows")
+    return {**state, "token_embedding.weight": table}
+
+
+@pytest.fixture
+def registered():
+    """Let open_clip know the architecture under two names, as it knows its own."""
+    import open_clip.factory
+
+    known = dict(open_clip.factory._MODEL_CONFIGS)
+    open_clip.factory._MODEL_CONFIGS["clip-test"] = CONFIG
+    open_clip.factory._MODEL_CONFIGS["clip-test-quickgelu"] = {**CONFIG, "quick_gelu": True}
+    yield
+    open_clip.factory._MODEL_CONFIGS.clear()
+    open_clip.factory._MODEL_CONFIGS.update(known)
+
+
+def logits_of(encoder):
+    vectors = np.load(VECTORS)
+    images = encoder.encode_images(torch.from_numpy(vectors["images"]))
+    names = [str(name) for name in vectors["class_names"]]
+    text = encoder.encode_texts(class_prompts("a photo of a {}.", names))
+    return cosine_logits(images, text, encoder.identity["logit_scale"])
+
+
+def test_an_openai_state_dict_gives_the_released_codes_logits(openai_state, registered, tmp_path):
+    path = tmp_path / "clip.pt"
+    torch.save(openai_state, path)
+    encoder = load_encoder(EncoderChoice("clip-test-quickgelu", str(path)), "cpu")
+    np.testing.assert_allclose(logits_of(encoder), np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+    assert encoder.identity["quick_gelu"] is True
+    assert len(encoder.identity["weights_sha256"]) == 64
+    plain = load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
+    assert plain.identity["quick_gelu"] is False
+    assert np.abs(logits_of(plain) - np.load(VECTORS)["zs-clip/logits"]).max() > 1e-3
+
+
+def test_a_folder_in_open_clips_own_form(openai_state, tmp_path):
+    from safetensors.torch import save_file
+
+    config = {"model_cfg": {**CONFIG, "quick_gelu": True}, "preprocess_cfg": {}}
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
+    save_file(openai_state, tmp_path / "open_clip_model.safetensors")
+    choice = EncoderChoice(f"local-dir:{tmp_path}")
+    logits = logits_of(load_encoder(choice, "cpu"))
+    np.testing.assert_allclose(logits, np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+    assert "/" not in choice.slug
+
+
+class Archive(torch.nn.Module):
+    """Parameters under OpenAI's names, to be saved as OpenAI does: a TorchScript archive."""
+
+    def __init__(self, state):
+        super().__init__()
+        for name, value in state.items():
+            *path, last = name.split(".")
+            module = self
+            for part in path:
+                if not hasattr(module, part):
+                    module.add_module(part, torch.nn.Module())
+                module = getattr(module, part)
+            module.register_buffer(last, value)
+        self.register_buffer("input_resolution", torch.tensor(32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit")
+def test_openais_own_archive_forces_quick_gelu(openai_state, registered, tmp_path):
+    path = tmp_path / "ViT.pt"
+    torch.jit.script(Archive(openai_state)).save(str(path))
+    encoder = load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
+    assert encoder.identity["quick_gelu"] is True
+    np.testing.assert_allclose(logits_of(encoder), np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+
+
+def test_weights_never_unpickle_code(registered, tmp_path):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "ran",))
+
+    path = tmp_path / "evil.pt"
+    path.write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(EncoderError, match="cannot load clip-test"):
+        load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_weights_of_another_model(registered, tmp_path):
+    torch.save({"visual.proj": torch.zeros(2)}, tmp_path / "half.pt")
+    with pytest.raises(EncoderError, match="cannot load clip-test with weights"):
+        load_encoder(EncoderChoice("clip-test", str(tmp_path / "half.pt")), "cpu")
+
+
+def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path):
+    import huggingface_hub
+
+    def no_network(*_args, **_kwargs):
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: None)
+    monkeypatch.setattr(huggingface_hub, "model_info", no_network)
+    with pytest.raises(EncoderError) as error:
+        load_encoder(EncoderChoice(), "cpu")
+    assert "open_clip_model.safetensors" in str(error.value)
+    assert "https://huggingface.co/timm/vit_base_patch16_clip_224.openai" in str(error.value)
+    assert "--model ViT-B-16-quickgelu --pretrained PATH" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "pretrained", "line"),
+    [("ViT-B-99", "openai", "open_clip has no model 'ViT-B-99'"),
+     ("ViT-B-16", "nonsense", "'nonsense' is no file and no weights of ViT-B-16 (known: openai"),
+     ("local-dir:/nowhere", "openai", "cannot load local-dir:/nowhere")],
+)  # fmt: skip
+def test_what_cannot_be_loaded(model, pretrained, line):
+    with pytest.raises(EncoderError) as error:
+        load_encoder(EncoderChoice(model, pretrained), "cpu")
+    assert line in str(error.value)
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(EncoderError, match="device 'nonsense' cannot be used"):
+        load_encoder(EncoderChoice("tiny"), "nonsense")
+
+
+def test_random_weights_are_the_same_every_time(registered):
+    one, other = (load_encoder(EncoderChoice("clip-test", "none"), "cpu") for _ in range(2))
+    assert np.array_equal(one.encode_texts(["x"]), other.encode_texts(["x"]))
+
+
+def test_the_embedded_encoder(tiny):
+    assert (tiny.image_size, tiny.embed_dim) == (32, 512)
+    assert 10 < tiny.identity["logit_scale"] <= 100
+    again = load_encoder(EncoderChoice("tiny"), "cpu")
+    prompts = ["a photo of a star.", "a photo of a ring."]
+    assert np.array_equal(tiny.encode_texts(prompts), again.encode_texts(prompts))
+    assert tiny.encode_texts(prompts)[0] @ tiny.encode_texts(prompts)[1] < 0.95
+
+
+@pytest.mark.parametrize(
+    ("choice", "slug", "options"),
+    [(EncoderChoice(), "ViT-B-16-openai", ""),
+     (EncoderChoice("tiny"), "tiny", "--model tiny"),
+     (EncoderChoice("RN50", "none", "bf16"), "RN50-none-bf16",
+      "--model RN50 --pretrained none --precision bf16"),
+     (EncoderChoice("hf-hub:org/name"), "hf-hub-org-name", "--model hf-hub:org/name")],
+)  # fmt: skip
+def test_names_of_encoders(choice, slug, options):
+    assert choice.slug == slug
+    assert choice.options == options

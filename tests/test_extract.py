@@ -1,0 +1,206 @@
+import subprocess
+import sys
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+
+from zsntta_cli import datasets, store
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.noise import noise_images
+from zsntta_cli.encoder import class_prompts
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.extract import Extractor
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+TINY = EncoderChoice("tiny")
+PROMPT = "a photo of a {}."
+
+
+class Notes:
+    """A reporter that remembers."""
+
+    def __init__(self):
+        self.notes, self.advanced = [], []
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def track(self, _name, _total):
+        return nullcontext(self.advanced.append)
+
+
+@pytest.fixture
+def extractor(tmp_path, tiny):
+    def make(root=tmp_path / "features", **settings):
+        settings = ExtractSettings(**({"batch_size": 8, "workers": 2} | settings))
+        return Extractor(TINY, lambda: tiny, root, settings, Notes())
+
+    return make
+
+
+def glyphs(count=70):
+    return limited(datasets.load_images("glyphs", Path()), count)
+
+
+def test_features_are_the_encoders(extractor, tiny, picture_folder):
+    import torch
+
+    images = datasets.load_images(f"pets={picture_folder}", Path())
+    extracted = extractor().dataset(images, [PROMPT])
+    features = store.read_features(extracted.path)
+    pixels = torch.stack([tiny.preprocess(images.read(i)) for i in range(len(images))])
+    expected = tiny.encode_images(pixels)
+    np.testing.assert_allclose(features.image_features, expected, atol=0.02)
+    assert features.class_names == ("big_cat", "dog")
+    assert features.labels.tolist() == [0] * 6 + [1] * 6
+    text = tiny.encode_texts(["a photo of a big cat.", "a photo of a dog."])
+    np.testing.assert_array_equal(features.text_features[PROMPT], text)
+    np.testing.assert_allclose(np.linalg.norm(text, axis=1), 1, rtol=1e-5)
+    assert store.read_sample_ids(extracted.path) == tuple(images.sample_ids)
+    assert extracted.encoded == 12
+
+
+def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
+    images = limited(datasets.load_images("shapes", Path()), 20)
+    path = extractor().dataset(images, [PROMPT]).path
+    before = store.read_features(path)
+    again = Extractor(TINY, lambda: tiny, path.parents[1], ExtractSettings(), Notes())
+    assert again.dataset(images, [PROMPT]).encoded == 0
+    assert again._encoder is None, "the encoder was loaded for nothing"
+    again.dataset(images, [PROMPT, "art of a {}."])
+    after = store.read_features(path)
+    assert after.digest == before.digest
+    assert list(after.text_features) != list(before.text_features)
+    expected = tiny.encode_texts(class_prompts("art of a {}.", images.class_names))
+    np.testing.assert_array_equal(after.text_features["art of a {}."], expected)
+
+
+def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tiny, monkeypatch):
+    reference = store.read_features(extractor(tmp_path / "whole").dataset(glyphs()).path)
+    calls = []
+
+    def stop_at_the_fifth(batch):
+        calls.append(len(batch))
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return type(tiny).encode_images(tiny, batch)
+
+    monkeypatch.setattr(tiny, "encode_images", stop_at_the_fifth)
+    with pytest.raises(KeyboardInterrupt):
+        extractor().dataset(glyphs())
+    path = store.feature_path(tmp_path / "features", "tiny", "glyphs")
+    assert not path.exists()
+    resumed = extractor()
+    assert resumed.dataset(glyphs()).encoded == 70 - 32, "one part of four batches was finished"
+    assert resumed.reporter.advanced[0] == 32
+    assert store.read_features(path).digest == reference.digest
+    assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
+
+
+def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, tiny, monkeypatch):
+    def run_to_the_second_part(images, **settings):
+        count = iter(range(5))
+
+        def limited_encode(batch):
+            if next(count, None) is None:
+                raise KeyboardInterrupt
+            return type(tiny).encode_images(tiny, batch)
+
+        monkeypatch.setattr(tiny, "encode_images", limited_encode)
+        with pytest.raises(KeyboardInterrupt):
+            extractor(**settings).dataset(images)
+        monkeypatch.undo()
+
+    run_to_the_second_part(glyphs())
+    changed = replace(glyphs(), fingerprint="other pixels")
+    assert extractor().dataset(changed).encoded == 70
+    run_to_the_second_part(glyphs(60), overwrite=True)
+    assert extractor(batch_size=7, overwrite=True).dataset(glyphs(60)).encoded == 60
+
+
+def test_a_file_of_other_images_is_kept(extractor):
+    path = extractor().dataset(glyphs(20)).path
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"made from other images \(20, limit 20\).*--overwrite"):
+        extractor().dataset(glyphs(30))
+    assert path.read_bytes() == before
+    assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
+
+
+def test_a_file_of_another_encoder_is_kept(extractor, tiny):
+    path = extractor().dataset(glyphs(20)).path
+    other = extractor(path.parents[1])
+    other._request = {**other._request, "weights_sha256": "another"}
+    with pytest.raises(StoreError, match="made by another encoder"):
+        other.dataset(glyphs(20))
+
+
+def test_noise_grows_and_keeps_its_bits(extractor, tmp_path):
+    def pool(count):
+        return lambda size: noise_images("gaussian", count, size)
+
+    whole = extractor(tmp_path / "whole").noise("gaussian", pool(50), 50)
+    first = extractor().noise("gaussian", pool(20), 20)
+    assert first.images == 20
+    grown = extractor().noise("gaussian", pool(50), 50)
+    assert grown.encoded == 50 - 16, "two whole batches of eight were there"
+    assert store.read_features(grown.path).digest == store.read_features(whole.path).digest
+    assert extractor().noise("gaussian", pool(30), 30).encoded == 0
+
+
+@pytest.mark.parametrize("broken", ["truncated", "text", "empty"])
+def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
+    victim = picture_folder / "dog" / "0.jpg"
+    content = {"truncated": victim.read_bytes()[:400], "text": b"no image", "empty": b""}
+    victim.write_bytes(content[broken])
+    images = datasets.load_images(f"pets={picture_folder}", Path())
+    with pytest.raises(DatasetError, match=r"cannot read image 'dog/0.jpg' of 'pets'.*--skip-brok"):
+        extractor().dataset(images)
+    extracted = extractor(skip_broken=True).dataset(images, [PROMPT])
+    assert extracted.skipped == ("dog/0.jpg",)
+    features = store.read_features(extracted.path)
+    assert len(features) == 11
+    assert features.source["skipped"] == ["dog/0.jpg"]
+    assert "dog/0.jpg" not in store.read_sample_ids(extracted.path)
+    assert extractor().dataset(images, [PROMPT]).encoded == 0, "a skipped image is not a change"
+
+
+def test_nothing_readable(extractor, tmp_path):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "x.png").write_bytes(b"x")
+    images = datasets.load_images(f"bad={tmp_path / 'bad'}", Path())
+    with pytest.raises(DatasetError, match="not one image of 'bad' could be read"):
+        extractor(skip_broken=True).dataset(images)
+
+
+def test_a_second_process_waits(extractor, tmp_path):
+    path = store.feature_path(tmp_path / "features", "tiny", "glyphs")
+    path.parent.mkdir(parents=True)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with FileLock(path.with_name(".glyphs.lock")):
+            held.set()
+            done.wait(0.5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    waiting = extractor()
+    waiting.dataset(glyphs(10))
+    holder.join()
+    assert "being extracted by another process: waiting" in waiting.reporter.notes[0]
+
+
+def test_twenty_kills_lose_nothing(tmp_path):
+    script = Path(__file__).parent / "kill_extractions.py"
+    result = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "20 kills" in result.stdout

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli.methods import METHODS, adand
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import METHOD_SETTINGS, build_run
+from zsntta_cli.threshold import OnlineThreshold
+
+DIM = 16
+
+
+def stream(items=600, seed=0):
+    """Three ID clusters, noise elsewhere, an injected item after every eight."""
+    generator = np.random.default_rng(seed)
+    text = np.linalg.qr(generator.standard_normal((DIM, 4)))[0].T.astype(np.float32)
+    centre = np.append(text[:3], 0.3 * text[3:], axis=0)[generator.integers(0, 4, items)]
+    features = (10 * centre + generator.standard_normal((items, DIM))).astype(np.float32)
+    injected = np.arange(items) % 9 == 8
+    features[injected] = 5 * text[3] + generator.standard_normal((injected.sum(), DIM))
+    scores = zero_shot(features, text[:3], 10.0)
+    return StreamData(Pool(features, text[:3], 10.0, scores), np.arange(items), injected)
+
+
+def run(method="adand", **values):
+    return build_run(method, "", "", None, "", **values)
+
+
+def algorithm_1(data, config, weight, bias):
+    """AdaND item by item with torch, straight from Algorithm 1 and Sec. 4 (preset `paper`)."""
+    options = config.options
+    layer = torch.nn.Linear(DIM, 2)
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(weight))
+        layer.bias.copy_(torch.from_numpy(bias))
+    optimiser = torch.optim.Adam(layer.parameters(), lr=options.learning_rate)
+    zero_shot_threshold, own_threshold = (OnlineThreshold(config.threshold) for _ in range(2))
+    queue, steps, is_noise, id_score = [], 0, [], []
+    for i in range(len(data)):
+        feature = torch.from_numpy(data.features(slice(i, i + 1)))
+        u = data.noise_score[i]
+        pseudo = u > zero_shot_threshold(data.noise_score[i : i + 1])[0]
+        in_stage_2 = steps >= options.warmup
+        queue.append((feature, 0 if pseudo or data.injected[i] else 1))
+        if len(queue) == options.update_every:
+            inputs, labels = torch.cat([f for f, _ in queue]), torch.tensor([y for _, y in queue])
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(layer(inputs), labels).backward()
+            optimiser.step()
+            steps, queue = steps + 1, []
+        if not in_stage_2:
+            is_noise.append(pseudo)
+            id_score.append(1 - u)
+            continue
+        v = layer(feature).softmax(dim=1)[0, 0].item()  # after the step: re-evaluated
+        is_noise.append(v > own_threshold(np.array([v]))[0])
+        id_score.append(1 - v)
+    return np.array(is_noise), np.array(id_score)
+
+
+@pytest.mark.parametrize(("update_every", "warmup"), [(32, 5), (50, 2), (1, 3), (7, 0)])
+def test_adand_is_algorithm_1(update_every, warmup):
+    data = stream()
+    config = run(update_every=update_every, warmup=warmup, queue=64, learning_rate=0.01)
+    generator = np.random.default_rng(3)
+    weight = generator.uniform(-0.25, 0.25, (2, DIM)).astype(np.float32)
+    bias = generator.uniform(-0.25, 0.25, 2).astype(np.float32)
+    is_noise, id_score = algorithm_1(data, config, weight, bias)
+    decisions = adand.adapt(data, config, adand.NoiseDetector(weight, bias))
+    np.testing.assert_allclose(decisions.id_score, id_score, atol=2e-4)
+    assert np.array_equal(decisions.is_noise, is_noise)
+
+
+def test_the_detector_learns_what_injected_noise_looks_like():
+    data = stream(3000)
+    decisions = METHODS["adand"](data, run(update_every=32, learning_rate=0.01))
+    late = np.arange(len(data)) > 1000
+    assert decisions.is_noise[data.injected & late].mean() > 0.95
+
+
+def test_a_random_detector_starts_as_torchs_linear_layer():
+    weights = [adand.NoiseDetector.random(512, seed)._weight for seed in range(20)]
+    # A difference of two values uniform in ±1/sqrt(D) has the variance 2/(3 D).
+    assert np.var(weights) == pytest.approx(2 / (3 * 512), rel=0.05)
+    assert not np.array_equal(weights[0], weights[1])
+
+
+@settings(max_examples=30, deadline=None)
+@given(items=st.integers(1, 200), batch_size=st.integers(1, 70), method=st.sampled_from([*METHODS]))
+def test_every_item_gets_a_decision(items, batch_size, method):
+    data = stream(items)
+    decisions = METHODS[method](data, run(method, batch_size=batch_size, warmup=1))
+    assert len(decisions.is_noise) == len(decisions.id_score) == len(decisions.class_index) == items
+    assert np.isfinite(decisions.id_score).all()
+
+
+def test_every_method_has_settings():
+    assert METHODS.keys() == METHOD_SETTINGS.keys()

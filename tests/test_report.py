@@ -1,0 +1,87 @@
+import json
+import math
+
+import pytest
+from rich.console import Console
+
+from zsntta_cli import report
+from zsntta_cli.metrics import Accuracies, Detection
+from zsntta_cli.settings import build_run
+from zsntta_cli.simulate import Record
+
+NAN = math.nan
+
+
+def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), **values):
+    settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
+    return Record(settings, Accuracies(*acc), Detection(NAN, NAN, NAN), {}, {}, 0.1, "now", {})
+
+
+def text(records, width=200, colours=False):
+    console = Console(width=width, force_terminal=colours, legacy_windows=False)
+    with console.capture() as captured:
+        for table in report.tables(records, width):
+            console.print(table)
+    return captured.get()
+
+
+def test_percent_with_two_digits():
+    assert "50.00  25.00  33.33" in text([record()])
+
+
+def test_seeds_fold_into_mean_and_sample_deviation():
+    shown = text([record(seed=0), record(seed=1, acc=(0.6, 0.25, 0.4))])
+    assert "55.00±7.07  25.00±0.00  36.67±4.71" in shown
+    assert shown.count("adand") == 1
+
+
+def test_a_metric_without_samples_is_a_dash():
+    assert "50.00      -      -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
+
+
+def test_rows_are_what_varies_and_columns_are_ood_sets():
+    shown = text([
+        record(ood=ood, ratio=ratio, noise_every=4)
+        for ood in ("svhn", "lsun") for ratio in (0.0, 0.25)
+    ])  # fmt: skip
+    assert "Noise" in shown
+    assert "25%" in shown
+    assert "noise every" not in shown
+    assert shown.index("svhn") < shown.index("lsun") < shown.index("Average")
+
+
+def test_the_average_acc_h_is_the_mean_of_acc_h():
+    shown = text([record(acc=(0.2, 0.4, 0.3)), record(ood="lsun", acc=(0.4, 0.8, 0.5))])
+    assert "30.00  60.00  40.00" in shown
+
+
+def test_the_best_of_each_ratio_is_bold():
+    shown = text(
+        [record(acc=(0.5, 0.2, 0.3), ratio=0.25), record("zs-clip", acc=(0.4, 0.3, 0.3), ratio=0.25),
+         record(acc=(0.9, 0.9, 0.9), ratio=0.5)],
+        colours=True,
+    )  # fmt: skip
+    for number in ("50.00", "30.00", "90.00"):
+        assert f"\x1b[1m {number}\x1b[0m" in shown
+    assert "\x1b[1m 40.00" not in shown
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_no_table_is_wider_than_the_screen_and_none_is_folded(width):
+    records = [record(ood=name) for name in ("svhn", "lsun", "texture", "places", "a", "b")]
+    shown = text(records, width)
+    assert max(len(line) for line in shown.splitlines()) <= width
+    assert shown.count("50.00  25.00  33.33") == 7
+    assert "…" not in shown
+
+
+def test_json_holds_what_it_takes_to_run_again():
+    [plain] = json.loads(report.render([record(acc=(0.5, NAN, NAN))], "json"))
+    assert plain["accuracies"] == {"acc_s": 0.5, "acc_n": None, "acc_h": None}
+    assert plain["settings"]["stream"]["noise"] == "gaussian"
+
+
+def test_csv_is_a_line_a_record():
+    lines = report.render([record(), record("zs-clip")], "csv").splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("settings.method,settings.encoder,")

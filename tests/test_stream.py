@@ -1,0 +1,96 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.stream import ID, NOISE, OOD, build_stream
+
+
+def counts(stream):
+    return tuple(int((stream.kind == kind).sum()) for kind in (ID, OOD, NOISE))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "official", "ood"),
+    [(0.0, False, 0), (0.25, False, 3333), (0.5, False, 10_000), (0.75, False, 30_000),
+     (0.25, True, 3300), (0.5, True, 10_000), (0.75, True, 30_000)],
+)  # fmt: skip
+def test_counts_of_the_papers_ratios(ratio, official, ood):
+    settings = StreamSettings(ratio=ratio, rounded_odds=official, noise="gaussian")
+    stream = build_stream(settings, 10_000, 26_032, 5_000)
+    assert counts(stream) == (10_000, ood, (10_000 + ood) // 8)
+
+
+def test_every_id_sample_takes_part_once():
+    stream = build_stream(StreamSettings(), 50, 80, 0)
+    assert sorted(stream.row[stream.kind == ID]) == list(range(50))
+
+
+def test_injection_comes_after_every_mth_test_sample():
+    settings = StreamSettings(noise="gaussian", noise_every=3, ratio=0)
+    kinds = build_stream(settings, 7, 0, 10).kind.tolist()
+    assert kinds == [ID, ID, ID, NOISE, ID, ID, ID, NOISE, ID]
+
+
+def test_shuffled_injection_has_the_same_count_and_other_places():
+    settings = StreamSettings(noise="gaussian")
+    periodic = build_stream(settings, 100, 100, 25)
+    shuffled = build_stream(dataclasses.replace(settings, placement="shuffled"), 100, 100, 25)
+    assert counts(periodic) == counts(shuffled)
+    assert not np.array_equal(periodic.kind, shuffled.kind)
+    tests = [s.row[s.kind != NOISE].tolist() for s in (periodic, shuffled)]
+    assert tests[0] == tests[1]
+
+
+@given(
+    seed=st.integers(0, 9),
+    noise_every=st.integers(1, 20),
+    placement=st.sampled_from(["periodic", "shuffled"]),
+)
+def test_injection_never_changes_the_order_of_the_test_samples(seed, noise_every, placement):
+    plain = build_stream(StreamSettings(seed=seed), 30, 40, 0)
+    settings = StreamSettings(
+        seed=seed, noise="poisson", noise_every=noise_every, placement=placement
+    )
+    injected = build_stream(settings, 30, 40, 9)
+    tests = injected.kind != NOISE
+    assert np.array_equal(injected.row[tests], plain.row)
+    assert np.array_equal(injected.kind[tests], plain.kind)
+    noise_rows = injected.row[injected.kind == NOISE]
+    assert np.array_equal(noise_rows, np.arange(60 // noise_every) % 9)
+
+
+def test_seeds_change_the_order_and_not_the_ood_choice():
+    first, second = (build_stream(StreamSettings(seed=s), 100, 300, 0) for s in (0, 1))
+    assert not np.array_equal(first.row, second.row)
+    chosen = [sorted(s.row[s.kind == OOD]) for s in (first, second)]
+    assert chosen[0] == chosen[1]
+    assert len(set(chosen[0])) == 100
+
+
+def test_a_small_ood_set_is_repeated_or_caps_the_ratio():
+    repeated = build_stream(StreamSettings(), 250, 100, 0)
+    times = np.bincount(repeated.row[repeated.kind == OOD])
+    assert times.sum() == 250
+    assert sorted(set(times)) == [2, 3]
+    capped = build_stream(StreamSettings(ood_fill="cap"), 250, 100, 0)
+    assert counts(capped) == (250, 100, 0)
+
+
+def test_the_order_is_pinned():
+    # The same on every machine and in every version: a change here breaks published numbers.
+    stream = build_stream(StreamSettings(ratio=0, seed=1), 8, 0, 0)
+    assert stream.row.tolist() == [5, 0, 1, 4, 2, 6, 3, 7]
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(SettingsError, match="needs an OOD set: add --ood"):
+        build_stream(StreamSettings(ratio=0.5), 10, 0, 0)
+    with pytest.raises(SettingsError, match="needs a pool of noise images"):
+        build_stream(StreamSettings(ratio=0, noise="gaussian"), 10, 0, 0)
+    with pytest.raises(SettingsError, match=r"must be in \[0, 1\)"):
+        StreamSettings(ratio=1.0)

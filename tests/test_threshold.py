@@ -1,0 +1,105 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.threshold import GRID, OnlineThreshold
+
+
+def criteria(queue: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
+    """Eq. 3 or Otsu by definition: variances within, for each grid value; inf on empty sides."""
+    values = np.full(len(GRID), np.inf)
+    for k, threshold in enumerate(GRID):
+        noise, clean = queue[queue >= threshold], queue[queue < threshold]
+        if len(noise) and len(clean):
+            share = (1, 1) if criterion == "unweighted" else (len(noise), len(clean))
+            total = 1 if criterion == "unweighted" else len(queue)
+            values[k] = (share[0] * noise.var() + share[1] * clean.var()) / total
+    return values
+
+
+def assert_is_brute_force(scores, found, config: ThresholdSettings, batch_size: int) -> None:
+    """Each threshold is the first grid value of a split with the smallest criterion."""
+    last = 0.5
+    for start in range(0, len(scores), batch_size):
+        stop = min(start + batch_size, len(scores))
+        queue = scores[max(0, stop - config.queue) : stop]
+        assert len(set(found[start:stop])) == 1
+        values = criteria(queue, config.criterion)
+        if np.isinf(values).all():
+            last = last if config.degenerate == "hold" else 0.0
+            assert found[start] == last
+            continue
+        k = int(np.searchsorted(GRID, found[start]))
+        assert GRID[k] == found[start]
+        assert values[k] <= values.min() + 1e-9
+        same_split = [(queue >= g).sum() == (queue >= GRID[k]).sum() for g in GRID[:k]]
+        assert not any(same_split), "an earlier grid value makes the same split"
+        last = found[start]
+
+
+grid_edges = st.sampled_from([0.0, 0.01, 0.29, 0.3, 0.57, 0.58, 0.99, 1.0])
+score = st.one_of(grid_edges, st.floats(0, 1), st.floats(0, 1, width=32))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    scores=st.lists(score, min_size=1, max_size=60),
+    queue=st.integers(1, 40),
+    batch_size=st.integers(1, 20),
+    criterion=st.sampled_from(["otsu", "unweighted"]),
+    degenerate=st.sampled_from(["hold", "zero"]),
+)
+def test_sliding_threshold_is_the_definition(scores, queue, batch_size, criterion, degenerate):
+    config = ThresholdSettings(queue=queue, criterion=criterion, degenerate=degenerate)
+    array = np.array(scores, np.float64)
+    assert_is_brute_force(array, OnlineThreshold(config, batch_size)(array), config, batch_size)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    scores=st.lists(score, max_size=80),
+    queue=st.integers(1, 30),
+    batch_size=st.integers(1, 7),
+    cuts=st.lists(st.integers(0, 80), max_size=5),
+)
+def test_pieces_of_any_size_give_the_same_thresholds(scores, queue, batch_size, cuts):
+    config = ThresholdSettings(queue=queue)
+    array = np.array(scores, np.float64)
+    whole = OnlineThreshold(config, batch_size)(array)
+    online = OnlineThreshold(config, batch_size)
+    bounds = sorted({0, len(array), *(min(c * batch_size, len(array)) for c in cuts)})
+    pieces = [online(array[a:b]) for a, b in itertools.pairwise(bounds)]
+    assert np.array_equal(whole, np.concatenate([np.empty(0), *pieces]))
+
+
+def test_two_clusters_by_hand():
+    # Clean 0.1, 0.2 and noise 0.8: the split {0.1, 0.2 | 0.8} is first made by 0.21.
+    online = OnlineThreshold(ThresholdSettings())
+    assert online(np.array([0.1, 0.2, 0.8])).tolist() == [0.5, 0.11, 0.21]
+
+
+def test_long_streams_do_not_drift():
+    scores = np.random.default_rng(0).beta(0.5, 0.5, 200_000)
+    config = ThresholdSettings(criterion="unweighted", queue=64)
+    found = OnlineThreshold(config)(scores)
+    for end in (64, 100_000, 200_000):
+        fresh = OnlineThreshold(config)(scores[end - 64 : end])
+        assert found[end - 1] == fresh[-1]
+
+
+def test_equal_scores_hold_the_last_threshold_or_zero():
+    scores = np.array([0.1, 0.9, 0.9, 0.9])
+    hold = OnlineThreshold(ThresholdSettings(queue=2))
+    assert hold(scores).tolist() == [0.5, 0.11, 0.11, 0.11]
+    assert hold(np.array([0.9])).tolist() == [0.11]
+    zero = OnlineThreshold(ThresholdSettings(queue=2, degenerate="zero"))
+    assert zero(scores).tolist() == [0.0, 0.11, 0.0, 0.0]
+
+
+def test_a_fixed_threshold_is_one_on_the_id_score():
+    assert OnlineThreshold(ThresholdSettings(fixed=0.7))(np.zeros(2)) == pytest.approx([0.3, 0.3])

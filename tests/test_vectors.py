@@ -1,0 +1,54 @@
+"""Decisions of the paper's released code on made-up streams (excerpts), under `official`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zsntta_cli.methods import adand, zs_clip
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import build_run
+
+FIXTURES = Path(__file__).parent / "fixtures"
+CASES = [
+    (stream, case)
+    for stream, cases in {
+        "k10": ("zs-clip", "zs-clip-bs64", "adand", "adand-small", "adand-bs128"),
+        "k100": ("zs-clip", "zs-clip-bs64", "adand", "adand-small", "adand-bs128"),
+        "clean": ("zs-clip", "adand", "adand-small"),
+    }.items()
+    for case in cases
+]
+
+
+def run_case(vectors: np.lib.npyio.NpzFile, case: str) -> Decisions:
+    features, text = vectors["features"], vectors["text_features"]
+    scale = float(vectors["logit_scale"])
+    injected = vectors["targets"] == -1000
+    method = "adand" if case.startswith("adand") else "zs-clip"
+    items = np.arange(len(features)) if method == "adand" else np.flatnonzero(~injected)
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    data = StreamData(pool, items, injected[items])
+    batch_size, update_every, warmup, queue = (int(p) for p in vectors[f"{case}/params"])
+    run = build_run(
+        method, "", "", None, "", "official",
+        batch_size=batch_size, update_every=update_every, warmup=warmup, queue=queue,
+    )  # fmt: skip
+    if method == "zs-clip":
+        return zs_clip.run(data, run)
+    start = adand.NoiseDetector(vectors["detector_weight"], vectors["detector_bias"])
+    return adand.adapt(data, run, start)
+
+
+@pytest.mark.parametrize(("stream", "case"), CASES)
+def test_every_decision_is_the_released_codes(stream: str, case: str) -> None:
+    vectors = np.load(FIXTURES / f"stream-{stream}.npz")
+    decisions = run_case(vectors, case)
+    prediction = np.where(decisions.is_noise, -1, decisions.class_index)
+    batch = int(vectors[f"{case}/params"][0])
+    whole = min(len(prediction), len(vectors[f"{case}/prediction"])) // batch * batch
+    assert whole > 1000
+    assert np.array_equal(prediction[:whole], vectors[f"{case}/prediction"][:whole])
+    score = vectors[f"{case}/id_score"]
+    np.testing.assert_allclose(decisions.id_score[:whole], score[:whole], atol=1e-4)
