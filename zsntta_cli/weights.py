@@ -30,7 +30,7 @@ def _load_tiny() -> tuple["open_clip.CLIP", str]:
 
     open_clip.add_model_config(_ASSETS / "tiny.json")
     content = _TINY_WEIGHTS.read_bytes()
-    state = load(content)  # type: ignore[no-untyped-call]
+    state = load(content)
     ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
     model = open_clip.create_model(TINY)
     state["token_embedding.weight"] = torch.zeros_like(model.token_embedding.weight)
@@ -84,7 +84,7 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None
         force_preprocess_cfg={key: tag[key] for key in _PREPROCESSING if key in tag},
     )
     if archive:
-        state = torch.jit.load(path, map_location="cpu").state_dict()
+        state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
         names = ("input_resolution", "context_length", "vocab_size")
         model.load_state_dict({k: v for k, v in state.items() if k not in names})
     return model, _sha256(path)

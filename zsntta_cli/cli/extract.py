@@ -1,0 +1,72 @@
+"""`zsntta extract` and `zsntta demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zsntta_cli.cli.options import ENCODER, FEATURES, FeaturesDir, Model, Precision, Pretrained
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+_EXTRACT = ExtractSettings()
+
+
+def extract(
+    dataset: Annotated[
+        list[str], typer.Option(help="A known set, or a folder of images as NAME=PATH. Repeatable.")
+    ],
+    model: Model = ENCODER.model,
+    pretrained: Pretrained = ENCODER.pretrained,
+    precision: Precision = ENCODER.precision,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    batch_size: Annotated[int, typer.Option(help="Images to an encoder pass.")] = (
+        _EXTRACT.batch_size
+    ),
+    workers: Annotated[int, typer.Option(help="Threads that read images.")] = _EXTRACT.workers,
+    data_root: Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")] = Path(
+        "data"
+    ),
+    features_dir: FeaturesDir = FEATURES,
+    limit: Annotated[int | None, typer.Option(help="At most so many images a set.")] = None,
+    prompt: Annotated[
+        list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="Noise images to encode too, or 'none'. Default: gaussian for ID sets."),
+    ] = None,
+    noise_count: Annotated[
+        int | None, typer.Option(help="Noise images to a type. Default: a quarter of the ID set.")
+    ] = None,
+    partners: Annotated[
+        bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
+    ] = True,
+    skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+) -> None:
+    """Encode data sets once: image features, class text features and noise images to HDF5."""
+    from zsntta_cli import workflow
+    from zsntta_cli.progress import ConsoleReporter
+
+    plan = workflow.ExtractPlan(
+        tuple(dataset), data_root, limit, tuple(prompt or ()), tuple(noise) if noise else None,
+        noise_count, partners,
+    )  # fmt: skip
+    choice = EncoderChoice(model, pretrained, precision)
+    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite)
+    reporter = ConsoleReporter()
+    for extracted in workflow.extract(plan, choice, device, features_dir, settings, reporter):
+        typer.echo(workflow.summary(extracted))
+
+
+def demo(features_dir: FeaturesDir = FEATURES) -> None:
+    """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
+    from zsntta_cli import demo as job
+    from zsntta_cli import workflow
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report import render
+
+    for extracted in job.extract_sets(features_dir, ConsoleReporter()):
+        typer.echo(workflow.summary(extracted), err=True)
+    typer.echo(render(job.simulate(features_dir), "table"), nl=False)
+    typer.echo(job.NEXT_STEPS)
