@@ -88,12 +88,21 @@ class AdaNDSettings:
     learning_rate: float = 5e-4  # Adam, no weight decay (Sec. 5.1)
     reevaluate: bool = True  # the items that trigger an update are judged after it (Sec. 4.1)
     late_start: bool = False  # first item (batch 1) or first batch kept out of the warm-up's count
+    pseudo_labels: str = "frozen"  # of ZS-CLIP, or in stage 2 the "detector"'s own (appendix)
+    detector_init: str = "random"  # torch's default, or "zero"
+    evidence: float = 0.0  # weight of the frozen model's own log odds in the detector's logit
+    score_temperature: float = 1.0  # of the sigmoid that thresholds are found on
 
     def __post_init__(self) -> None:
         _check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
         _check(self.update_every >= 1, f"update-every is {self.update_every}, must be 1 or more.")
         _check(self.warmup >= 0, f"warmup is {self.warmup}, must be 0 or more.")
         _check(self.learning_rate > 0, f"learning-rate is {self.learning_rate}, must be above 0.")
+        _choice("pseudo-labels", self.pseudo_labels, ("frozen", "detector"))
+        _choice("detector-init", self.detector_init, ("random", "zero"))
+        _check(self.evidence >= 0, f"evidence is {self.evidence}, must be 0 or more.")
+        temperature = self.score_temperature
+        _check(temperature > 0, f"score-temperature is {temperature}, must be above 0.")
 
 
 MethodSettings = ZsClipSettings | AdaNDSettings
@@ -115,6 +124,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "degenerate": "zero",
         "reevaluate": False,
         "late_start": True,
+    },
+    # Ours, not the paper's: the detector's random start is its weak point (see the README).
+    "tuned": {
+        "detector_init": "zero",
+        "warmup": 3,
+        "evidence": 0.1,
+        "score_temperature": 2.0,
     },
 }
 

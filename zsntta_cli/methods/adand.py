@@ -8,6 +8,7 @@ The loop is over updates, not over items: between two updates the detector is co
 scores of all items in between are one product, and thresholds depend on nothing but the scores.
 """
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -40,19 +41,24 @@ class NoiseDetector:
         bound = 1 / np.sqrt(dim)
         return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
+    @classmethod
+    def zero(cls, dim: int, _seed: int) -> "NoiseDetector":
+        """All zero: no random start for the first steps to overcome (ours, not the paper's)."""
+        return cls(np.zeros((2, dim)), np.zeros(2))
+
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Noise logit minus clean logit (B,) of raw image features (B, D)."""
         return features @ self._weight[:-1].astype(np.float32) + self._weight[-1]
 
     def step(
-        self, features: NDArray[np.float32], error: NDArray[np.float64], learning_rate: float
+        self, features: NDArray[np.float32], is_noise: NDArray[np.bool_], learning_rate: float
     ) -> None:
         """One Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy over a queue.
 
-        `error` (B,) is the noise score minus the pseudo-label (1 noise, 0 clean) of each feature.
+        `features` (B, D) raw, `is_noise` (B,) pseudo-labels.
         """
-        per_item = (error / len(error)).astype(np.float32)
-        gradient = np.append(per_item @ features, per_item.sum()).astype(np.float64)
+        error = ((sigmoid(self.logits(features)) - is_noise) / len(features)).astype(np.float32)
+        gradient = np.append(error @ features, error.sum()).astype(np.float64)
         self._steps += 1
         self._mean += 0.1 * (gradient - self._mean)
         self._square += 0.001 * (gradient**2 - self._square)
@@ -68,38 +74,70 @@ def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def run(data: StreamData, settings: RunSettings) -> Decisions:
     """Decide on every item of the stream as it would be online."""
+    assert isinstance(settings.options, AdaNDSettings)
     dim = data.pool.image_features.shape[1]
-    return adapt(data, settings, NoiseDetector.random(dim, data.seed))
+    start = NoiseDetector.zero if settings.options.detector_init == "zero" else NoiseDetector.random
+    return adapt(data, settings, start(dim, data.seed))
 
 
 def adapt(data: StreamData, settings: RunSettings, detector: NoiseDetector) -> Decisions:
     """Algorithm 1 from a given detector."""
     options = settings.options
     assert isinstance(options, AdaNDSettings)
-    zero_shot_threshold = OnlineThreshold(settings.threshold, options.batch_size)
-    zero_shot_noise = data.noise_score > zero_shot_threshold(data.noise_score)
-    pseudo_label = zero_shot_noise | data.injected
+    u, stage1 = data.noise_score, _stage1_items(options)
+    zero_shot_threshold = OnlineThreshold(settings.threshold, options.batch_size)(u)
+    zero_shot_noise = u > zero_shot_threshold
+    evidence = options.evidence * (_logit(u, 1e-4) - _logit(zero_shot_threshold, 1e-2))
+    v = _learn(data, settings, detector, zero_shot_noise | data.injected, evidence)
 
-    noise_score = np.empty(len(data))
-    for queue, is_full in _queues(len(data), options):
-        features = data.features(queue)
-        noise_score[queue] = sigmoid(detector.logits(features))
-        if is_full:
-            error = noise_score[queue] - pseudo_label[queue]
-            detector.step(features, error, options.learning_rate)
-            if options.reevaluate:
-                last = slice(max(queue.start, queue.stop - options.batch_size), queue.stop)
-                noise_score[last] = sigmoid(detector.logits(data.features(last)))
-
-    stage1 = _stage1_items(options)
-    detector_threshold = OnlineThreshold(settings.threshold, options.batch_size)
-    detector_noise = noise_score[stage1:] > detector_threshold(noise_score[stage1:])
+    detector_threshold = OnlineThreshold(settings.threshold, options.batch_size)(v[stage1:])
     # Known noise is called noise in batches but not one by one, as the released code does; injected
     # items enter no metric.
-    stage1_noise = pseudo_label if options.batch_size > 1 else zero_shot_noise
-    is_noise = np.append(stage1_noise[:stage1], detector_noise)
-    id_score = 1 - np.append(data.noise_score[:stage1], noise_score[stage1:])
-    return Decisions(data.class_index, is_noise, id_score)
+    stage1_noise = zero_shot_noise | (data.injected & (options.batch_size > 1))
+    is_noise = np.append(stage1_noise[:stage1], v[stage1:] > detector_threshold)
+    return Decisions(data.class_index, is_noise, 1 - np.append(u[:stage1], v[stage1:]))
+
+
+def _learn(
+    data: StreamData,
+    settings: RunSettings,
+    detector: NoiseDetector,
+    pseudo_label: NDArray[np.bool_],
+    evidence: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The detector's noise scores v of all items (T,), each by the detector of its time."""
+    options = settings.options
+    assert isinstance(options, AdaNDSettings)
+    own_threshold = OnlineThreshold(settings.threshold, options.batch_size)
+    stage1 = _stage1_items(options)
+    scores = np.empty(len(data))
+    for queue, is_full in _queues(len(data), options):
+        features, labels, v = data.features(queue), pseudo_label[queue], scores[queue]
+        v[:] = _score(detector.logits(features), evidence[queue], options)
+        if not is_full:
+            continue
+        is_own = options.pseudo_labels == "detector" and queue.start >= stage1
+        if is_own:
+            labels = (v > copy.deepcopy(own_threshold)(v)) | data.injected[queue]
+        detector.step(features, labels, options.learning_rate)
+        if options.reevaluate:
+            last = slice(-options.batch_size, None)
+            v[last] = _score(detector.logits(features[last]), evidence[queue][last], options)
+        if is_own:
+            own_threshold(v)
+    return scores
+
+
+def _score(
+    logits: NDArray[np.float64], evidence: NDArray[np.float64], options: AdaNDSettings
+) -> NDArray[np.float64]:
+    return sigmoid((logits + evidence) / options.score_temperature)
+
+
+def _logit(probability: NDArray[np.float64], lowest: float) -> NDArray[np.float64]:
+    """Log odds of probabilities that are kept `lowest` away from 0 and 1."""
+    kept = np.clip(probability, lowest, 1 - lowest)
+    return np.log(kept / (1 - kept))
 
 
 def _queue_length(options: AdaNDSettings) -> int:
