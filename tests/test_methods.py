@@ -89,7 +89,11 @@ def test_a_random_detector_starts_as_torchs_linear_layer():
 
 
 @settings(max_examples=30, deadline=None)
-@given(items=st.integers(1, 200), batch_size=st.integers(1, 70), method=st.sampled_from([*METHODS]))
+@given(
+    items=st.integers(1, 200),
+    batch_size=st.integers(1, 70),
+    method=st.sampled_from(["zs-clip", "adand"]),
+)
 def test_every_item_gets_a_decision(items, batch_size, method):
     data = stream(items)
     decisions = METHODS[method](data, run(method, batch_size=batch_size, warmup=1))

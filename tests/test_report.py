@@ -4,25 +4,30 @@ import math
 import pytest
 from rich.console import Console
 
-from zsntta_cli import report
+from zsntta_cli.formats import render, rich_tables
 from zsntta_cli.metrics import Accuracies, Detection
+from zsntta_cli.report import KINDS, result_tables
 from zsntta_cli.settings import build_run
 from zsntta_cli.simulate import Record
 
 NAN = math.nan
 
 
-def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), **values):
+def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NAN), **values):
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
-    return Record(settings, Accuracies(*acc), Detection(NAN, NAN, NAN), {}, {}, 0.1, "now", {})
+    return Record(settings, Accuracies(*acc), Detection(*det), {}, {}, 0.1, "now", {})
 
 
-def text(records, width=200, colours=False):
+def text(records, width=200, colours=False, kind="accuracy"):
     console = Console(width=width, force_terminal=colours, legacy_windows=False)
     with console.capture() as captured:
-        for table in report.tables(records, width):
-            console.print(table)
+        for table in result_tables(records, KINDS[kind]):
+            for part in rich_tables(table, width):
+                console.print(part)
     return captured.get()
+
+
+ACCURACY, OOD = KINDS["accuracy"], KINDS["ood"]
 
 
 def test_percent_with_two_digits():
@@ -31,7 +36,7 @@ def test_percent_with_two_digits():
 
 def test_seeds_fold_into_mean_and_sample_deviation():
     shown = text([record(seed=0), record(seed=1, acc=(0.6, 0.25, 0.4))])
-    assert "55.00±7.07  25.00±0.00  36.67±4.71" in shown
+    assert "  55.00±7.07   25.00±0.00   36.67±4.71" in shown
     assert shown.count("adand") == 1
 
 
@@ -57,8 +62,9 @@ def test_the_average_acc_h_is_the_mean_of_acc_h():
 
 def test_the_best_of_each_ratio_is_bold():
     shown = text(
-        [record(acc=(0.5, 0.2, 0.3), ratio=0.25), record("zs-clip", acc=(0.4, 0.3, 0.3), ratio=0.25),
-         record(acc=(0.9, 0.9, 0.9), ratio=0.5)],
+        [record(acc=(0.5, 0.2, 0.3), ratio=0.25),
+         record("zs-clip", acc=(0.4, 0.3, 0.3), ratio=0.25),
+         record(acc=(0.9, 0.9, 0.9), ratio=0.5), record("zs-clip", acc=(0.1, 0.9, 0.1), ratio=0.5)],
         colours=True,
     )  # fmt: skip
     for number in ("50.00", "30.00", "90.00"):
@@ -76,12 +82,51 @@ def test_no_table_is_wider_than_the_screen_and_none_is_folded(width):
 
 
 def test_json_holds_what_it_takes_to_run_again():
-    [plain] = json.loads(report.render([record(acc=(0.5, NAN, NAN))], "json"))
+    [plain] = json.loads(render([record(acc=(0.5, NAN, NAN))], "json", ACCURACY))
     assert plain["accuracies"] == {"acc_s": 0.5, "acc_n": None, "acc_h": None}
     assert plain["settings"]["stream"]["noise"] == "gaussian"
 
 
 def test_csv_is_a_line_a_record():
-    lines = report.render([record(), record("zs-clip")], "csv").splitlines()
+    lines = render([record(), record("zs-clip")], "csv", ACCURACY).splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("settings.method,settings.encoder,")
+
+
+def test_the_average_is_folded_over_seeds():
+    shown = text([
+        record(ood=ood, seed=seed, acc=(acc, acc, acc))
+        for ood, seed, acc in (("a", 0, 0.1), ("b", 0, 0.3), ("a", 1, 0.5), ("b", 1, 0.3))
+    ])  # fmt: skip
+    # Averages of the seeds are 20 % and 40 %.
+    assert "30.00±14.14" in shown
+
+
+def test_ood_detection_and_its_best_values():
+    shown = text(
+        [record(det=(0.9, 0.2, 0.8)), record("mcm", det=(0.8, 0.1, 0.7))], colours=True, kind="ood"
+    )
+    for head in ("AUROC", "FPR95", "AUPR"):
+        assert head in shown
+    assert "\x1b[1m 90.00\x1b[0m" in shown
+    assert "\x1b[1m 10.00\x1b[0m" in shown, "a lower FPR95 is better"
+    assert "\x1b[1m 20.00" not in shown
+
+
+def test_markdown():
+    lines = render([record(), record("zs-clip", acc=(0.4, 0.5, 0.4))], "markdown", ACCURACY)
+    assert lines.splitlines()[2:] == [
+        "| Method | svhn Acc_S | svhn Acc_N | svhn Acc_H |",
+        "| --- | ---: | ---: | ---: |",
+        "| adand | **50.00** | 25.00 | 33.33 |",
+        "| zs-clip | 40.00 | **50.00** | **40.00** |",
+    ]
+
+
+def test_latex():
+    latex = render([record(), record(seed=1), record("zs-clip", seed=1)], "latex", ACCURACY)
+    assert r"\begin{tabular}{l*{3}{c}}" in latex
+    assert r"\multicolumn{3}{c}{svhn}" in latex
+    assert r"$\text{Acc}_\text{S}$" in latex
+    assert r"adand & \textbf{50.00 $\pm$ 0.00} & " in latex
+    assert latex.count(r"\\") == 4

@@ -7,7 +7,7 @@ from zsntta_cli import datasets
 from zsntta_cli.extract import Extracted, Reporter
 from zsntta_cli.grid import Grid
 from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings
-from zsntta_cli.simulate import Record, Simulator
+from zsntta_cli.simulate import Record, run_all
 from zsntta_cli.workflow import ExtractPlan, extract
 
 _ID_SET = "shapes"
@@ -25,12 +25,11 @@ NEXT_STEPS = (
 def extract_sets(root: Path, reporter: Reporter) -> Iterator[Extracted]:
     """Extract what the demo needs and is not there yet."""
     names = (_ID_SET, *datasets.partners(_ID_SET))
-    plan = ExtractPlan(names, Path("data"), noise_count=_NOISE_COUNT)
+    plan = ExtractPlan(names, noise_count=_NOISE_COUNT)
     return extract(plan, _ENCODER, "cpu", root, ExtractSettings(batch_size=250), reporter)
 
 
 def simulate(root: Path) -> list[Record]:
     """ZS-CLIP and AdaND against each built-in OOD set at the paper's noise ratios."""
     grid = Grid(("zs-clip", "adand"), _ENCODER, axes={"ratio": _RATIOS})
-    simulator = Simulator(root, _ENCODER.options)
-    return [simulator.run(settings) for settings in grid.runs(root)]
+    return run_all(root, grid.runs(root), _ENCODER.options)

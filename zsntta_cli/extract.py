@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
+from PIL import Image
 
 from zsntta_cli import store
 from zsntta_cli.datasets.images import ImageSet
@@ -22,7 +23,7 @@ from zsntta_cli.encoder import Encoder, class_prompts
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError
 from zsntta_cli.loading import load_batches
 from zsntta_cli.parts import Parts
-from zsntta_cli.settings import EncoderChoice, ExtractSettings, noise_name
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, noise_name, words_name
 from zsntta_cli.weights import weights_request
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
@@ -102,6 +103,25 @@ class Extractor:
                 if len(pool) >= count:
                     return Extracted(path, len(pool), 0, 0.0)
             return self._extract(path, store.NOISE, make(self.encoder.image_size), (), pool)
+
+    def words(self, name: str, words: Sequence[str], templates: Sequence[str]) -> Extracted:
+        """Embed a word list: a feature file without images, whose class names are the words."""
+        path = store.feature_path(self.root, self.choice.slug, words_name(name))
+        images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words)
+        with self._locked(path):
+            existing = self._existing(path, images)
+            if existing is not None:
+                self._add_texts(existing, templates)
+                return Extracted(path, len(words), 0, 0.0)
+            started = time.monotonic()
+            store.write_features(
+                path, kind=store.WORDS, name=path.stem, encoder=self.encoder.identity,
+                source=images.identity(),
+                blocks=[np.empty((0, self.encoder.embed_dim), np.float16)],
+                labels=images.labels, sample_ids=(), class_names=words,
+                texts=self._texts(words, templates),
+            )  # fmt: skip
+            return Extracted(path, len(words), len(words), time.monotonic() - started)
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
@@ -218,6 +238,10 @@ class Extractor:
                 readable.append(is_readable)
                 advance(len(is_readable))
             yield rows, np.concatenate(features), np.concatenate(readable)
+
+
+def _no_image(_: int) -> Image.Image:
+    raise AssertionError("a word list has no images")
 
 
 def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:

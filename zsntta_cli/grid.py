@@ -24,7 +24,7 @@ class Grid:
     id_sets: Sequence[str] = ()
     ood_sets: Sequence[str] = ()
     prompts: Sequence[str] = ()
-    preset: str = "paper"
+    presets: Sequence[str] = ()
     axes: Mapping[str, Sequence[Any]] | None = None  # by setting: the values to run
 
     def runs(self, root: Path) -> list[RunSettings]:
@@ -34,14 +34,17 @@ class Grid:
             SettingsError: a value out of range, or no OOD set for a ratio above 0.
         """
         axes = {name: values for name, values in (self.axes or {}).items() if values}
+        if "fixed" in axes:
+            axes["fixed"] = [_threshold(value) for value in axes["fixed"]]
         runs = [
             build_run(
-                method, self.encoder.slug, id_set, ood_set, prompt, self.preset,
+                method, self.encoder.slug, id_set, ood_set, prompt, preset,
                 **dict(zip(axes, values, strict=True)),
             )
             for id_set in self.id_sets or [default_id_set(self.encoder)]
             for ood_set in self._ood_sets(root, id_set)
             for method in self.methods
+            for preset in self.presets or ["paper"]
             for prompt in self._prompts(id_set)
             for values in itertools.product(*axes.values())
         ]  # fmt: skip
@@ -57,7 +60,8 @@ class Grid:
     def _ood_sets(self, root: Path, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
             found = sorted(p.stem for p in (root / self.encoder.slug).glob("*.h5"))
-            return [n for n in found if n != id_set and not n.startswith("noise-")] or [None]
+            others = [n for n in found if n != id_set and not n.startswith(("noise-", "words-"))]
+            return others or [None]
         if self.ood_sets:
             return self.ood_sets
         partners = datasets.partners(id_set)
@@ -73,6 +77,16 @@ class Grid:
             f"no OOD partner of '{id_set}' is cached in {root / self.encoder.slug}: type "
             + f"zsntta extract {command} {self.encoder.options}".strip()
         )
+
+
+def _threshold(value: Any) -> float | None:
+    """A fixed threshold as a number, the adaptive one as None."""
+    if value is None or value == "adaptive":
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        raise SettingsError(f"threshold is '{value}', must be 'adaptive' or in [0, 1].") from None
 
 
 def default_id_set(encoder: EncoderChoice) -> str:

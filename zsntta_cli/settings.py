@@ -105,11 +105,43 @@ class AdaNDSettings:
         _check(temperature > 0, f"score-temperature is {temperature}, must be above 0.")
 
 
-MethodSettings = ZsClipSettings | AdaNDSettings
+@dataclass(frozen=True)
+class ScoreSettings:
+    """A zero-shot OOD score without settings of its own: max-logit, energy, MCM."""
 
-METHOD_SETTINGS: dict[str, type[ZsClipSettings] | type[AdaNDSettings]] = {
+
+@dataclass(frozen=True)
+class NegLabelSettings:
+    """NegLabel, arXiv 2403.20078, with its paper's settings."""
+
+    words: str = ""  # name of a word list that was embedded by `extract --words`
+    negatives: int = 10_000  # M, words that are mined
+    groups: int = 100  # of negatives, whose scores are averaged
+    percentile: float = 0.05  # η of the distance to the ID names
+
+    def __post_init__(self) -> None:
+        _check(self.negatives >= 1, f"negatives is {self.negatives}, must be 1 or more.")
+        _check(self.groups >= 1, f"groups is {self.groups}, must be 1 or more.")
+        _check(0 <= self.percentile <= 1, f"percentile is {self.percentile}, must be in [0, 1].")
+
+
+@dataclass(frozen=True)
+class ClipnSettings:
+    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
+
+    no_text: str = ""  # .npy file (C, D), in the order of the class names
+
+
+MethodSettings = ZsClipSettings | AdaNDSettings | ScoreSettings | NegLabelSettings | ClipnSettings
+
+METHOD_SETTINGS: dict[str, type[Any]] = {
     "zs-clip": ZsClipSettings,
     "adand": AdaNDSettings,
+    "max-logit": ScoreSettings,
+    "energy": ScoreSettings,
+    "mcm": ScoreSettings,
+    "neglabel": NegLabelSettings,
+    "clipn": ClipnSettings,
 }
 
 # AdaND injects noise as part of the method; ZS-CLIP only where it is asked to.
@@ -173,6 +205,24 @@ def build_run(
     )  # fmt: skip
 
 
+def run_from_record(settings: Mapping[str, Any]) -> RunSettings:
+    """The run that a record's `settings` describe.
+
+    Raises:
+        SettingsError: they are not such settings.
+    """
+    try:
+        flat = dict(settings)
+        return RunSettings(
+            stream=StreamSettings(**flat.pop("stream")),
+            threshold=ThresholdSettings(**flat.pop("threshold")),
+            options=METHOD_SETTINGS[flat["method"]](**flat.pop("options")),
+            **flat,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingsError(f"these are not the settings of a run ({error!r}).") from error
+
+
 def _pick(settings: type[_T], flat: Mapping[str, Any]) -> _T:
     names = {f.name for f in dataclasses.fields(settings)}  # type: ignore[arg-type]
     return settings(**{name: value for name, value in flat.items() if name in names})
@@ -181,6 +231,11 @@ def _pick(settings: type[_T], flat: Mapping[str, Any]) -> _T:
 def noise_name(noise_type: str) -> str:
     """The name of the pool of one type of noise images."""
     return f"noise-{noise_type}"
+
+
+def words_name(words: str) -> str:
+    """The name of the features of a word list."""
+    return f"words-{words}"
 
 
 TINY = "tiny"
@@ -194,6 +249,7 @@ class EncoderChoice:
     model: str = "ViT-B-16"
     pretrained: str = "openai"  # a tag, a checkpoint's path, or "none": random weights
     precision: str = "fp32"
+    folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
 
     def __post_init__(self) -> None:
         _choice("precision", self.precision, ("fp32", "fp16", "bf16"))
@@ -201,6 +257,8 @@ class EncoderChoice:
     @property
     def slug(self) -> str:
         """The folder name of this encoder's features."""
+        if self.folder:
+            return self.folder
         weights = Path(self.pretrained).stem if self.is_file else self.pretrained
         complete = self.model == TINY or ":" in self.model  # names its weights already
         parts = [self.model] if complete else [self.model, weights]
@@ -219,7 +277,8 @@ class EncoderChoice:
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
             if value != f.default and not (f.name == "pretrained" and self.model == TINY):
-                words.append(f"--{f.name} {shlex.quote(value)}")
+                name = "encoder" if f.name == "folder" else f.name
+                words.append(f"--{name} {shlex.quote(value)}")
         return " ".join(words)
 
 

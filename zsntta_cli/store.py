@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zsntta_cli.errors import StoreError
 
 FORMAT = 1
-DATASET, NOISE = "dataset", "noise"  # kinds of files
+DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of files
 _BROKEN = (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError)  # h5py's own
 
 
@@ -120,9 +120,10 @@ def write_features(
             with h5py.File(temporary, "w", libver="v110") as file:
                 digest = _write_rows(file, blocks, labels)
                 _write_strings(file, "sample_ids", sample_ids)
-                file.attrs.update(
-                    format=FORMAT, kind=kind, name=name, normalized=normalized, digest=digest,
-                    encoder=json.dumps(encoder), source=json.dumps(source),
+                file.attrs.update(format=FORMAT, normalized=normalized)
+                _write_attrs(
+                    file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
+                    source=json.dumps(source),
                     created=datetime.now(UTC).isoformat(timespec="seconds"),
                 )  # fmt: skip
                 if class_names:
@@ -152,29 +153,51 @@ def _write_rows(
     return digest.hexdigest()
 
 
+# Strings have a fixed length: HDF5 loops for ever in a damaged heap of strings of any length.
+
+
+def _write_attrs(group: h5py.Group, **values: str) -> None:
+    for name, value in values.items():
+        raw = np.array(value.encode())
+        group.attrs.create(name, raw, dtype=h5py.string_dtype("utf-8", max(1, raw.itemsize)))
+
+
 def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
-    file.create_dataset(name, data=list(values), dtype=h5py.string_dtype("utf-8"))
+    raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
+    dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
+    file.create_dataset(name, data=raw.astype(dtype))
+
+
+def text_attrs(group: h5py.Group) -> dict[str, str]:
+    """All attributes as texts, of any length or fixed."""
+    return {
+        name: value.decode() if isinstance(value, bytes) else str(value)
+        for name, value in group.attrs.items()
+    }
 
 
 def _write_text(file: h5py.File, text: Text) -> None:
     name = hashlib.sha256(text.template.encode()).hexdigest()[:16]
     group = file.create_group(f"text/{name}")
-    group.attrs["template"] = text.template
-    group.attrs["digest"] = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
+    digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
+    _write_attrs(group, template=text.template, digest=digest)
     group["text_features"] = text.features
 
 
-def read_features(path: Path) -> FeatureSet:
-    """Read a feature file and check that it is whole.
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[h5py.File]:
+    """A feature file, open for reading; what is broken in it becomes one clear line.
 
     Raises:
-        StoreError: no such file, not a feature file, or its content does not match its digest.
+        StoreError: no such file, not a feature file, or what is read of it is broken.
     """
     if not path.exists():
         raise StoreError(f"no features at {path}.")
     try:
         with h5py.File(path, "r") as file:
-            return _read(path, file)
+            if file.attrs.get("format") != FORMAT:
+                raise ValueError(f"format is {file.attrs.get('format')}, must be {FORMAT}")
+            yield file
     except _BROKEN as error:
         reason = str(error).splitlines()[0]
         raise StoreError(
@@ -182,10 +205,14 @@ def read_features(path: Path) -> FeatureSet:
         ) from error
 
 
+def read_features(path: Path) -> FeatureSet:
+    """Read a feature file and check that it is whole: StoreError where it is not."""
+    with opened(path) as file:
+        return _read(path, file)
+
+
 def _read(path: Path, file: h5py.File) -> FeatureSet:
-    attrs = dict(file.attrs)
-    if attrs.get("format") != FORMAT:
-        raise ValueError(f"format is {attrs.get('format')}, must be {FORMAT}")
+    attrs = text_attrs(file)
     features, labels = file["image_features"][()], file["labels"][()]
     _check_arrays(features, labels)
     digest = hashlib.sha256(features.data)
@@ -196,9 +223,9 @@ def _read(path: Path, file: h5py.File) -> FeatureSet:
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
     return FeatureSet(
-        path, str(attrs["kind"]), str(attrs["name"]), json.loads(attrs["encoder"]),
+        path, attrs["kind"], attrs["name"], json.loads(attrs["encoder"]),
         json.loads(attrs["source"]), digest.hexdigest(), features, labels, class_names,
-        _read_texts(file, len(class_names), features.shape[1]), bool(attrs["normalized"]),
+        _read_texts(file, len(class_names), features.shape[1]), bool(file.attrs["normalized"]),
     )  # fmt: skip
 
 
@@ -216,18 +243,18 @@ def _read_strings(file: h5py.File, name: str) -> tuple[str, ...]:
 def _read_texts(file: h5py.File, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
     texts = {}
     for group in file["text"].values() if "text" in file else ():
-        features = group["text_features"][()]
+        features, attrs = group["text_features"][()], text_attrs(group)
         if features.shape != (classes, dim) or features.dtype != np.float32:
             raise ValueError("text_features are not (C, D) float32")
-        if hashlib.sha256(features.data).hexdigest() != group.attrs["digest"]:
+        if hashlib.sha256(features.data).hexdigest() != attrs["digest"]:
             raise ValueError("its text features do not match their digest")
-        texts[str(group.attrs["template"])] = features
+        texts[attrs["template"]] = features
     return texts
 
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
-    """The sample ids (N,) of a feature file that `read_features` has accepted."""
-    with h5py.File(path, "r") as file:
+    """The sample ids (N,) of a feature file."""
+    with opened(path) as file:
         return _read_strings(file, "sample_ids")
 
 
@@ -240,6 +267,23 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
             with h5py.File(temporary, "r+", libver="v110") as file:
                 for text in texts:
                     _write_text(file, text)
+            _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns (T,) of numbers or strings as the data sets of an HDF5 file."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with h5py.File(temporary, "w", libver="v110") as file:
+                for name, column in columns.items():
+                    if column.dtype == object:
+                        _write_strings(file, name, column.tolist())
+                    else:
+                        file[name] = column
             _publish(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the commands do: several sets extracted in a row, a grid with its defaults, the demo."""
+"""What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from zsntta_cli.settings import (
     EncoderChoice,
     ExtractSettings,
 )
-from zsntta_cli.vocabulary import prompt_template
+from zsntta_cli.vocabulary import DEFAULT_PROMPT, prompt_template
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class ExtractPlan:
     """What to extract."""
 
     datasets: tuple[str, ...]  # names, or NAME=PATH
-    data_root: Path
+    data_root: Path = Path("data")
+    words: tuple[Path, ...] = ()  # word lists for NegLabel, a word a line
     limit: int | None = None
     prompts: tuple[str, ...] = ()  # templates or their names; the set's own without any
     noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
@@ -52,7 +53,7 @@ def extract(
     settings: ExtractSettings,
     reporter: Reporter,
 ) -> Iterator[Extracted]:
-    """Extract all sets of a plan, one by one: named sets, their partners, noise images."""
+    """Extract all sets of a plan, one by one: named sets, words, noise images, partners."""
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: --pretrained none gives random weights: features mean nothing.")
     extractor = Extractor(choice, partial(load_encoder, choice, device), root, settings, reporter)
@@ -64,8 +65,26 @@ def extract(
         default = [datasets.default_prompt(images.name)] if is_id else []
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
         yield extractor.dataset(images, templates or default)
+    for path in plan.words:
+        yield extractor.words(path.stem, read_words(path), templates or [DEFAULT_PROMPT])
     yield from _extract_noise(plan, extractor, largest_id_set)
     yield from _extract_partners(plan, extractor, reporter)
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a list, one a line, each once, in order.
+
+    Raises:
+        DatasetError: no such file, no text, or no word in it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read the word list {path} ({error}).") from error
+    words = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not words:
+        raise DatasetError(f"the word list {path} is empty: one word a line.")
+    return words
 
 
 def _extract_noise(

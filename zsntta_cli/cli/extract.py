@@ -13,8 +13,9 @@ _EXTRACT = ExtractSettings()
 
 def extract(
     dataset: Annotated[
-        list[str], typer.Option(help="A known set, or a folder of images as NAME=PATH. Repeatable.")
-    ],
+        list[str] | None,
+        typer.Option(help="A known set, or a folder of images as NAME=PATH. Repeatable."),
+    ] = None,
     model: Model = ENCODER.model,
     pretrained: Pretrained = ENCODER.pretrained,
     precision: Precision = ENCODER.precision,
@@ -31,6 +32,9 @@ def extract(
     prompt: Annotated[
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
     ] = None,
+    words: Annotated[
+        list[Path] | None, typer.Option(help="A word list for neglabel, a word a line.")
+    ] = None,
     noise: Annotated[
         list[str] | None,
         typer.Option(help="Noise images to encode too, or 'none'. Default: gaussian for ID sets."),
@@ -45,12 +49,14 @@ def extract(
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
+    if not dataset and not words:
+        raise typer.BadParameter("a known set, or NAME=FOLDER.", param_hint="--dataset")
     from zsntta_cli import workflow
     from zsntta_cli.progress import ConsoleReporter
 
     plan = workflow.ExtractPlan(
-        tuple(dataset), data_root, limit, tuple(prompt or ()), tuple(noise) if noise else None,
-        noise_count, partners,
+        tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
+        tuple(noise) if noise else None, noise_count, partners,
     )  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision)
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite)
@@ -63,10 +69,11 @@ def demo(features_dir: FeaturesDir = FEATURES) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
     from zsntta_cli import demo as job
     from zsntta_cli import workflow
+    from zsntta_cli.formats import render
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report import render
+    from zsntta_cli.report import KINDS
 
     for extracted in job.extract_sets(features_dir, ConsoleReporter()):
         typer.echo(workflow.summary(extracted), err=True)
-    typer.echo(render(job.simulate(features_dir), "table"), nl=False)
+    typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
     typer.echo(job.NEXT_STEPS)

@@ -6,60 +6,94 @@ from typing import Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli.options import ENCODER, FEATURES, FeaturesDir, Model, Precision, Pretrained
-from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings import METHOD_SETTINGS, EncoderChoice
+
+Form = Literal["table", "markdown", "latex", "json", "csv"]
+
+
+def _option(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text)
 
 
 def simulate(
-    method: Annotated[list[str], typer.Option(help="zs-clip or adand. Repeatable.")],
-    id_set: Annotated[list[str] | None, typer.Option("--id", help="ID set. Repeatable.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help=f"One of {', '.join(METHOD_SETTINGS)}.")
+    ] = None,
+    id_set: Annotated[list[str] | None, _option("ID set.", "--id")] = None,
     ood_set: Annotated[
         list[str] | None,
-        typer.Option("--ood", help="OOD set. Repeatable. Default: the ID set's cached partners."),
+        _option("OOD set, or 'all' cached. Default: the cached partners.", "--ood"),
     ] = None,
-    ratio: Annotated[
-        list[float] | None, typer.Option(help="Noise ratio: OOD share in [0, 1). Repeatable.")
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Order of the stream. Repeatable.")] = None,
+    ratio: Annotated[list[float] | None, _option("OOD share, in [0, 1).")] = None,
+    seed: Annotated[list[int] | None, _option("Order of the stream.")] = None,
     noise: Annotated[
         list[str] | None,
-        typer.Option(help="Injected noise, or 'none'. Default: gaussian for adand. Repeatable."),
+        _option("Injected noise, or 'none'. Default: gaussian for adand."),
     ] = None,
-    noise_every: Annotated[
-        list[int] | None, typer.Option(help="One noise image after M samples. Repeatable.")
+    noise_every: Annotated[list[int] | None, _option("M: one after M samples.")] = None,
+    placement: Annotated[list[str] | None, _option("periodic or shuffled.")] = None,
+    ood_fill: Annotated[list[str] | None, _option("Too few OOD: repeat or cap.")] = None,
+    prompt: Annotated[list[str] | None, _option("Cached template, or 'code', 'paper'.")] = None,
+    threshold: Annotated[
+        list[str] | None, _option("adaptive, or a fixed ID score in [0, 1].")
     ] = None,
-    prompt: Annotated[
-        list[str] | None, typer.Option(help="Cached prompt template, 'code' or 'paper'.")
+    queue: Annotated[list[int] | None, _option("N_q, scores it is found on.")] = None,
+    criterion: Annotated[list[str] | None, _option("otsu or unweighted.")] = None,
+    batch_size: Annotated[list[int] | None, _option("Items at once.")] = None,
+    update_every: Annotated[list[int] | None, _option("L, the detector's queue.")] = None,
+    warmup: Annotated[list[int] | None, _option("N, steps of stage 1.")] = None,
+    learning_rate: Annotated[list[float] | None, _option("Of Adam.")] = None,
+    pseudo_labels: Annotated[list[str] | None, _option("frozen or detector.")] = None,
+    reevaluate: Annotated[
+        list[bool] | None, _option("true: judge the update's last item after it.")
     ] = None,
+    detector_init: Annotated[list[str] | None, _option("random or zero.")] = None,
+    evidence: Annotated[list[float] | None, _option("Weight of ZS-CLIP's odds.")] = None,
+    score_temperature: Annotated[list[float] | None, _option("Of its score.")] = None,
+    words: Annotated[list[str] | None, _option("NegLabel: a cached word list.")] = None,
+    no_text: Annotated[list[str] | None, _option("CLIPN: .npy of 'no' text features.")] = None,
     preset: Annotated[
-        str, typer.Option(help="paper, or official: as the released code.")
-    ] = "paper",
+        list[str] | None, typer.Option(help="paper, official (the released code) or tuned (ours).")
+    ] = None,
     model: Model = ENCODER.model,
     pretrained: Pretrained = ENCODER.pretrained,
     precision: Precision = ENCODER.precision,
+    encoder: Annotated[
+        str | None, typer.Option(help="Folder of imported features, instead of --model.")
+    ] = None,
     features_dir: FeaturesDir = FEATURES,
-    form: Annotated[
-        Literal["table", "json", "csv"], typer.Option("--format", help="Of the result.")
-    ] = "table",
+    record: Annotated[
+        Path | None, typer.Option("--from", help="Run again what these JSON records say.")
+    ] = None,
+    report: Annotated[Literal["accuracy", "ood"], typer.Option(help="What a table shows.")] = (
+        "accuracy"
+    ),
+    form: Annotated[Form, typer.Option("--format", help="Of the result.")] = "table",
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Write the items of the (one) run: .csv or .h5.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
 ) -> None:
-    """Replay streams from cached features and print Acc_S, Acc_N and Acc_H."""
-    from zsntta_cli.grid import Grid
-    from zsntta_cli.report import render
-    from zsntta_cli.simulate import Simulator
-    from zsntta_cli.store import write_whole
+    """Replay streams from cached features.
 
-    encoder = EncoderChoice(model, pretrained, precision)
+    Options of a stream, a threshold or a method may be repeated: all combinations are run, seeds
+    are folded into mean ± std.
+    """
+    if not method and record is None:
+        raise typer.BadParameter(f"one of {', '.join(METHOD_SETTINGS)}.", param_hint="--method")
+    from zsntta_cli import experiment
+    from zsntta_cli.grid import Grid
+
     axes: dict[str, Any] = {
-        "ratio": ratio,
-        "seed": seed,
-        "noise": noise,
-        "noise_every": noise_every,
-    }
-    grid = Grid(method, encoder, id_set or (), ood_set or (), prompt or (), preset, axes)
-    simulator = Simulator(features_dir, encoder.options)
-    records = [simulator.run(settings) for settings in grid.runs(features_dir)]
-    text = render(records, form, to_file=output is not None)
-    if output:
-        write_whole(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
+        "ratio": ratio, "seed": seed, "noise": noise, "noise_every": noise_every,
+        "placement": placement, "ood_fill": ood_fill, "fixed": threshold, "queue": queue,
+        "criterion": criterion, "batch_size": batch_size, "update_every": update_every,
+        "warmup": warmup, "learning_rate": learning_rate, "pseudo_labels": pseudo_labels,
+        "reevaluate": reevaluate, "detector_init": detector_init, "evidence": evidence,
+        "score_temperature": score_temperature, "words": words, "no_text": no_text,
+    }  # fmt: skip
+    choice = EncoderChoice(model, pretrained, precision, encoder)
+    grid = Grid(method or (), choice, id_set or (), ood_set or (), prompt or (), preset or (), axes)
+    text = experiment.simulate(features_dir, grid, record, scores, report, form, output, jobs)
+    typer.echo(text, nl=False)

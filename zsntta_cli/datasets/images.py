@@ -30,6 +30,7 @@ class ImageSet:
         """What a feature file records of its source."""
         digest = hashlib.sha256(self.fingerprint.encode())
         digest.update("\0".join(self.sample_ids).encode(errors="surrogateescape"))
+        digest.update("\0".join(self.class_names).encode(errors="surrogateescape"))
         digest.update(self.labels.tobytes())
         return {
             "dataset": self.name, "images": len(self), "limit": self.limit,

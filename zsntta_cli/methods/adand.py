@@ -95,7 +95,13 @@ def adapt(data: StreamData, settings: RunSettings, detector: NoiseDetector) -> D
     # items enter no metric.
     stage1_noise = zero_shot_noise | (data.injected & (options.batch_size > 1))
     is_noise = np.append(stage1_noise[:stage1], v[stage1:] > detector_threshold)
-    return Decisions(data.class_index, is_noise, 1 - np.append(u[:stage1], v[stage1:]))
+    return Decisions(
+        data.class_index,
+        is_noise,
+        1 - np.append(u[:stage1], v[stage1:]),
+        zero_shot_threshold,
+        np.append(np.full(len(u) - len(detector_threshold), np.nan), detector_threshold),
+    )
 
 
 def _learn(

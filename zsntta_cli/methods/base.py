@@ -19,6 +19,7 @@ class Pool:
     text_features: NDArray[np.float32]  # (C, D) unit norm
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
+    more_text: NDArray[np.float32] | None = None  # (W, D) what else a method asked for
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,10 @@ class Decisions:
     """A method's answer for all T items, injected ones included."""
 
     class_index: NDArray[np.int32]  # (T,) the class, should the item be clean
-    is_noise: NDArray[np.bool_]  # (T,)
+    is_noise: NDArray[np.bool_] | None  # (T,) None: a score without a decision rule
     id_score: NDArray[np.float64]  # (T,) higher = more ID
+    zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
+    detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
 
 
 Method = Callable[[StreamData, RunSettings], Decisions]

@@ -8,6 +8,6 @@ from zsntta_cli.threshold import OnlineThreshold
 def run(data: StreamData, settings: RunSettings) -> Decisions:
     """Decide on every item of the stream as it would be online."""
     assert isinstance(settings.options, ZsClipSettings)
-    threshold = OnlineThreshold(settings.threshold, settings.options.batch_size)
-    is_noise = data.noise_score > threshold(data.noise_score)
-    return Decisions(data.class_index, is_noise, 1 - data.noise_score)
+    u = data.noise_score
+    threshold = OnlineThreshold(settings.threshold, settings.options.batch_size)(u)
+    return Decisions(data.class_index, u > threshold, 1 - u, threshold)

@@ -1,0 +1,262 @@
+"""Grids, records, score files, word lists: through the command line, on made-up features."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli import store
+from zsntta_cli.grid import Grid
+from zsntta_cli.settings import EncoderChoice, build_run, run_from_record
+from zsntta_cli.simulate import Simulator, run_all
+
+PROMPT = "a photo of a {}."
+ENCODER = {"model": "made-up", "logit_scale": 20.0}
+CHOICE = EncoderChoice(folder="made")
+
+
+@pytest.fixture(scope="session")
+def features(tmp_path_factory):
+    """Two ID sets, two OOD sets, noise and words in 16 dimensions."""
+    root = tmp_path_factory.mktemp("made-up") / "features"
+    generator = np.random.default_rng(0)
+    text = np.linalg.qr(generator.standard_normal((16, 6)))[0].T.astype(np.float32)
+
+    def write(name, centres, labels, kind=store.DATASET, classes=(), texts=(), ids=None):
+        rows = 8 * centres + 1.2 * generator.standard_normal((len(labels), 16))
+        store.write_features(
+            root / "made" / f"{name}.h5", kind=kind, name=name, encoder=ENCODER, source={},
+            blocks=[rows.astype(np.float16)], labels=np.asarray(labels, np.int32),
+            sample_ids=ids or [f"{name}/{i}" for i in range(len(labels))],
+            class_names=classes, texts=texts,
+        )  # fmt: skip
+
+    for name, names in (("pets", ["cat", "dog", "ox"]), ("birds", ["owl", "rook", "wren"])):
+        labels = generator.integers(0, 3, 400)
+        texts = [store.Text(t, text[:3]) for t in (PROMPT, "art of a {}.")]
+        write(name, text[labels], labels, classes=names, texts=texts)
+    for i, name in enumerate(("sky", "sand")):
+        write(name, text[[3 + i] * 300], [-1] * 300)
+    write("noise-gaussian", 0.3 * text[[5] * 60], [-1] * 60, store.NOISE)
+    words = [f"word {i}" for i in range(40)]
+    embedded = generator.standard_normal((40, 16)).astype(np.float32)
+    embedded /= np.linalg.norm(embedded, axis=1, keepdims=True)
+    write("words-nouns", np.empty((0, 16)), [], store.WORDS, words, [store.Text(PROMPT, embedded)])
+    return root
+
+
+@pytest.fixture
+def simulate(zsntta, features):
+    def run(*arguments):
+        return zsntta("simulate", "--encoder", "made", "--features-dir", features, *arguments)
+
+    return run
+
+
+PAIR = ("--id", "pets", "--ood", "sky")
+
+
+def timeless(text):
+    return [
+        {k: v for k, v in r.items() if k not in ("seconds", "created")} for r in json.loads(text)
+    ]
+
+
+def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, features):
+    result = simulate(
+        "--method", "adand", "--method", "zs-clip", "--id", "pets", "--id", "birds",
+        "--ood", "sky", "--ood", "sand", "--ratio", 0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1,
+        "--update-every", 16, "--warmup", 2, "--warmup", 5, "--format", "json",
+    )  # fmt: skip
+    records = timeless(result.stdout)
+    # zs-clip has no warm-up: its runs are there once.
+    assert len(records) == 2 * 2 * 2 * 2 * (2 + 1)
+    for record in (records[0], records[7], records[-1]):
+        single = Simulator(features).run(run_from_record(record["settings"])).to_dict()
+        assert single["accuracies"] == record["accuracies"]
+        assert single["detection"] == record["detection"]
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(order=st.permutations(["zs-clip", "adand", "mcm", "energy", "neglabel"]))
+def test_the_order_of_methods_changes_nothing(features, order):
+    def accuracies(methods):
+        grid = Grid(methods, CHOICE, ["pets"], ["sky"], [PROMPT], axes={"update_every": [16]})
+        records = run_all(features, grid.runs(features))
+        return {r.settings.method: (r.to_dict()["accuracies"], r.detection.auroc) for r in records}
+
+    assert accuracies(order) == accuracies(sorted(order))
+
+
+@pytest.mark.parametrize("ood", [("--ood", "sky", "--ood", "sand"), ("--ood", "sky")])
+def test_two_processes_give_the_bytes_of_one(simulate, ood):
+    command = ("--method", "adand", "--method", "zs-clip", "--id", "pets", *ood, "--seed", 0,
+               "--seed", 1, "--seed", 2, "--update-every", 16)  # fmt: skip
+    for form in ("table", "markdown", "latex"):
+        one = simulate(*command, "--format", form)
+        two = simulate(*command, "--format", form, "--jobs", 2)
+        assert one.stdout == two.stdout
+        assert one.exit_code == two.exit_code == 0
+    one = simulate(*command, "--format", "json")
+    two = simulate(*command, "--format", "json", "--jobs", 2)
+    assert timeless(one.stdout) == timeless(two.stdout)
+
+
+def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
+    first = simulate("--method", "adand", *PAIR, "--ratio", 0.3, "--threshold", 0.7,
+                     "--threshold", "adaptive", "--format", "json", "--output", "r.json")  # fmt: skip
+    assert first.exit_code == 0
+    again = simulate("--from", "r.json", "--format", "json")
+    assert timeless(again.stdout) == timeless((tmp_path / "r.json").read_text())
+    assert [r["settings"]["threshold"]["fixed"] for r in timeless(again.stdout)] == [0.7, None]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[1]", '[{"settings": {"method": "magic"}}]', '{"settings": 3}',
+                '[{"settings": {"method": "adand", "stream": {"speed": 1}}}]'],
+)  # fmt: skip
+def test_what_is_no_record(simulate, tmp_path, content):
+    (tmp_path / "r.json").write_text(content)
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ")
+
+
+def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
+    simulate("--method", "zs-clip", *PAIR, "--format", "json", "--output", "r.json")
+    records = json.loads((tmp_path / "r.json").read_text())
+    records[0]["digests"]["pets"] = "0" * 64
+    (tmp_path / "r.json").write_text(json.dumps(records))
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 1
+    assert "'pets' has changed since" in result.stderr
+
+
+def test_all_means_every_cached_set_but_the_id_set(simulate):
+    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "all", "--format", "json")
+    assert [r["settings"]["ood_set"] for r in json.loads(result.stdout)] == ["birds", "sand", "sky"]
+
+
+def test_every_switch_of_adand_runs_and_changes_something(simulate):
+    def decisions(*options):
+        if "--update-every" not in options:
+            options = (*options, "--update-every", 16)
+        result = simulate("--method", "adand", *PAIR, "--scores", "s.csv", *options)
+        assert result.exit_code == 0, result.stderr
+        rows = csv.DictReader(io.StringIO(Path("s.csv").read_text()))
+        return [(row["decision"], row["id_score"]) for row in rows]
+
+    plain = decisions()
+    assert decisions() == plain
+    for options in (
+        ("--noise", "none"), ("--noise-every", 4), ("--placement", "shuffled"),
+        ("--update-every", 20), ("--queue", 64), ("--warmup", 4), ("--learning-rate", 0.01),
+        ("--batch-size", 8), ("--pseudo-labels", "detector", "--learning-rate", 0.1),
+        ("--threshold", 0.9), ("--criterion", "unweighted"), ("--reevaluate", "false"),
+        ("--detector-init", "zero"), ("--evidence", 0.1), ("--score-temperature", 2),
+        ("--preset", "official"), ("--preset", "tuned"), ("--seed", 3), ("--ratio", 0.4),
+    ):  # fmt: skip
+        assert decisions(*options) != plain, options
+
+
+def test_ood_detection_table(simulate):
+    methods = ("max-logit", "energy", "mcm", "neglabel", "adand")
+    arguments = [a for m in methods for a in ("--method", m)]
+    result = simulate(*arguments, *PAIR, "--report", "ood", "--update-every", 16)
+    assert result.exit_code == 0, result.stderr
+    for word in ("AUROC", "FPR95", "AUPR", *methods):
+        assert word in result.stdout
+    records = simulate(*arguments, *PAIR, "--format", "json").stdout
+    assert all(r["detection"]["auroc"] > 0.5 for r in json.loads(records))
+    assert [r["accuracies"]["acc_h"] is None for r in json.loads(records)] == [True] * 4 + [False]
+
+
+def test_neglabel_needs_words_with_the_prompt(simulate):
+    result = simulate("--method", "neglabel", *PAIR, "--prompt", "art of a {}.")
+    assert "zsntta extract --words nouns.txt --prompt 'art of a {}.'" in result.stderr
+    result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
+    assert "zsntta extract --words verbs.txt" in result.stderr
+
+
+def test_clipn_needs_its_own_text_features(simulate, tmp_path):
+    result = simulate("--method", "clipn", *PAIR)
+    assert "--no-text FILE.npy, an array (3, 16)" in result.stderr
+    np.save(tmp_path / "no.npy", np.ones((2, 16)))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
+    assert "holds an array (2, 16), must be (3, 16)" in result.stderr
+    np.save(tmp_path / "no.npy", np.array([{}], dtype=object))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
+    assert "cannot read the 'no' text features no.npy" in result.stderr
+    np.save(tmp_path / "no.npy", np.random.default_rng(0).normal(size=(3, 16)))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy", "--report", "ood")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_words_are_embedded_once(zsntta, tmp_path):
+    (tmp_path / "nouns.txt").write_text("apple\n\nnoun phrase\napple\n", encoding="utf-8")
+    command = ("extract", "--words", "nouns.txt", "--model", "tiny")
+    assert "words-nouns.h5: 2 " in zsntta(*command).stdout
+    assert "there already" in zsntta(*command).stdout
+    words = store.read_features(Path("features/tiny/words-nouns.h5"))
+    assert words.class_names == ("apple", "noun phrase")
+    (tmp_path / "empty.txt").write_text("\n")
+    result = zsntta("extract", "--words", "empty.txt", "--model", "tiny")
+    assert "the word list empty.txt is empty" in result.stderr
+
+
+def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_path):
+    command = ("--method", "adand", *PAIR, "--update-every", 16, "--warmup", 3, "--format", "json")
+    record = json.loads(simulate(*command, "--scores", "s.csv").stdout)[0]
+    simulate(*command, "--scores", "s.h5")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_text())))
+    assert list(rows[0]) == [
+        "index", "sample_id", "truth", "decision", "id_score", "zero_shot_threshold",
+        "detector_threshold",
+    ]  # fmt: skip
+    tests = [row for row in rows if row["truth"] != "injected"]
+    assert len(tests) == record["counts"]["id"] + record["counts"]["ood"]
+    clean = [row for row in tests if row["truth"] != "ood"]
+    acc_s = np.mean([row["truth"] == row["decision"] for row in clean])
+    assert acc_s == pytest.approx(record["accuracies"]["acc_s"])
+    acc_n = np.mean([row["decision"] == "noise" for row in tests if row["truth"] == "ood"])
+    assert acc_n == pytest.approx(record["accuracies"]["acc_n"])
+    for row in rows:  # a decision follows from the score and the threshold of its stage
+        own = row["detector_threshold"]
+        threshold = float(own or row["zero_shot_threshold"])
+        assert (row["decision"] == "noise") == (float(row["id_score"]) < threshold)
+        assert (own == "") == (int(row["index"]) < 48)
+    with h5py.File(tmp_path / "s.h5") as file:
+        assert file["id_score"][5] == float(rows[5]["id_score"])
+        assert file["sample_id"].asstr()[7] == rows[7]["sample_id"]
+
+
+def test_scores_take_one_run(simulate):
+    result = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--scores", "s.csv")
+    assert "--scores takes one run, these options make 2" in result.stderr
+
+
+def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):
+    pets = store.read_features(features / "made" / "pets.h5")
+    unit = pets.image_features / np.linalg.norm(
+        pets.image_features.astype(np.float32), axis=1, keepdims=True
+    )
+    store.write_features(
+        tmp_path / "unit" / "pets.h5", kind=store.DATASET, name="pets", encoder=ENCODER,
+        source={}, blocks=[unit.astype(np.float32)], labels=pets.labels,
+        sample_ids=store.read_sample_ids(pets.path), class_names=pets.class_names,
+        texts=[store.Text(PROMPT, pets.text_features[PROMPT])], normalized=True,
+    )  # fmt: skip
+    run = build_run("adand", "unit", "pets", None, PROMPT, noise="none", ratio=0.0)
+    replay = Simulator(tmp_path)
+    replay.run(run)
+    pool = replay._pool("unit", PROMPT, "pets")
+    np.testing.assert_allclose(np.linalg.norm(pool.image_features, axis=1), 10, rtol=1e-4)

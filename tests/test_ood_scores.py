@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.ood_scores import log_sum_exp, mine_negatives
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import build_run
+
+# Two classes along the first two axes; the third is no class.
+TEXT = np.eye(2, 3, dtype=np.float32)
+IMAGES = np.array([[1, 0, 0], [0, 2, 0], [0.6, 0, 0.8], [0, 0, 5]], np.float32)
+SCALE = 2.0
+
+
+def scores(method, more_text=None, **values):
+    pool = Pool(IMAGES, TEXT, SCALE, zero_shot(IMAGES, TEXT, SCALE), more_text)
+    data = StreamData(pool, np.array([3, 0, 1, 2, 0]), np.zeros(5, bool))
+    decisions = METHODS[method](data, build_run(method, "", "", None, "", **values))
+    assert decisions.is_noise is None
+    assert decisions.id_score[1] == decisions.id_score[4], "one image, one score"
+    return decisions.id_score
+
+
+def test_max_logit_by_hand():
+    np.testing.assert_allclose(scores("max-logit")[:4], [0, 2, 2, 1.2], atol=1e-6)
+
+
+def test_energy_by_hand():
+    expected = [np.log(2), np.log(np.e**2 + 1), np.log(np.e**2 + 1), np.log(np.e**1.2 + 1)]
+    np.testing.assert_allclose(scores("energy")[:4], expected, rtol=1e-6)
+
+
+def test_mcm_by_hand():
+    np.testing.assert_allclose(scores("mcm")[0], 0.5, rtol=1e-6)
+    np.testing.assert_allclose(scores("mcm")[1], 1 / (1 + np.exp(-2)), rtol=1e-6)
+
+
+def test_energy_of_large_logits_is_finite():
+    logits = np.array([[1e4, -1e4]], np.float32)
+    assert log_sum_exp(logits)[0] == pytest.approx(1e4)
+
+
+def test_mining_takes_the_words_farthest_from_all_names():
+    words = np.array([[1, 0, 0], [0, 0, 1], [0.7, 0.7, 0], [-1, 0, 0]], np.float32)
+    # Distances to the nearest name: -1, 0, -0.7, 0; the smaller percentile, the nearer name.
+    assert sorted(mine_negatives(words, TEXT, 2, 0.0)) == [1, 3]
+    assert mine_negatives(words, TEXT, 99, 0.0).tolist() == [1, 3, 2, 0]
+    # Judged by the median of both names, the opposite of one is farther than what is neither.
+    assert mine_negatives(words, TEXT, 1, 0.5).tolist() == [3]
+
+
+def test_neglabel_by_hand():
+    negative = np.array([[0, 0, 1]], np.float32)
+    # Image 3 is the negative word: e^0 + e^0 against e^2.
+    expected = 2 / (2 + np.e**2)
+    assert scores("neglabel", negative)[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_neglabel_averages_over_groups():
+    words = np.array([[0, 0, 1], [0, 0, -1]], np.float32)
+    shares = [2 / (2 + np.exp(s)) for s in (2, -2)]
+    found = scores("neglabel", words, groups=2)[0]
+    assert found == pytest.approx(np.mean(shares), rel=1e-5)
+    together = 2 / (2 + np.exp(2) + np.exp(-2))
+    assert scores("neglabel", words, groups=1)[0] == pytest.approx(together, rel=1e-5)
+
+
+def test_clipn_by_hand():
+    no = np.array([[0, 0, 1], [0, 0, 1]], np.float32)
+    # Image 3 is as near to both classes (0) and says no (2) to both.
+    assert scores("clipn", no)[0] == pytest.approx(1 / (1 + np.exp(2)), rel=1e-5)
