@@ -1,3 +1,8 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -5,6 +10,9 @@ from PIL import Image
 from zsntta_cli.cli import app
 from zsntta_cli.encoder import load_encoder
 from zsntta_cli.settings import EncoderChoice
+
+ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
+TINY = ("--model", "tiny")
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +44,27 @@ def zsntta(tmp_path, monkeypatch):
         return CliRunner().invoke(app, [str(a) for a in arguments])
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """Features of small subsets of the built-in sets, made by the command line."""
+    folder = tmp_path_factory.mktemp("cache")
+    arguments = ["--dataset", "shapes", "--limit", "300", "--batch-size", "50", *TINY]
+    result = subprocess.run(
+        [ZSNTTA, "extract", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    names = ["shapes", "noise-gaussian", "glyphs", "textures", "other-shapes", "digits"]
+    assert [line.split(":")[0] for line in lines] == [f"features/tiny/{n}.h5" for n in names]
+    assert "300 images in" in lines[0]
+    assert "75 images in" in lines[1]
+    return folder / "features"
+
+
+@pytest.fixture
+def cached(zsntta, cache, tmp_path):
+    """Run the command line beside those features."""
+    shutil.copytree(cache, tmp_path / "features")
+    return zsntta

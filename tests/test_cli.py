@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,33 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ZSNTTA
 
-ZSNTTA = Path(sys.executable).with_name("zsntta")
 TINY = ("--model", "tiny")
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """Features of small subsets of the built-in sets, made by the command line."""
-    folder = tmp_path_factory.mktemp("cache")
-    arguments = ["--dataset", "shapes", "--limit", "300", "--batch-size", "50", *TINY]
-    result = subprocess.run(
-        [ZSNTTA, "extract", *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    names = ["shapes", "noise-gaussian", "glyphs", "textures", "other-shapes", "digits"]
-    assert [line.split(":")[0] for line in lines] == [f"features/tiny/{n}.h5" for n in names]
-    assert "300 images in" in lines[0]
-    assert "75 images in" in lines[1]
-    return folder / "features"
-
-
-@pytest.fixture
-def cached(zsntta, cache, tmp_path):
-    """Run the command line beside those features."""
-    shutil.copytree(cache, tmp_path / "features")
-    return zsntta
 
 
 def fails(result, *parts):

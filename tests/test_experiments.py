@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli import store
@@ -83,9 +83,7 @@ def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, feature
         assert single["detection"] == record["detection"]
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, deadline=None)
 @given(order=st.permutations(["zs-clip", "adand", "mcm", "energy", "neglabel"]))
 def test_the_order_of_methods_changes_nothing(features, order):
     def accuracies(methods):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-import torch
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,7 +8,6 @@ from zsntta_cli.methods import METHODS, adand
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.scores import zero_shot
 from zsntta_cli.settings import METHOD_SETTINGS, build_run
-from zsntta_cli.threshold import OnlineThreshold
 
 DIM = 16
 
@@ -29,38 +28,6 @@ def run(method="adand", **values):
     return build_run(method, "", "", None, "", **values)
 
 
-def algorithm_1(data, config, weight, bias):
-    """AdaND item by item with torch, straight from Algorithm 1 and Sec. 4 (preset `paper`)."""
-    options = config.options
-    layer = torch.nn.Linear(DIM, 2)
-    with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(weight))
-        layer.bias.copy_(torch.from_numpy(bias))
-    optimiser = torch.optim.Adam(layer.parameters(), lr=options.learning_rate)
-    zero_shot_threshold, own_threshold = (OnlineThreshold(config.threshold) for _ in range(2))
-    queue, steps, is_noise, id_score = [], 0, [], []
-    for i in range(len(data)):
-        feature = torch.from_numpy(data.features(slice(i, i + 1)))
-        u = data.noise_score[i]
-        pseudo = u > zero_shot_threshold(data.noise_score[i : i + 1])[0]
-        in_stage_2 = steps >= options.warmup
-        queue.append((feature, 0 if pseudo or data.injected[i] else 1))
-        if len(queue) == options.update_every:
-            inputs, labels = torch.cat([f for f, _ in queue]), torch.tensor([y for _, y in queue])
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(layer(inputs), labels).backward()
-            optimiser.step()
-            steps, queue = steps + 1, []
-        if not in_stage_2:
-            is_noise.append(pseudo)
-            id_score.append(1 - u)
-            continue
-        v = layer(feature).softmax(dim=1)[0, 0].item()  # after the step: re-evaluated
-        is_noise.append(v > own_threshold(np.array([v]))[0])
-        id_score.append(1 - v)
-    return np.array(is_noise), np.array(id_score)
-
-
 @pytest.mark.parametrize(("update_every", "warmup"), [(32, 5), (50, 2), (1, 3), (7, 0)])
 def test_adand_is_algorithm_1(update_every, warmup):
     data = stream()
@@ -68,10 +35,17 @@ def test_adand_is_algorithm_1(update_every, warmup):
     generator = np.random.default_rng(3)
     weight = generator.uniform(-0.25, 0.25, (2, DIM)).astype(np.float32)
     bias = generator.uniform(-0.25, 0.25, 2).astype(np.float32)
-    is_noise, id_score = algorithm_1(data, config, weight, bias)
+    is_noise, id_score = reference.adand(data, config, weight, bias)
     decisions = adand.adapt(data, config, adand.NoiseDetector(weight, bias))
     np.testing.assert_allclose(decisions.id_score, id_score, atol=2e-4)
     assert np.array_equal(decisions.is_noise, is_noise)
+
+
+def test_zs_clip_is_its_definition():
+    data = stream()
+    config = run("zs-clip", queue=64)
+    expected = reference.zs_clip(data, config)
+    assert np.array_equal(METHODS["zs-clip"](data, config).is_noise, expected)
 
 
 def test_the_detector_learns_what_injected_noise_looks_like():

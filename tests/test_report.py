@@ -42,6 +42,8 @@ def test_seeds_fold_into_mean_and_sample_deviation():
 
 def test_a_metric_without_samples_is_a_dash():
     assert "50.00      -      -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
+    seeds = [record(acc=(0.5, NAN, NAN), ood=o, seed=s) for s in (0, 1) for o in ("a", "b")]
+    assert "50.00±0.00            -            -" in text(seeds)
 
 
 def test_rows_are_what_varies_and_columns_are_ood_sets():

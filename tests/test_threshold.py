@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from reference import criteria
 
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.threshold import GRID, OnlineThreshold
-
-
-def criteria(queue: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
-    """Eq. 3 or Otsu by definition: variances within, for each grid value; inf on empty sides."""
-    values = np.full(len(GRID), np.inf)
-    for k, threshold in enumerate(GRID):
-        noise, clean = queue[queue >= threshold], queue[queue < threshold]
-        if len(noise) and len(clean):
-            share = (1, 1) if criterion == "unweighted" else (len(noise), len(clean))
-            total = 1 if criterion == "unweighted" else len(queue)
-            values[k] = (share[0] * noise.var() + share[1] * clean.var()) / total
-    return values
 
 
 def assert_is_brute_force(scores, found, config: ThresholdSettings, batch_size: int) -> None:

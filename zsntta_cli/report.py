@@ -6,10 +6,11 @@ std. How a table is drawn stands in formats.py.
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from zsntta_cli.simulate import Record
 
@@ -148,7 +149,7 @@ def _metric(record: Record, kind: Kind, metric: str) -> float:
 
 
 def _value(values: Sequence[float]) -> Value:
-    return Value(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
+    return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
 
 
 def _average(records: Sequence[Record], kind: Kind) -> Cell:
@@ -157,7 +158,7 @@ def _average(records: Sequence[Record], kind: Kind) -> Cell:
     for record in records:
         by_seed.setdefault(record.settings.stream.seed, []).append(record)
     return tuple(
-        _value([statistics.fmean(_metric(r, kind, m) for r in some) for some in by_seed.values()])
+        _value([float(np.mean([_metric(r, kind, m) for r in some])) for some in by_seed.values()])
         for m in kind.metrics
     )
 

@@ -1,0 +1,169 @@
+"""Time of replays from cached features: `make bench`. Random features of the true sizes.
+
+Each line is the median of several runs; the plain loop (tests/reference.py) is run side by side on
+a shorter stream, and its time is given for the same number of items.
+"""
+
+import functools
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import reference
+
+from zsntta_cli import store
+from zsntta_cli.methods import adand, zs_clip
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import build_run
+
+PROMPT = "a photo of a {}."
+DIM = 512
+# Sizes and partners of the benchmark (the paper, appendix on data sets).
+ID_SETS = {
+    "cifar10": (10_000, 10), "cifar100": (10_000, 100), "cub200": (11_788, 200),
+    "cars196": (16_185, 196), "food101": (25_250, 101), "pets37": (7_349, 37),
+    "imagenet": (50_000, 1000), "imagenet-sketch": (50_889, 1000), "imagenet-a": (7_500, 200),
+    "imagenet-v2": (10_000, 1000), "imagenet-r": (30_000, 200),
+}  # fmt: skip
+OOD_SETS = {
+    "svhn": 26_032, "lsun": 10_000, "texture": 5_640, "places": 10_000, "inaturalist": 10_000,
+    "sun": 10_000,
+}  # fmt: skip
+
+
+def partners(id_set: str) -> tuple[str, ...]:
+    if id_set.startswith("cifar"):
+        return ("svhn", "lsun", "texture", "places")
+    return ("inaturalist", "sun", "texture", "places")
+
+
+def random_features(generator: np.random.Generator, rows: int) -> np.ndarray:
+    return (generator.standard_normal((rows, DIM), np.float32) * (10 / DIM**0.5)).astype(np.float16)
+
+
+def write_set(root: Path, name: str, rows: int, classes: int = 0) -> None:
+    generator = np.random.default_rng(len(name) + rows)
+    text = generator.standard_normal((classes, DIM), np.float32)
+    text /= np.linalg.norm(text, axis=1, keepdims=True)
+    store.write_features(
+        root / "bench" / f"{name}.h5", kind=store.DATASET, name=name,
+        encoder={"model": "bench", "logit_scale": 100.0}, source={},
+        blocks=[random_features(generator, rows)],
+        labels=np.arange(rows, dtype=np.int32) % classes if classes else np.full(rows, -1, np.int32),
+        sample_ids=[str(i) for i in range(rows)],
+        class_names=[f"class {i}" for i in range(classes)],
+        texts=[store.Text(PROMPT, text)] if classes else (),
+    )  # fmt: skip
+
+
+def median_time(work: Callable[[], object], runs: int = 7) -> float:
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def stream(items: int, classes: int = 10) -> StreamData:
+    generator = np.random.default_rng(0)
+    features = random_features(generator, items).astype(np.float32)
+    text = generator.standard_normal((classes, DIM), np.float32)
+    text /= np.linalg.norm(text, axis=1, keepdims=True)
+    pool = Pool(features, text, 100.0, zero_shot(features, text, 100.0))
+    data = StreamData(pool, np.arange(items), np.arange(items) % 9 == 8)
+    assert len(data.noise_score) == items  # scores are not part of the replay
+    return data
+
+
+def shown(seconds: float) -> str:
+    return f"{seconds * 1e3:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
+
+
+def in_process(table: Table) -> None:
+    run = build_run("adand", "", "", None, PROMPT)
+    zs = build_run("zs-clip", "", "", None, PROMPT)
+    short, items = stream(1_500), 22_500
+    weight, bias = np.zeros((2, DIM), np.float32), np.zeros(2, np.float32)
+    plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
+    plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
+    data = stream(items)
+    adand.run(data, run)
+    ours = median_time(lambda: adand.run(data, run))
+    table.add_row("AdaND, 22,500 x 512, in process", shown(ours), "25 ms", f"{plain / ours:,.0f}")
+    ours = median_time(lambda: zs_clip.run(data, zs))
+    table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "-", f"{plain_zs / ours:,.0f}")
+    for count in (10_000, 100_000, 1_000_000):
+        data = stream(count)
+        seconds = median_time(functools.partial(adand.run, data, run), 3)
+        table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
+
+
+def command(root: Path, *arguments: str) -> None:
+    zsntta = Path(sys.executable).with_name("zsntta")
+    options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json"]
+    subprocess.run([zsntta, "simulate", *arguments, *options], check=True, stdout=subprocess.PIPE)
+
+
+def whole_commands(table: Table, root: Path) -> None:
+    write_set(root, "small", 10_000, 10)
+    write_set(root, "outside", 10_000)
+    write_set(root, "noise-gaussian", 12_500)
+    one = ("--method", "adand", "--id", "small", "--ood", "outside")
+    table.add_row(
+        "zsntta simulate, 22,500 items", shown(median_time(lambda: command(root, *one))), "1 s"
+    )
+    write_set(root, "big", 20_000, 10)
+    write_set(root, "big-outside", 20_000)
+    grid = ["--method", "zs-clip", "--method", "adand", "--method", "tda", "--id", "big",
+            "--ood", "big-outside", "--ood-fill", "cap"]  # fmt: skip
+    grid += [x for r in ("0", "0.25", "0.5", "0.75") for x in ("--ratio", r)]
+    grid += [x for s in range(5) for x in ("--seed", str(s))]
+    table.add_row(
+        "4 ratios x 5 seeds x 3 methods", shown(median_time(lambda: command(root, *grid), 3)), "5 s"
+    )
+
+
+def all_pairs(table: Table, root: Path) -> None:
+    for name, (rows, classes) in ID_SETS.items():
+        write_set(root, name, rows, classes)
+    for name, rows in OOD_SETS.items():
+        write_set(root, name, rows)
+
+    def run() -> None:
+        for id_set in ID_SETS:
+            oods = [x for ood in partners(id_set) for x in ("--ood", ood)]
+            command(root, "--method", "zs-clip", "--method", "adand", "--id", id_set, *oods)
+
+    seconds = median_time(run, 1)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    table.add_row("44 pairs at 50 %, ZS-CLIP and AdaND", shown(seconds), "40 s")
+    table.add_row("  its peak memory", f"{peak:.2f} GiB", "2 GiB")
+
+
+def main() -> None:
+    table = Table(title=f"Replays, {os.cpu_count()} cores", title_justify="left")
+    for head in ("work", "time", "budget", "x faster than the plain loop"):
+        table.add_column(head, justify="left" if head == "work" else "right")
+    in_process(table)
+    with tempfile.TemporaryDirectory() as folder:
+        whole_commands(table, Path(folder))
+        all_pairs(table, Path(folder))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

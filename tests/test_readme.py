@@ -1,0 +1,74 @@
+"""README's commands and its example method, run."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import PRESETS
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def commands():
+    """All `zsntta simulate` commands of the README, one line each, comments cut."""
+    text = re.sub(r"\s*#.*", "", README.replace("\\\n", " "))
+    found = re.findall(r"zsntta simulate [^`\n]*", text)
+    return [
+        c for c in dict.fromkeys(c.strip() for c in found) if "…" not in c and "record" not in c
+    ]
+
+
+@pytest.fixture
+def everything(zsntta, cache, tmp_path):
+    """The cached built-in sets with all noise types and a word list."""
+    import shutil
+
+    shutil.copytree(cache, tmp_path / "features")
+    (tmp_path / "nouns.txt").write_text("apple\nboat\ncloud\n")
+    noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
+    result = zsntta(
+        "extract", "--dataset", "shapes", "--limit", 300, "--noise-count", 40, *noise,
+        "--words", "nouns.txt", "--no-partners", "--model", "tiny",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    return zsntta
+
+
+def test_the_readme_has_commands():
+    assert len(commands()) >= 14
+
+
+def test_every_command_of_the_readme_runs(everything):
+    for command in commands():
+        if "--encoder" in command or "--id mine" in command:
+            continue  # import and a folder of one's own have tests of their own
+        own = () if "--model" in command else ("--model", "tiny")
+        result = everything(*shlex.split(command)[1:], *own)
+        assert result.exit_code == 0, f"{command}: {result.output}"
+        assert "ID: shapes" in result.stdout
+
+
+def test_the_readmes_method_runs_beside_the_others(cache, tmp_path):
+    [source] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "margin.py").write_text(source)
+    command = [sys.executable, "margin.py", "simulate", "--model", "tiny", "--method", "zs-clip",
+               "--method", "margin", "--jobs", "2", "--features-dir", cache]  # fmt: skip
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "margin" in result.stdout
+    assert "zs-clip" in result.stdout
+
+
+def test_the_tables_name_everything_there_is():
+    for name in (*METHODS, *PRESETS, *CATALOGUE):
+        assert f"`{name}`" in README, name
+
+
+def test_figures_are_filled_in():
+    assert not re.findall(r"^[A-Z]{4,}$", README, re.MULTILINE)
