@@ -1,11 +1,12 @@
 """CLIP encoders by open_clip. torch is imported when an encoder is loaded."""
 
+import json
 import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Encoder:
         )
         self.image_size = int(np.max(config.size))
         self.embed_dim = self.encode_texts([""]).shape[1]
-        self.identity = {
+        identity = {
             "model": choice.model,
             "pretrained": choice.pretrained,
             "weights_sha256": weights_sha256,
@@ -56,6 +57,7 @@ class Encoder:
             "logit_scale": float(model.logit_scale.detach().float().exp()),
             "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
         }
+        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
 
     def encode_images(self, batch: "torch.Tensor") -> NDArray[np.float32]:
         """Raw image features (B, D) of preprocessed images (B, 3, H, W)."""

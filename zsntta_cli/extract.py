@@ -181,38 +181,44 @@ class Extractor:
         templates: Sequence[str],
         pool: store.FeatureSet | None = None,
     ) -> Extracted:
+        """Encode what no part has yet, and make the file; `pool` is one that is to grow."""
         started = time.monotonic()
-        batch = self.settings.batch_size
-        first = len(pool) // batch * batch if pool else 0  # whole batches only: the same bits
-        parts = Parts(
-            path, self._identity(images, kind), range(first, len(images)), batch * _BATCHES_A_PART
-        )
-        missing = parts.missing()
-        todo = sum(len(rows) for rows in missing)
-        with self.reporter.track(images.name, len(images)) as advance:
-            advance(len(images) - todo)
-            for rows, features, readable in self._encode(images, missing, advance):
-                parts.write(rows, features, readable)
-        readable = np.append(np.ones(first, bool), parts.readable())
-        ids = list(images.sample_ids)
+        size = self.settings.batch_size
+        same = pool is not None and pool.encoder == self.encoder.identity
+        kept = pool.image_features if pool and same else np.empty((0, 0), np.float16)
+        kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
+        rows = range(len(kept), len(images))
+        parts = Parts(path, self._identity(images, kind), rows, size * _BATCHES_A_PART)
+        encoded = self._encode_missing(images, parts)
+        readable = np.append(np.ones(len(kept), bool), parts.readable())
         if not readable.any():
             raise DatasetError(f"not one image of '{images.name}' could be read.")
-        skipped = tuple(itertools.compress(ids, ~readable))
+        skipped = tuple(itertools.compress(images.sample_ids, ~readable))
         store.write_features(
             path,
             kind=kind,
             name=images.name,
             encoder=self.encoder.identity,
             source=images.identity() | ({"skipped": skipped} if skipped else {}),
-            blocks=itertools.chain([pool.image_features[:first]] if pool else [], parts.blocks()),
+            blocks=itertools.chain([kept] if len(kept) else [], parts.blocks()),
             labels=images.labels[readable],
-            sample_ids=list(itertools.compress(ids, readable)),
+            sample_ids=list(itertools.compress(images.sample_ids, readable)),
             class_names=images.class_names,
             texts=self._texts(images.class_names, templates if images.class_names else ()),
         )
         parts.discard()
         seconds = time.monotonic() - started
-        return Extracted(path, int(readable.sum()), todo, seconds, skipped)
+        return Extracted(path, int(readable.sum()), encoded, seconds, skipped)
+
+    def _encode_missing(self, images: ImageSet, parts: Parts) -> int:
+        """Encode the missing parts and keep each; gives the number of images encoded."""
+        missing = parts.missing()
+        todo = sum(len(rows) for rows in missing)
+        with self.reporter.track(images.name, len(images)) as advance:
+            advance(len(images) - todo)
+            for rows, features, readable in self._encode(images, missing, advance):
+                parts.write(rows, features, readable)
+        return todo
 
     def _identity(self, images: ImageSet, kind: str) -> Mapping[str, Any]:
         """What parts must agree in; a pool of noise may grow while its parts stay."""

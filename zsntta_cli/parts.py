@@ -7,6 +7,7 @@ to one identity (encoder, source, batch size); those of another are thrown away,
 import io
 import json
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.errors import StoreError
 from zsntta_cli.store import write_whole, writing
 
 
@@ -65,6 +67,12 @@ class Parts:
         return self._folder / f"{rows.start:09d}.npz"
 
     def _load(self, rows: range, name: str) -> NDArray[Any]:
-        with np.load(self._file(rows), allow_pickle=False) as part:
-            content: NDArray[Any] = part[name]
+        path = self._file(rows)
+        try:
+            with np.load(path, allow_pickle=False) as part:
+                content: NDArray[Any] = part[name]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise StoreError(
+                f"the part {path} is broken ({error}): delete it, the same command makes it again."
+            ) from error
         return content

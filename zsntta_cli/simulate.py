@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from zsntta_cli import __version__
 from zsntta_cli.library import Library, Sources
@@ -60,6 +61,7 @@ class Simulator:
     def __init__(self, root: Path, options: str = "") -> None:
         """`options` are those of the command line that name the encoder, for messages."""
         self._library = Library(root, options)
+        self._blas = ThreadpoolController()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
 
@@ -83,7 +85,10 @@ class Simulator:
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         started = time.perf_counter()
-        decisions = METHODS[settings.method](data, settings)
+        # A method's products are small: a second BLAS thread gains nothing and stalls them where
+        # the machine is busy.
+        with self._blas.limit(limits=1, user_api="blas"):
+            decisions = METHODS[settings.method](data, settings)
         seconds = time.perf_counter() - started
         digests = {source.name: source.digest for source in sources.present}
         if more_text is not None:

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from zsntta_cli import __version__
+from zsntta_cli.cli import cache
 from zsntta_cli.cli.extract import demo, extract
 from zsntta_cli.cli.simulate import simulate
 from zsntta_cli.errors import ZsnttaError
@@ -59,6 +60,7 @@ def _main(
 app.command()(extract)
 app.command()(simulate)
 app.command()(demo)
+app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:

@@ -1,0 +1,250 @@
+"""TDA against a per-sample reference, the released code's decisions and AdaND's detector."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import adand, tda
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.tda import AdaNDTDASettings, Cache, TDASettings
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import RunSettings, ThresholdSettings
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def configure(options, **threshold):
+    rule = ThresholdSettings(**threshold)
+    return RunSettings("tda", "", "", None, "", threshold=rule, options=options)
+
+
+def stream(features, text, scale, injected=None):
+    features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
+    injected = np.zeros(len(features), np.bool_) if injected is None else injected
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    return StreamData(pool, np.arange(len(features)), injected)
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def random_stream(classes, items, dim=6, distinct=1000, scale=8.0, seed=0, injected=False):
+    """Items drawn from `distinct` images, so that few of those mean many exact duplicates."""
+    generator = np.random.default_rng(seed)
+    text = unit(generator.standard_normal((classes, dim)))
+    images = 10 * generator.standard_normal((distinct, dim))
+    injected = (np.arange(items) % 9 == 8) & injected
+    return stream(images[generator.integers(0, distinct, items)], text, scale, injected)
+
+
+def offer(cache, label, sample, shots):
+    """Add (entropy, feature, value), or replace the sample of most entropy if that has more."""
+    samples = cache.setdefault(label, [])
+    if len(samples) < shots:
+        samples.append(sample)
+    elif shots and sample[0] < samples[-1][0]:
+        samples[-1] = sample
+    samples.sort(key=lambda s: s[0])
+
+
+def cache_logits(cache, feature, alpha, beta):
+    samples = [sample for of_a_class in cache.values() for sample in of_a_class]
+    return sum(alpha * np.exp(-beta * (1 - feature @ key)) * value for _, key, value in samples)
+
+
+def reference(data, o, offered):
+    """Adapted logits (T, C)."""
+    text = data.pool.text_features.astype(np.float64)
+    positive, negative, adapted = {}, {}, []
+    for i, raw in enumerate(data.features(slice(None)).astype(np.float64)):
+        feature = unit(raw)
+        logits = data.pool.logit_scale * text @ feature
+        p = np.exp(logits) / np.exp(logits).sum()
+        entropy, label = -(p * np.log(p)).sum(), int(data.class_index[i])
+        if offered[i]:
+            offer(positive, label, (entropy, feature, np.eye(len(p))[label]), o.positive_shots)
+            if o.entropy_low < entropy / np.log2(len(p)) < o.entropy_high:
+                mask = (o.mask_low < p) & (p < o.mask_high)
+                offer(negative, label, (entropy, feature, mask), o.negative_shots)
+        logits += cache_logits(positive, feature, o.positive_alpha, o.positive_beta)
+        logits -= cache_logits(negative, feature, o.negative_alpha, o.negative_beta)
+        adapted.append(logits)
+    return np.array(adapted)
+
+
+def assert_best(class_index, logits):
+    """The classes are those of the largest logits, up to float32."""
+    chosen = np.take_along_axis(logits, class_index[:, None].astype(int), axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, logits.max(axis=1), atol=1e-4)
+
+
+OPTIONS = TDASettings()
+STRONG = TDASettings(negative_alpha=3.0, positive_alpha=4.0, mask_low=0.3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    classes=st.integers(2, 6),
+    items=st.integers(1, 60),
+    distinct=st.integers(1, 60),
+    scale=st.sampled_from([1.0, 4.0, 8.0, 20.0]),
+    options=st.sampled_from([OPTIONS, STRONG, replace(STRONG, positive_shots=0)]),
+    block=st.sampled_from([1, 7, 512]),
+    seed=st.integers(0, 1 << 30),
+)
+def test_blocks_equal_single_samples(classes, items, distinct, scale, options, block, seed):
+    data = random_stream(classes, items, distinct=distinct, scale=scale, seed=seed)
+    offered = np.random.default_rng(seed).random(items) < 0.7
+    with mock.patch.object(tda, "_BLOCK", block):
+        class_index = tda.adapted_classes(data, options, offered)
+    assert_best(class_index, reference(data, options, offered))
+
+
+def test_the_reference_test_sees_both_caches_at_work():
+    data = random_stream(5, 400, scale=4.0)
+    none = TDASettings(positive_shots=0, negative_shots=0)
+    positive, negative = replace(STRONG, negative_shots=0), replace(STRONG, positive_shots=0)
+    for options, at_least in [(none, 0), (positive, 0.02), (negative, 0.02)]:
+        changed = tda.run(data, configure(options)).class_index != data.class_index
+        assert at_least <= changed.mean() <= 100 * at_least
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    items=st.integers(0, 40),
+    shots=st.integers(0, 3),
+    cuts=st.lists(st.integers(0, 40), max_size=4),
+    seed=st.integers(0, 1 << 30),
+)
+def test_a_cache_keeps_the_older_of_samples_of_equal_entropy(items, shots, cuts, seed):
+    generator = np.random.default_rng(seed)
+    features = unit(generator.standard_normal((items, 5))).astype(np.float32)
+    label = generator.integers(0, 2, items).astype(np.int32)
+    entropy = generator.choice([0.1, 0.2, 0.3], items).astype(np.float32)
+    offered, values = generator.random(items) < 0.8, generator.random((items, 2)) < 0.7
+
+    expected, plain = [], {}
+    for i, feature in enumerate(features):
+        if offered[i]:
+            offer(plain, label[i], (entropy[i], feature, values[i]), shots)
+        expected.append(np.zeros(2) + cache_logits(plain, feature, 2.0, 5.0))
+
+    cache = Cache(classes=2, dim=5, shots=shots, alpha=2.0, beta=5.0)
+    bounds = sorted({0, items, *(min(cut, items) for cut in cuts)})
+    for start, stop in itertools.pairwise(bounds):
+        part = slice(start, stop)
+        logits = cache.adapt(*(x[part] for x in (features, label, entropy, values, offered)))
+        np.testing.assert_allclose(logits, np.array(expected[part]), atol=1e-5)
+
+
+def test_a_cache_by_hand():
+    cache = Cache(classes=2, dim=2, shots=1, alpha=2.0, beta=5.0)
+    features = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.6, 0.8]], np.float32)
+    label, entropy = np.array([0, 0, 0, 1], np.int32), np.array([0.5, 0.7, 0.3, 0.1], np.float32)
+    one_hot = label[:, None] == np.arange(2)
+    logits = cache.adapt(features, label, entropy, one_hot, np.ones(4, np.bool_))
+    expected = [
+        [2, 0],  # its own key, A = 1
+        [2 * np.exp(-2), 0],  # more entropy than the one key there may be: A = 0.6 with that
+        [2, 0],  # less entropy: replaces it
+        [2 * np.exp(-1), 2],  # A = 0.8 with the new one, and its own in class 1
+    ]
+    np.testing.assert_allclose(logits, expected, rtol=1e-6)
+
+
+def test_three_neighbours_outvote_the_frozen_model_by_hand():
+    # Logits are the cosines. The fourth item is closer to text 0, by 0.8 to 0.6, and has itself in
+    # class 0's cache, 2.8 in all; class 1 has 0.6 + 3 * 2 exp(-5 (1 - 0.96)) = 5.51.
+    data = stream([[0.6, 0.8]] * 3 + [[0.8, 0.6]], np.eye(2), 1.0)
+    assert data.class_index.tolist() == [1, 1, 1, 0]
+    assert tda.run(data, configure(OPTIONS)).class_index.tolist() == [1, 1, 1, 1]
+    one_shot = configure(TDASettings(positive_shots=1))  # 0.6 + 1.64 < 2.8
+    assert tda.run(data, one_shot).class_index.tolist() == [1, 1, 1, 0]
+
+
+def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
+    # Logits 6 and 8: probabilities 0.119 and 0.881, entropy 0.365 nats, over log2(2) = 1: within
+    # the window. With the mask from 0.2 each speaks against class 1: 8 - 1.5, then 8 - 3.
+    options = TDASettings(positive_shots=0, negative_alpha=1.5, mask_low=0.2)
+    data = stream([[0.6, 0.8]] * 2, np.eye(2), 10.0)
+    assert tda.run(data, configure(options)).class_index.tolist() == [1, 0]
+    for change in ({"entropy_low": 0.37}, {"mask_high": 0.85}):
+        unused = configure(replace(options, **change))
+        assert tda.run(data, unused).class_index.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["k10", "k100"])
+def test_every_decision_is_the_released_codes(name):
+    vectors = np.load(FIXTURES / f"stream-{name}.npz")
+    features = vectors["features"][vectors["targets"] != -1000]
+    data = stream(features, vectors["text_features"], float(vectors["logit_scale"]))
+    assert vectors["tda/params"].tolist() == [1, 128, 10, 512]  # batch size, L, N, N_q
+    decisions = tda.run(data, configure(OPTIONS, queue=512, degenerate="zero"))  # as `official`
+    predicted = np.where(decisions.is_noise, -1, decisions.class_index)
+    assert np.array_equal(predicted, vectors["tda/prediction"])
+    np.testing.assert_allclose(decisions.id_score, vectors["tda/id_score"], atol=1e-4)
+    if name == "k100":  # no decision of k10 needs the caches
+        assert (decisions.class_index != data.class_index)[~decisions.is_noise].mean() > 0.1
+
+
+def test_injected_items_never_enter_the_caches():
+    data = random_stream(4, 300, injected=True)
+    features, text = data.features(slice(None)), data.pool.text_features
+    mirrored = np.where(data.injected[:, None], -features, features)
+    first, second, all_offered = (
+        tda.run(stream(f, text, 8.0, injected), configure(STRONG)).class_index[~data.injected]
+        for f, injected in ((features, data.injected), (mirrored, data.injected), (features, None))
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, all_offered)
+
+
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batch_size):
+    data = random_stream(4, 400, injected=True, scale=4.0)
+    options = AdaNDTDASettings(
+        batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
+    )
+    decisions = tda.run_behind_adand(data, configure(options))
+    detector = adand.run(data, configure(options))
+    assert np.array_equal(decisions.is_noise, detector.is_noise)
+    assert np.array_equal(decisions.id_score, detector.id_score)
+    assert (decisions.class_index != detector.class_index).any()
+    offered = ~detector.is_noise & ~data.injected
+    assert_best(decisions.class_index, reference(data, options, offered))
+
+
+def test_two_runs_are_equal():
+    data = random_stream(10, 1500, dim=32)
+    first, second = (tda.run(data, configure(OPTIONS)).class_index for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_one_class_and_a_zero_feature_are_no_error():
+    assert tda.run(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
+    zero = stream([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
+    assert tda.run(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positive_shots": -1}, "positive-shots is -1, must be 0 or more."),
+        ({"negative_alpha": -0.1}, "negative-alpha is -0.1, must be 0 or more."),
+        ({"entropy_low": 0.5}, "entropy-low is 0.5 and entropy-high 0.5, must be"),
+        ({"mask_high": 1.5}, "mask-low is 0.03 and mask-high 1.5, must be"),
+    ],
+)
+@pytest.mark.parametrize("kind", [TDASettings, AdaNDTDASettings])
+def test_settings_out_of_range_are_named(kind, options, message):
+    with pytest.raises(SettingsError) as error:
+        kind(**options)
+    assert message in str(error.value)

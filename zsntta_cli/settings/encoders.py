@@ -1,0 +1,67 @@
+"""Which encoder, and how images are fed to it."""
+
+import dataclasses
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zsntta_cli.settings.checks import check, check_choice
+
+TINY = "tiny"
+RANDOM_WEIGHTS = "none"
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
+
+    model: str = "ViT-B-16"
+    pretrained: str = "openai"  # a tag, a checkpoint's path, or "none": random weights
+    precision: str = "fp32"
+    folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, ("fp32", "fp16", "bf16"))
+
+    @property
+    def slug(self) -> str:
+        """The folder name of this encoder's features."""
+        if self.folder:
+            return self.folder
+        weights = Path(self.pretrained).stem if self.is_file else self.pretrained
+        complete = self.model == TINY or ":" in self.model  # names its weights already
+        parts = [self.model] if complete else [self.model, weights]
+        parts += [self.precision] if self.precision != "fp32" else []
+        return re.sub(r"[^\w.-]+", "-", "-".join(parts))
+
+    @property
+    def is_file(self) -> bool:
+        """Whether `pretrained` is a checkpoint's path and no tag."""
+        return Path(self.pretrained).is_file()
+
+    @property
+    def options(self) -> str:
+        """The options of the command line that name this encoder, empty for the default one."""
+        words = []
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if value != f.default and not (f.name == "pretrained" and self.model == TINY):
+                name = "encoder" if f.name == "folder" else f.name
+                words.append(f"--{name} {shlex.quote(value)}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class ExtractSettings:
+    """How images are encoded; none of it but the batch size can change a feature's bits."""
+
+    batch_size: int = 128
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # decoding threads
+    skip_broken: bool = False  # leave unreadable images out instead of stopping
+    overwrite: bool = False  # replace a file that holds something else
+
+    def __post_init__(self) -> None:
+        check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
+        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
