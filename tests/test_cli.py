@@ -39,6 +39,14 @@ def test_simulate_prints_the_papers_table(cached):
     assert result.stderr == ""
 
 
+def test_sets_that_are_too_small_are_named(cached):
+    result = cached("simulate", "--method", "adand", "--ratio", 0.75, "--ood", "glyphs", *TINY)
+    assert "'glyphs' is smaller than the streams need: its images are shown up to 3.0 times" in (
+        result.stderr
+    )
+    assert "'noise-gaussian' is smaller" in result.stderr
+
+
 def test_the_records_are_complete_and_exact(cached):
     result = cached(
         "simulate", "--method", "adand", "--ratio", 0, "--ratio", 0.5, "--ood", "glyphs",

@@ -84,7 +84,7 @@ def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, feature
 
 
 @settings(max_examples=15, deadline=None)
-@given(order=st.permutations(["zs-clip", "adand", "mcm", "energy", "neglabel"]))
+@given(order=st.permutations(["zs-clip", "adand", "tda", "adand+tda", "mcm", "neglabel"]))
 def test_the_order_of_methods_changes_nothing(features, order):
     def accuracies(methods):
         grid = Grid(methods, CHOICE, ["pets"], ["sky"], [PROMPT], axes={"update_every": [16]})
@@ -109,8 +109,9 @@ def test_two_processes_give_the_bytes_of_one(simulate, ood):
 
 
 def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
-    first = simulate("--method", "adand", *PAIR, "--ratio", 0.3, "--threshold", 0.7,
-                     "--threshold", "adaptive", "--format", "json", "--output", "r.json")  # fmt: skip
+    thresholds = ("--threshold", 0.7, "--threshold", "adaptive")
+    command = ("--method", "adand", *PAIR, "--ratio", 0.3, *thresholds)
+    first = simulate(*command, "--format", "json", "--output", "r.json")
     assert first.exit_code == 0
     again = simulate("--from", "r.json", "--format", "json")
     assert timeless(again.stdout) == timeless((tmp_path / "r.json").read_text())
@@ -137,6 +138,15 @@ def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
     result = simulate("--from", "r.json")
     assert result.exit_code == 1
     assert "'pets' has changed since" in result.stderr
+
+
+def test_no_set_is_its_own_ood_set(simulate):
+    both = ("--id", "pets", "--id", "birds", "--ood", "pets", "--ood", "birds")
+    records = json.loads(simulate("--method", "zs-clip", *both, "--format", "json").stdout)
+    pairs = [(r["settings"]["id_set"], r["settings"]["ood_set"]) for r in records]
+    assert pairs == [("pets", "birds"), ("birds", "pets")]
+    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "pets")
+    assert "'pets' cannot be its own OOD set" in result.stderr
 
 
 def test_all_means_every_cached_set_but_the_id_set(simulate):

@@ -15,7 +15,7 @@ NAN = math.nan
 
 def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NAN), **values):
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
-    return Record(settings, Accuracies(*acc), Detection(*det), {}, {}, 0.1, "now", {})
+    return Record(settings, Accuracies(*acc), Detection(*det), {}, {}, {}, 0.1, "now", {})
 
 
 def text(records, width=200, colours=False, kind="accuracy"):

@@ -1,50 +1,48 @@
-"""What `zsntta simulate` does: a grid, or the runs of a record, to a text and files."""
+"""What `zsntta simulate` runs: a grid, or the runs of a record again."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.formats import render
 from zsntta_cli.grid import Grid
-from zsntta_cli.report import KINDS
-from zsntta_cli.scorefile import write_scores
 from zsntta_cli.settings import run_from_record
-from zsntta_cli.simulate import Simulator, run_all
-from zsntta_cli.store import write_whole
+from zsntta_cli.simulate import Record, run_all
 
 
-def simulate(
-    root: Path,
-    grid: Grid,
-    record: Path | None,
-    scores: Path | None,
-    report: str,
-    form: str,
-    output: Path | None,
-    jobs: int = 1,
-) -> str:
-    """Run a grid, or what `record` holds, and give the text to print; nothing where it is a file.
+def run(
+    root: Path, grid: Grid, record: Path | None = None, jobs: int = 1, single: bool = False
+) -> list[Record]:
+    """The runs of a grid or, where a `record` is given, its runs again.
 
     Raises:
-        SettingsError: a score file for more than one run, an unusable record.
+        SettingsError: an unusable record, other features than it had, or more than a `single` run.
     """
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
-    old = read_records(record) if record else []
-    runs = [run_from_record(plain["settings"]) for plain in old] if record else grid.runs(root)
-    if scores and len(runs) != 1:
+    before = read_records(record) if record else []
+    runs = [run_from_record(old["settings"]) for old in before] or grid.runs(root)
+    if single and len(runs) != 1:
         raise SettingsError(f"--scores takes one run, these options make {len(runs)}.")
-    options = grid.encoder.options
-    records = run_all(root, runs, options, jobs)
-    for before, after in zip(old, records, strict=False):
-        _check_digests(before["digests"], after.digests)
-    if scores:
-        write_scores(scores, Simulator(root, options).replay(runs[0]))
-    text = render(records, form, KINDS[report], to_file=output is not None)
-    if output:
-        write_whole(output, text.encode())
-    return "" if output else text
+    records = run_all(root, runs, grid.encoder.options, jobs)
+    if before:
+        for old, new in zip(before, records, strict=True):
+            _check_digests(old["digests"], new.digests)
+    return records
+
+
+def repeats(records: Sequence[Record]) -> list[str]:
+    """A line for each set that was too small for a stream and whose images were shown again."""
+    most: dict[str, float] = {}
+    for record in records:
+        for name, times in record.repeated.items():
+            most[name] = max(times, most.get(name, 0))
+    return [
+        f"note: '{name}' is smaller than the streams need: its images are shown up to "
+        f"{times:.1f} times."
+        for name, times in most.items()
+    ]
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:

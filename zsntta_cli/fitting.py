@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.inventory import row_norms
+from zsntta_cli.store import FeatureSet, Text
 
 _CHUNK = 8192  # rows at a time
 _UNIT = 1e-4  # norms of text features that are further from 1 are brought to it
@@ -49,10 +50,12 @@ class Rows:
     def blocks(self) -> Iterator[NDArray[np.floating]]:
         """All rows in order as they are stored: float16 if all of them are, float32 otherwise."""
         half = all(part.dtype.itemsize == 2 for part in self.parts)
+        dtype: type[np.floating] = np.float16 if half else np.float32
         for part in self.parts:
             for start in range(0, len(part), _CHUNK):
-                with np.errstate(over="ignore"):  # what becomes infinite is refused
-                    yield part[start : start + _CHUNK].astype(np.float16 if half else np.float32)
+                with np.errstate(all="ignore"):  # what is not finite then is refused
+                    block: NDArray[np.floating] = part[start : start + _CHUNK].astype(dtype)
+                yield block
 
     def norms(self) -> NDArray[np.float64]:
         """Norms (N,): StoreError for a feature that is zero or not finite."""
@@ -73,6 +76,33 @@ def check_matrix(array: NDArray[Any], what: str) -> None:
     )
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """Features made elsewhere that have passed all checks."""
+
+    rows: Rows
+    normalized: bool
+    labels: NDArray[np.int32]  # (N,), -1 = none
+    class_names: tuple[str, ...]
+    texts: tuple[Text, ...]  # none or one
+    notes: list[str]  # what was found out or done on the way
+
+    def is_in(self, old: FeatureSet) -> bool:
+        """Whether a feature file holds these features, labels and class names."""
+        rows, start = self.rows, 0
+        if (
+            old.image_features.shape != (len(rows), rows.dim)
+            or (old.class_names, old.normalized) != (self.class_names, self.normalized)
+            or not np.array_equal(old.labels, self.labels)
+        ):
+            return False
+        for block in rows.blocks():
+            if not np.array_equal(old.image_features[start : start + len(block)], block):
+                return False
+            start += len(block)
+        return True
+
+
 def _check_norms(norms: NDArray[np.float64], what: str) -> None:
     for fault, bad in (("not finite", ~np.isfinite(norms)), ("zero", norms == 0)):
         _refuse(
@@ -80,6 +110,11 @@ def _check_norms(norms: NDArray[np.float64], what: str) -> None:
             f"{what} of row {bad.argmax()} are {fault} ({bad.sum():,} of {len(norms):,} rows), "
             f"must be finite and not zero: encode these again or leave them out.",
         )
+
+
+def no_labels(count: int) -> NDArray[np.int32]:
+    """Labels (N,) of features that have none."""
+    return np.full(count, -1, np.int32)
 
 
 def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> NDArray[np.int32]:

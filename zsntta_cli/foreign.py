@@ -5,6 +5,7 @@ img_emb_1.npy, … with metadata beside them.
 """
 
 import json
+import pickle
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -81,12 +82,20 @@ def read_parts(folder: Path) -> list[NDArray[Any]]:
     return [pick(read(parts[i]), FEATURES, parts[i]) for i in sorted(parts)]
 
 
-def _numpy(path: Path) -> Content:
-    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
-        return {BARE: loaded}
-    with loaded:
-        return {key: loaded[key] if key in _KNOWN else None for key in loaded.files}
+def _npy(path: Path) -> Content:
+    return {BARE: np.lib.format.open_memmap(path, mode="r")}
+
+
+def _npz(path: Path) -> Content:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
+        return {key: _member(loaded, key) if key in _KNOWN else None for key in loaded.files}
+
+
+def _member(archive: Mapping[str, Any], key: str) -> NDArray[Any]:
+    array = archive[key]
+    if not isinstance(array, np.ndarray):  # NumPy gives the bytes of what is no array
+        raise TypeError(f"'{key}' in it is no array")
+    return array
 
 
 def _torch(path: Path) -> Content:
@@ -95,7 +104,10 @@ def _torch(path: Path) -> Content:
         raise ValueError("not a file as torch.save has written it since torch 1.6")
     import torch
 
-    loaded = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:  # torch's own words advise to unpickle all the same
+        raise ValueError("damaged, or with objects other than tensors and strings") from error
     if isinstance(loaded, torch.Tensor):
         return {BARE: _array(loaded)}
     if not isinstance(loaded, dict):
@@ -127,5 +139,5 @@ def _json(path: Path) -> Content:
 
 
 _READERS: dict[str, Callable[[Path], Content]] = {
-    ".npz": _numpy, ".npy": _numpy, ".pt": _torch, ".pth": _torch, ".txt": _lines, ".json": _json,
+    ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".txt": _lines, ".json": _json,
 }  # fmt: skip

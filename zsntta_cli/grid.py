@@ -63,7 +63,12 @@ class Grid:
             others = [n for n in found if n != id_set and not n.startswith(("noise-", "words-"))]
             return others or [None]
         if self.ood_sets:
-            return self.ood_sets
+            others = [name for name in self.ood_sets if name != id_set]
+            if not others:
+                raise SettingsError(
+                    f"'{id_set}' cannot be its own OOD set: name another with --ood."
+                )
+            return others
         partners = datasets.partners(id_set)
         cached = [n for n in partners if feature_path(root, self.encoder.slug, n).exists()]
         return cached or [None]

@@ -42,6 +42,7 @@ class Record:
     accuracies: Accuracies
     detection: Detection
     counts: dict[str, int]  # items of each kind in the stream
+    repeated: dict[str, float]  # sets that were too small: how often their images were shown
     digests: dict[str, str]  # of the feature files
     seconds: float  # of the method alone
     created: str
@@ -132,6 +133,11 @@ class Replay:
         rows = np.where(is_id, self.stream.row, 0)
         return np.where(is_id, self.sources.id_set.labels[rows], -1)
 
+    def _repeated(self) -> dict[str, float]:
+        sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
+        shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
+        return {name: round(times, 3) for name, times in shown.items() if times > 1}
+
     @property
     def record(self) -> Record:
         """The decisions judged on the test samples; injected items do not count."""
@@ -145,6 +151,7 @@ class Replay:
             judged,
             detection(decisions.id_score[tests], labels >= 0),
             {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
+            self._repeated(),
             self.digests,
             self.seconds,
             datetime.now(UTC).isoformat(timespec="seconds"),

@@ -83,7 +83,12 @@ def simulate(
     if not method and record is None:
         raise typer.BadParameter(f"one of {', '.join(METHOD_SETTINGS)}.", param_hint="--method")
     from zsntta_cli import experiment
+    from zsntta_cli.formats import render
     from zsntta_cli.grid import Grid
+    from zsntta_cli.report import KINDS
+    from zsntta_cli.scorefile import write_scores
+    from zsntta_cli.simulate import Simulator
+    from zsntta_cli.store import write_whole
 
     axes: dict[str, Any] = {
         "ratio": ratio, "seed": seed, "noise": noise, "noise_every": noise_every,
@@ -95,5 +100,13 @@ def simulate(
     }  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(method or (), choice, id_set or (), ood_set or (), prompt or (), preset or (), axes)
-    text = experiment.simulate(features_dir, grid, record, scores, report, form, output, jobs)
-    typer.echo(text, nl=False)
+    records = experiment.run(features_dir, grid, record, jobs, single=scores is not None)
+    for note in experiment.repeats(records):
+        typer.echo(note, err=True)
+    if scores:
+        write_scores(scores, Simulator(features_dir).replay(records[0].settings))
+    text = render(records, form, KINDS[report], to_file=output is not None)
+    if output:
+        write_whole(output, text.encode())
+    else:
+        typer.echo(text, nl=False)

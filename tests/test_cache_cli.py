@@ -1,0 +1,262 @@
+"""`zsntta cache` as a user has it: tables, one line a file, exit codes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from zsntta_cli import store
+
+ENCODER = {"model": "toy", "pretrained": "imported", "logit_scale": 100.0}
+RNG = np.random.default_rng(0)
+ROWS = RNG.standard_normal((40, 16)).astype(np.float16)
+LABELS = (np.arange(40) % 3).astype(np.int32)
+NAMES = ["cat", "[bold]dog", "猫"]
+
+
+def write(name="pets", folder="toy", **changes):
+    content = {
+        "kind": store.DATASET, "name": name, "encoder": ENCODER, "source": {"images": 40},
+        "blocks": [ROWS], "labels": LABELS, "sample_ids": [f"{i}.png" for i in range(40)],
+        "class_names": NAMES, "texts": [store.Text("a {}.", np.eye(3, 16, dtype=np.float32))],
+    }  # fmt: skip
+    path = store.feature_path(Path("features"), folder, name)
+    return path, store.write_features(path, **(content | changes))
+
+
+def fails(result, *parts):
+    assert result.exit_code == 1, result.output
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ")
+    for part in parts:
+        assert part in result.stderr
+
+
+def row(result, name):
+    """The cells of a table's row."""
+    (line,) = (line for line in result.stdout.splitlines() if f" {name} " in line)
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
+def test_list(zsntta):
+    write()
+    write("out", "other", class_names=(), texts=(), labels=np.full(40, -1, np.int32))
+    result = zsntta("cache", "list")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert row(result, "pets")[:7] == ["toy", "pets", "dataset", "40", "16", "3", "a {}."]
+    assert row(result, "out")[:7] == ["other", "out", "dataset", "40", "16", "", ""]
+    assert "out" not in zsntta("cache", "list", "--encoder", "toy").stdout
+
+
+def test_list_says_what_is_broken_or_unfinished(zsntta):
+    write()
+    path, _ = write("half")
+    path.write_bytes(path.read_bytes()[:2000])
+    Path("features/toy/text.h5").write_text("no HDF5")
+    parts = Path("features/toy/.digits.parts")
+    parts.mkdir()
+    for name in ("identity.json", "000000000.npz", "000000512.npz"):
+        (parts / name).touch()
+    result = zsntta("cache", "list")
+    assert result.exit_code == 0
+    assert row(result, "half")[2].startswith("broken: ")
+    assert row(result, "text")[2].startswith("broken: ")
+    assert row(result, "digits")[2] == "unfinished: 2 parts"
+    assert row(result, "pets")[2] == "dataset"
+
+
+@pytest.mark.parametrize("command", ["list", "verify"])
+def test_an_empty_folder_says_what_to_type(zsntta, command):
+    result = zsntta("cache", command)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "nothing in features: type zsntta extract --dataset cifar10" in result.stderr
+
+
+def test_show(zsntta):
+    _, digest = write(labels=np.where(LABELS == 2, -1, LABELS))
+    output = zsntta("cache", "show", "pets").stdout
+    for part in (
+        "40 × 16 float16", "(raw)", "2 classes with 13 to 14 images, 13 images without a label",
+        "3: cat, [bold]dog, 猫", "a {}.", "encoder: model", "toy", "source: images", digest,
+    ):  # fmt: skip
+        assert part in output
+    norms = np.linalg.norm(ROWS.astype(np.float64), axis=1)
+    assert f"{norms.mean():.4g} on average" in output
+
+
+def test_show_of_many_classes_is_short(zsntta):
+    names = [f"name{i}" for i in range(50)]
+    write(class_names=names, texts=())
+    output = zsntta("cache", "show", "pets").stdout
+    assert "50: name0, name1, name2, …, name47, name48, name49" in output
+
+
+def test_show_finds_the_encoder(zsntta):
+    write(folder="ViT-B-16-openai")
+    write()
+    both = zsntta("cache", "show", "pets").stdout
+    assert "features/toy/pets.h5" in both
+    assert "features/ViT-B-16-openai/pets.h5" in both
+    for options in (("--model", "ViT-B-16"), ("--encoder", "ViT-B-16-openai")):
+        assert "features/toy" not in zsntta("cache", "show", "pets", *options).stdout
+    fails(zsntta("cache", "show", "pets", "--precision", "fp16"),
+          "no features of 'pets' in features/ViT-B-16-openai-fp16/ (there: nothing)",
+          "zsntta extract --dataset pets")  # fmt: skip
+    fails(zsntta("cache", "show", "cars"), "no features of 'cars'", "(there: pets)")
+
+
+def test_verify_all_and_some(zsntta):
+    write()
+    path, _ = write("half")
+    path.write_bytes(path.read_bytes()[:-40])
+    result = zsntta("cache", "verify")
+    assert result.exit_code == 1
+    half, pets = result.stdout.splitlines()
+    assert pets == "features/toy/pets.h5: ok"
+    assert half.startswith("features/toy/half.h5: features/toy/half.h5 is not a whole")
+    assert result.stderr.startswith("error: 1 of 2 files bad: ")
+    assert zsntta("cache", "verify", "pets").exit_code == 0
+    fails(zsntta("cache", "verify", "pets", "cars"), "no features of 'cars'")
+
+
+def replaced(array, index, value):
+    array = array.copy()
+    array[index] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [({"blocks": [replaced(ROWS, (7, 3), np.nan)]}, "1 features are not finite (the first in row"),
+     ({"blocks": [replaced(ROWS, slice(2, 4), 0)]}, "2 features are zero (the first in row 2)"),
+     ({"normalized": True}, "is marked as normalised, but norms are not 1"),
+     ({"sample_ids": ["a"] * 2 + [str(i) for i in range(38)]}, "1 sample ids are there twice"),
+     ({"sample_ids": [str(i) for i in range(39)]}, "has 39 sample ids for 40 features"),
+     ({"labels": LABELS - 2}, "has the label -2"), ({"kind": "thing"}, "its kind is 'thing'"),
+     ({"encoder": {"model": "toy"}}, "its logit scale is None, must be above 0"),
+     ({"encoder": {"logit_scale": -1}}, "its logit scale is -1, must be above 0"),
+     ({"texts": [store.Text("a {}.", np.ones((3, 16), np.float32))]},
+      "text features of 'a {}.' have norms other than 1"),
+     ({"texts": [store.Text("a {}.", np.full((3, 16), np.nan, np.float32))]}, "norms other than")],
+)  # fmt: skip
+def test_verify_finds(zsntta, changes, part):
+    write(**changes)
+    result = zsntta("cache", "verify")
+    assert result.exit_code == 1
+    (line,) = result.stdout.splitlines()
+    assert part in line
+    assert line.startswith("features/toy/pets.h5: ")
+
+
+def test_verify_finds_changed_content_and_a_wrong_name(zsntta):
+    path, _ = write()
+    shutil.copy(path, path.with_name("cats.h5"))
+    with h5py.File(path, "r+") as file:
+        file["image_features"][0, 0] += 1
+    cats, pets = zsntta("cache", "verify").stdout.splitlines()
+    assert "holds the features of 'pets': rename it to pets.h5" in cats
+    assert "does not match its digest" in pets
+
+
+def test_files_with_strings_of_any_length_are_read(zsntta):
+    """As h5py writes them unasked: a file may be made by another program."""
+    path, _ = write()
+    with h5py.File(path, "r+") as file:
+        for name in ("kind", "name", "digest", "encoder", "source", "created"):
+            value = file.attrs[name].decode()
+            del file.attrs[name]
+            file.attrs[name] = value
+        ids = file["sample_ids"].asstr()[()]
+        del file["sample_ids"]
+        file.create_dataset("sample_ids", data=list(ids), dtype=h5py.string_dtype())
+    assert zsntta("cache", "verify").stdout == "features/toy/pets.h5: ok\n"
+    assert row(zsntta("cache", "list"), "pets")[2] == "dataset"
+
+
+def damaged(content, generator):
+    """Some bytes changed, or the end cut off."""
+    if generator.random() < 0.2:
+        return content[: generator.integers(len(content))]
+    broken = bytearray(content)
+    for i in generator.integers(len(broken), size=generator.integers(1, 4)):
+        broken[i] = generator.integers(256)
+    return bytes(broken)
+
+
+def test_200_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
+    path, digest = write()
+    content, generator = path.read_bytes(), np.random.default_rng(1)
+    exit_codes = []
+    for _ in range(200):
+        path.write_bytes(damaged(content, generator))
+        result = zsntta("cache", "verify", "pets")
+        exit_codes.append(result.exit_code)
+        assert isinstance(result.exception, SystemExit | None)
+        (line,) = result.stdout.splitlines()
+        if result.exit_code == 0:
+            assert line == "features/toy/pets.h5: ok"
+            assert store.read_features(path).digest == digest
+        else:
+            assert result.stderr.startswith("error: 1 of 1 files bad")
+        assert zsntta("cache", "list").exit_code == 0
+    assert set(exit_codes) == {0, 1}
+
+
+@pytest.fixture
+def arrays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("in.npz", features=ROWS, labels=LABELS)
+    np.savez("text.npz", text_features=2 * np.eye(3, 16), class_names=NAMES)
+    np.save("out.npy", ROWS + ROWS)
+
+
+def test_import(zsntta, arrays):
+    command = ("cache", "import", "pets", "--features", "in.npz", "--text", "text.npz")
+    result = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "features/mine/pets.h5: 40 features of 16 dims, 3 class names, text features\n"
+    )
+    assert "taken as raw features" in result.stderr
+    assert "the text features' norms are 2 to 2: brought to 1" in result.stderr
+    features = store.read_features(Path("features/mine/pets.h5"))
+    assert features.encoder["logit_scale"] == 50
+    assert list(features.text_features) == ["art of {}"]
+    assert zsntta("cache", "verify").exit_code == 0
+    again = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")
+    assert again.stdout.endswith(", there already\n")
+
+
+def test_import_refuses_in_one_line_and_writes_nothing(zsntta, arrays):
+    fails(zsntta("cache", "import", "pets", "--features", "in.npz", "--labels", "out.npy"),
+          "out.npy: the labels' shape is (40, 16), must be (40,)")  # fmt: skip
+    fails(zsntta("cache", "import", "a/b", "--features", "in.npz"), "name is 'a/b'")
+    assert not Path("features").exists()
+    assert zsntta("cache", "import", "pets").exit_code == 2
+
+
+def test_imports_are_simulated(zsntta, arrays):
+    """Under the default encoder's name, simulate finds them without an option."""
+    encoder = ("--encoder", "ViT-B-16-openai")
+    zsntta("cache", "import", "pets", "--features", "in.npz", "--text", "text.npz", *encoder)
+    zsntta("cache", "import", "out", "--features", "out.npy", *encoder)
+    result = zsntta("simulate", "--method", "zs-clip", "--id", "pets", "--ood", "out",
+                    "--format", "json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)[0]["counts"] == {"id": 40, "ood": 40, "noise": 0}
+
+
+def test_an_import_of_numpy_arrays_never_imports_torch(arrays):
+    code = (
+        "import sys; from zsntta_cli.cli import app;"
+        "app(sys.argv[1:], standalone_mode=False);"
+        "sys.exit('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "cache", "import", "pets", "--features", "in.npz"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
