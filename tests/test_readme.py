@@ -2,10 +2,12 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from zsntta_cli.datasets import CATALOGUE
@@ -27,8 +29,6 @@ def commands():
 @pytest.fixture
 def everything(zsntta, cache, tmp_path):
     """The cached built-in sets with all noise types and a word list."""
-    import shutil
-
     shutil.copytree(cache, tmp_path / "features")
     (tmp_path / "nouns.txt").write_text("apple\nboat\ncloud\n")
     noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
@@ -52,6 +52,21 @@ def test_every_command_of_the_readme_runs(everything):
         result = everything(*shlex.split(command)[1:], *own)
         assert result.exit_code == 0, f"{command}: {result.output}"
         assert "ID: shapes" in result.stdout
+
+
+def test_the_import_recipe(zsntta, tmp_path):
+    generator = np.random.default_rng(0)
+    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T
+    labels = generator.integers(0, 3, 200)
+    features = 10 * text[labels] + generator.standard_normal((200, 8))
+    np.savez(tmp_path / "features.npz", features=features, labels=labels)
+    np.savez(tmp_path / "text.npz", text_features=text, class_names=["cat", "dog", "ox"])
+    np.save(tmp_path / "sky.npy", 5 * generator.standard_normal((150, 8)))
+    [recipe] = re.findall(r"```sh\n(zsntta cache import.*?)```", README, re.DOTALL)
+    for command in recipe.splitlines():
+        result = zsntta(*shlex.split(command)[1:])
+        assert result.exit_code == 0, f"{command}: {result.output}"
+    assert "ID: pets" in result.stdout
 
 
 def test_the_readmes_method_runs_beside_the_others(cache, tmp_path):

@@ -21,6 +21,7 @@ from zsntta_cli import store
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoder import Encoder, class_prompts
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError
+from zsntta_cli.files import writing
 from zsntta_cli.loading import load_batches
 from zsntta_cli.parts import Parts
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, noise_name, words_name
@@ -125,7 +126,7 @@ class Extractor:
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
-        with store.writing(path):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path.with_name(f".{path.stem}.lock"))
             try:

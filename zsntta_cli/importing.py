@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__, datasets, foreign, inventory, store
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.files import writing
 from zsntta_cli.fitting import (
     Fitted,
     Rows,
@@ -105,7 +106,7 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     fitted = fit(plan)
     path = store.feature_path(root, plan.encoder, plan.name)
     _check_neighbours(plan, fitted.rows.dim, root, path)
-    with store.writing(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path.with_name(f".{path.stem}.lock"))  # the one that an extraction takes
         lock.acquire()

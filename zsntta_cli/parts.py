@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.store import write_whole, writing
+from zsntta_cli.files import write_whole, writing
 
 
 class Parts:

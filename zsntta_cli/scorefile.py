@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.files import write_whole
 from zsntta_cli.simulate import Replay
-from zsntta_cli.store import read_sample_ids, write_table, write_whole
+from zsntta_cli.store import read_sample_ids, write_table
 from zsntta_cli.stream import ID, NOISE, OOD
 
 _TRUTH = {OOD: "ood", NOISE: "injected"}

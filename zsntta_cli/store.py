@@ -7,7 +7,6 @@ finished, fsynced file. Until then the work lies in parts beside it (see parts.p
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.files import whole_file
 
 FORMAT = 1
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of files
@@ -59,41 +59,6 @@ def feature_path(root: Path, encoder_slug: str, name: str) -> Path:
     return root / encoder_slug / f"{name}.h5"
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn a failing write (full disk, no permission) into one clear line."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is absent or whole, even if the machine dies."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-            _publish(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    """Make a finished temporary file durable and give it its name."""
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def write_features(
     path: Path,
     *,
@@ -113,26 +78,19 @@ def write_features(
     Raises:
         StoreError: the file cannot be written; nothing half-written is left.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with h5py.File(temporary, "w", libver="v110") as file:
-                digest = _write_rows(file, blocks, labels)
-                _write_strings(file, "sample_ids", sample_ids)
-                file.attrs.update(format=FORMAT, normalized=normalized)
-                _write_attrs(
-                    file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
-                    source=json.dumps(source),
-                    created=datetime.now(UTC).isoformat(timespec="seconds"),
-                )  # fmt: skip
-                if class_names:
-                    _write_strings(file, "class_names", class_names)
-                for text in texts:
-                    _write_text(file, text)
-            _publish(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary, h5py.File(temporary, "w", libver="v110") as file:
+        digest = _write_rows(file, blocks, labels)
+        _write_strings(file, "sample_ids", sample_ids)
+        file.attrs.update(format=FORMAT, normalized=normalized)
+        _write_attrs(
+            file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
+            source=json.dumps(source),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        if class_names:
+            _write_strings(file, "class_names", class_names)
+        for text in texts:
+            _write_text(file, text)
     return digest
 
 
@@ -260,30 +218,18 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
 
 def add_texts(path: Path, texts: Sequence[Text]) -> None:
     """Add class text features to a feature file, in a copy that then takes its place."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        try:
-            shutil.copyfile(path, temporary)
-            with h5py.File(temporary, "r+", libver="v110") as file:
-                for text in texts:
-                    _write_text(file, text)
-            _publish(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary:
+        shutil.copyfile(path, temporary)
+        with h5py.File(temporary, "r+", libver="v110") as file:
+            for text in texts:
+                _write_text(file, text)
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns (T,) of numbers or strings as the data sets of an HDF5 file."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with h5py.File(temporary, "w", libver="v110") as file:
-                for name, column in columns.items():
-                    if column.dtype == object:
-                        _write_strings(file, name, column.tolist())
-                    else:
-                        file[name] = column
-            _publish(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary, h5py.File(temporary, "w", libver="v110") as file:
+        for name, column in columns.items():
+            if column.dtype == object:
+                _write_strings(file, name, column.tolist())
+            else:
+                file[name] = column

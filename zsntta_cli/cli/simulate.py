@@ -83,12 +83,12 @@ def simulate(
     if not method and record is None:
         raise typer.BadParameter(f"one of {', '.join(METHOD_SETTINGS)}.", param_hint="--method")
     from zsntta_cli import experiment
+    from zsntta_cli.files import write_whole
     from zsntta_cli.formats import render
     from zsntta_cli.grid import Grid
     from zsntta_cli.report import KINDS
     from zsntta_cli.scorefile import write_scores
     from zsntta_cli.simulate import Simulator
-    from zsntta_cli.store import write_whole
 
     axes: dict[str, Any] = {
         "ratio": ratio, "seed": seed, "noise": noise, "noise_every": noise_every,
