@@ -173,6 +173,16 @@ def test_the_embedded_encoder(tiny):
     assert tiny.encode_texts(prompts)[0] @ tiny.encode_texts(prompts)[1] < 0.95
 
 
+def test_half_precision_is_near_and_recorded(tiny):
+    half = load_encoder(EncoderChoice("tiny", precision="bf16"), "cpu")
+    assert half.identity["precision"] == "bf16"
+    images = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    one, other = tiny.encode_images(images), half.encode_images(images)
+    cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    assert cosine.min() > 0.99
+    assert not np.array_equal(one, other)
+
+
 @pytest.mark.parametrize(
     ("choice", "slug", "options"),
     [(EncoderChoice(), "ViT-B-16-openai", ""),

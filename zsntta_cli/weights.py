@@ -22,7 +22,7 @@ _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag m
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
 
-def _load_tiny() -> tuple["open_clip.CLIP", str]:
+def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
     """The embedded encoder; rows of its word table that training never saw are zero."""
     import open_clip
     import torch
@@ -32,8 +32,8 @@ def _load_tiny() -> tuple["open_clip.CLIP", str]:
     content = _TINY_WEIGHTS.read_bytes()
     state = load(content)
     ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
-    model = open_clip.create_model(TINY)
-    state["token_embedding.weight"] = torch.zeros_like(model.token_embedding.weight)
+    model = open_clip.create_model(TINY, precision=precision)
+    state["token_embedding.weight"] = torch.zeros(model.token_embedding.weight.shape)
     state["token_embedding.weight"][ids] = rows.float()
     model.load_state_dict(state)
     return model, hashlib.sha256(content).hexdigest()
@@ -46,7 +46,7 @@ def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
         EncoderError: no such model, or weights that cannot be had or do not fit.
     """
     try:
-        return _load_tiny() if choice.model == TINY else _load_open_clip(choice)
+        return _load_tiny(choice.precision) if choice.model == TINY else _load_open_clip(choice)
     except EncoderError:
         raise
     except Exception as error:  # open_clip raises whatever its many sources raise
