@@ -56,13 +56,14 @@ def random_features(generator: np.random.Generator, rows: int) -> np.ndarray:
 
 def write_set(root: Path, name: str, rows: int, classes: int = 0) -> None:
     generator = np.random.default_rng(len(name) + rows)
+    labels = np.arange(rows) % classes if classes else np.full(rows, -1)
     text = generator.standard_normal((classes, DIM), np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
     store.write_features(
         root / "bench" / f"{name}.h5", kind=store.DATASET, name=name,
         encoder={"model": "bench", "logit_scale": 100.0}, source={},
         blocks=[random_features(generator, rows)],
-        labels=np.arange(rows, dtype=np.int32) % classes if classes else np.full(rows, -1, np.int32),
+        labels=labels.astype(np.int32),
         sample_ids=[str(i) for i in range(rows)],
         class_names=[f"class {i}" for i in range(classes)],
         texts=[store.Text(PROMPT, text)] if classes else (),
