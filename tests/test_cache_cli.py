@@ -48,8 +48,10 @@ def test_list(zsntta):
     write("out", "other", class_names=(), texts=(), labels=np.full(40, -1, np.int32))
     result = zsntta("cache", "list")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert row(result, "pets")[:7] == ["toy", "pets", "dataset", "40", "16", "3", "a {}."]
-    assert row(result, "out")[:7] == ["other", "out", "dataset", "40", "16", "", ""]
+    assert row(result, "pets")[:4] == ["pets", "40", "3", "a {}."]
+    assert row(result, "out")[:4] == ["out", "40", "", ""]
+    assert "toy" in result.stdout
+    assert "other" in result.stdout
     assert "out" not in zsntta("cache", "list", "--encoder", "toy").stdout
 
 
@@ -64,10 +66,10 @@ def test_list_says_what_is_broken_or_unfinished(zsntta):
         (parts / name).touch()
     result = zsntta("cache", "list")
     assert result.exit_code == 0
-    assert row(result, "half")[2].startswith("broken: ")
-    assert row(result, "text")[2].startswith("broken: ")
-    assert row(result, "digits")[2] == "unfinished: 2 parts"
-    assert row(result, "pets")[2] == "dataset"
+    assert row(result, "half")[3].startswith("broken: ")
+    assert row(result, "text")[3].startswith("broken: ")
+    assert row(result, "digits")[3] == "unfinished: 2 parts"
+    assert row(result, "pets")[1] == "40"
 
 
 @pytest.mark.parametrize("command", ["list", "verify"])
@@ -175,7 +177,7 @@ def test_files_with_strings_of_any_length_are_read(zsntta):
         del file["sample_ids"]
         file.create_dataset("sample_ids", data=list(ids), dtype=h5py.string_dtype())
     assert zsntta("cache", "verify").stdout == "features/toy/pets.h5: ok\n"
-    assert row(zsntta("cache", "list"), "pets")[2] == "dataset"
+    assert row(zsntta("cache", "list"), "pets")[1] == "40"
 
 
 def damaged(content, generator):

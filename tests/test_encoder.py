@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from zsntta_cli.encoder import class_prompts, load_encoder
-from zsntta_cli.errors import EncoderError
+from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
 
@@ -181,6 +181,12 @@ def test_half_precision_is_near_and_recorded(tiny):
     cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
     assert cosine.min() > 0.99
     assert not np.array_equal(one, other)
+
+
+def test_the_embedded_encoder_brings_its_own_weights():
+    assert EncoderChoice("tiny").pretrained == "embedded"
+    with pytest.raises(SettingsError, match="brings its own weights"):
+        EncoderChoice("tiny", "laion2b")
 
 
 @pytest.mark.parametrize(

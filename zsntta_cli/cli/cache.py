@@ -32,7 +32,7 @@ def list_files(encoder: Encoder = None, features_dir: FeaturesDir = FEATURES) ->
 
     found = entries(features_dir, encoder)
     if found:
-        console().print(_table(found))
+        console().print(*_tables(found), sep="\n")
     else:
         _say_nothing(features_dir, encoder)
 
@@ -126,32 +126,36 @@ def _say_nothing(features_dir: Path, encoder: str | None) -> None:
     )
 
 
-def _table(found: "list[Entry]") -> "Table":
+def _tables(found: "list[Entry]") -> "list[Table]":
+    """A table for each encoder."""
+    by_encoder: dict[str, list[Entry]] = {}
+    for entry in found:
+        by_encoder.setdefault(entry.encoder, []).append(entry)
+    return [_table(encoder, entries) for encoder, entries in by_encoder.items()]
+
+
+def _table(encoder: str, found: "list[Entry]") -> "Table":
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    for head in ("Encoder", "Name", "Kind"):
-        table.add_column(head, overflow="fold")
-    for head in ("Images", "Dims", "Classes"):
-        table.add_column(head, justify="right")
+    table = Table(title=escape(encoder), title_justify="left")
+    table.add_column("Name", overflow="fold")
+    table.add_column("Images", justify="right", no_wrap=True)
+    table.add_column("Classes", justify="right", no_wrap=True)
     table.add_column("Prompt templates", overflow="fold")
-    table.add_column("MiB", justify="right")
-    table.add_column("Created (UTC)")
+    table.add_column("MiB", justify="right", no_wrap=True)
+    table.add_column("Created", no_wrap=True)
     for entry in found:
-        table.add_row(*_cells(entry))
+        table.add_row(*map(escape, _cells(entry)))
     return table
 
 
 def _cells(entry: "Entry") -> list[str]:
-    from rich.markup import escape
-
     header, size = entry.header, f"{entry.size / 2**20:,.1f}"
-    start = [entry.encoder, entry.name]
     if header is None:
-        return [*map(escape, [*start, entry.problem]), "", "", "", "", size, ""]
-    counts = [f"{header.images:,}", str(header.dim), str(header.classes or "")]
-    templates, created = "\n".join(header.templates), header.created[:16].replace("T", " ")
-    return list(map(escape, [*start, header.kind, *counts, templates, size, created]))
+        return [entry.name, "", "", entry.problem, size, ""]
+    classes, templates = str(header.classes or ""), "\n".join(header.templates)
+    return [entry.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
 
 
 def _card(path: Path, details: "Details") -> "Table":

@@ -11,6 +11,7 @@ from zsntta_cli.settings.checks import check, check_choice
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
+_OPENAI, _EMBEDDED = "openai", "embedded"
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,16 @@ class EncoderChoice:
     """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
 
     model: str = "ViT-B-16"
-    pretrained: str = "openai"  # a tag, a checkpoint's path, or "none": random weights
+    pretrained: str = _OPENAI  # a tag, a checkpoint's path, or "none": random weights
     precision: str = "fp32"
     folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, ("fp32", "fp16", "bf16"))
+        if self.model == TINY:
+            message = f"pretrained is '{self.pretrained}', but --model tiny brings its own weights."
+            check(self.pretrained in (_OPENAI, _EMBEDDED), message)
+            object.__setattr__(self, "pretrained", _EMBEDDED)
 
     @property
     def slug(self) -> str:
