@@ -1,46 +1,15 @@
-"""The catalogue: one entry a data set. A new set is a line here, with a reader if it needs one."""
+"""Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from zsntta_cli.datasets import readers
-from zsntta_cli.datasets.builtin import BUILTIN
+from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.vocabulary import DEFAULT_PROMPT
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A known data set."""
-
-    role: str  # "id": its class names are embedded too; "ood"; "both"
-    images: int
-    classes: int
-    split: str
-    read: Callable[[str, Path], ImageSet]  # by name, from the data root
-    prompt: str = DEFAULT_PROMPT
-    partners: tuple[str, ...] = ()  # OOD sets that the paper (or the demo) pairs it with
-
-
-_CIFAR_PARTNERS = ("svhn", "lsun", "texture", "places")  # the paper's ID-OOD pairs
-_BUILTIN_PARTNERS = ("glyphs", "textures", "other-shapes", "digits")
-
-CATALOGUE: dict[str, Entry] = {
-    "cifar10": Entry("id", 10_000, 10, "test", readers.cifar10, partners=_CIFAR_PARTNERS),
-    "cifar100": Entry("id", 10_000, 100, "test", readers.cifar100, partners=_CIFAR_PARTNERS),
-    "svhn": Entry("ood", 26_032, 10, "test", readers.svhn),
-    "texture": Entry("ood", 5_640, 47, "all", readers.texture),
-} | {
-    name: Entry(
-        "both" if name == "digits" else entry.role, entry.count, len(entry.class_names),
-        "built in", readers.builtin, entry.prompt,
-        _BUILTIN_PARTNERS if name == "shapes" else (),
-    )
-    for name, entry in BUILTIN.items()
-}  # fmt: skip
+__all__ = ["CATALOGUE", "default_prompt", "has_text", "load_images", "partners"]
 
 
 def load_images(spec: str, data_root: Path) -> ImageSet:
@@ -57,7 +26,8 @@ def load_images(spec: str, data_root: Path) -> ImageSet:
                 f"given as NAME=PATH."
             )
         return CATALOGUE[name].read(name, data_root)
-    if name in CATALOGUE or name.startswith("noise-") or not re.fullmatch(r"[\w.-]+", name):
+    reserved = name in CATALOGUE or name.startswith(("noise-", "words-"))
+    if reserved or not re.fullmatch(r"[\w.-]+", name):
         raise DatasetError(
             f"'{name}' cannot name a folder of images: take letters, digits, '.', '_' or '-', and "
             f"no known set's name."

@@ -34,7 +34,7 @@ class StreamSettings:
     """Which items a stream has and in which order (see stream.py)."""
 
     ratio: float = 0.5  # noise ratio: OOD share of the stream, 0 <= ratio < 1 (the paper: 0 … 75 %)
-    seed: int = 0  # of the order only; the paper's seeds: 0 … 4
+    seed: int = 0  # of the order, and of a random detector; the paper: 0 … 4
     noise: str = NO_NOISE  # type of the injected noise images (Sec. 4.2)
     noise_every: int = 8  # M: one noise image after every M test samples (Sec. 5.1)
     placement: str = "periodic"  # "shuffled" puts the noise images anywhere in the stream
