@@ -41,7 +41,7 @@ def test_simulate_prints_the_papers_table(cached):
 
 def test_sets_that_are_too_small_are_named(cached):
     result = cached("simulate", "--method", "adand", "--ratio", 0.75, "--ood", "glyphs", *TINY)
-    assert "'glyphs' is smaller than the streams need: its images are shown up to 3.0 times" in (
+    assert "'glyphs' is smaller than the streams need: its images are shown up to 3.00 times" in (
         result.stderr
     )
     assert "'noise-gaussian' is smaller" in result.stderr

@@ -40,7 +40,7 @@ def repeats(records: Sequence[Record]) -> list[str]:
             most[name] = max(times, most.get(name, 0))
     return [
         f"note: '{name}' is smaller than the streams need: its images are shown up to "
-        f"{times:.1f} times."
+        f"{times:.2f} times."
         for name, times in most.items()
     ]
 

@@ -25,9 +25,9 @@ class _Commands(TyperGroup):
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            typer.echo(
-                "interrupted: what was finished is kept; the same command resumes.", err=True
-            )
+            resumable = ctx.invoked_subcommand in ("extract", "demo")
+            kept = ": what was finished is kept; the same command resumes" if resumable else ""
+            typer.echo(f"interrupted{kept}.", err=True)
             raise typer.Exit(130) from error
 
 
