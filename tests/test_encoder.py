@@ -173,6 +173,20 @@ def test_the_embedded_encoder(tiny):
     assert tiny.encode_texts(prompts)[0] @ tiny.encode_texts(prompts)[1] < 0.95
 
 
+def test_cut_prompts_give_the_features_of_whole_ones(openai_state, registered, tmp_path):
+    torch.save(openai_state, tmp_path / "clip.pt")
+    choice = EncoderChoice("clip-test-quickgelu", str(tmp_path / "clip.pt"))
+    encoder = load_encoder(choice, "cpu")
+    prompts = ["a photo of a star.", "a photo of a green triangle.", "ring", "circle " * 90]
+    before = {k: v.clone() for k, v in encoder._model.state_dict().items()}
+    for some in (prompts[:3], prompts):
+        with torch.inference_mode():
+            whole = encoder._model.encode_text(encoder._tokenize(some), normalize=True).numpy()
+        np.testing.assert_allclose(encoder.encode_texts(some), whole, atol=1e-6)
+    after = encoder._model.state_dict()
+    assert all(torch.equal(before[k], after[k]) for k in before)
+
+
 def test_half_precision_is_near_and_recorded(tiny):
     half = load_encoder(EncoderChoice("tiny", precision="bf16"), "cpu")
     assert half.identity["precision"] == "bf16"

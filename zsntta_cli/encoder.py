@@ -76,9 +76,29 @@ class Encoder:
         with torch.inference_mode():
             for start in range(0, len(prompts), _TEXT_BATCH):
                 tokens = self._tokenize(list(prompts[start : start + _TEXT_BATCH]))
-                features = self._model.encode_text(tokens.to(self._device)).float()
+                features = self._encode_tokens(tokens.to(self._device)).float()
                 parts.append(torch.nn.functional.normalize(features, dim=-1).cpu().numpy())
         return np.concatenate(parts)
+
+    def _encode_tokens(self, tokens: "torch.Tensor") -> "torch.Tensor":
+        """Text features of tokens (B, L), cut to the longest prompt: the rest is padding.
+
+        Attention is causal and the feature is read at the end-of-text token, so what comes after
+        it cannot matter; 77 tokens for prompts of ten would take seven times as long.
+        """
+        import open_clip
+        from torch.func import functional_call
+
+        model = self._model
+        if type(model) is not open_clip.CLIP or model.text_pool_type != "argmax":
+            return model.encode_text(tokens)
+        length = int(tokens.argmax(dim=1).max()) + 1
+        cut = {
+            "positional_embedding": model.positional_embedding[:length],
+            "attn_mask": model.attn_mask[:length, :length],
+        }
+        _, features, *_ = functional_call(model, cut, (), {"text": tokens[:, :length]})
+        return features
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
