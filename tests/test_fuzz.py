@@ -1,0 +1,69 @@
+"""Damaged feature files never give a traceback, a hang or a wrong number."""
+
+import numpy as np
+import pytest
+
+from zsntta_cli import inventory, store
+from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.settings import build_run
+from zsntta_cli.simulate import Simulator
+
+FILES = 2_000
+PROMPT = "a photo of a {}."
+ENCODER = {"model": "made-up", "logit_scale": 20.0}
+
+
+@pytest.fixture
+def root(tmp_path):
+    generator = np.random.default_rng(0)
+    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T.astype(np.float32)
+    labels = np.arange(60, dtype=np.int32) % 3
+    for name, centre in (("pets", text[labels]), ("sky", np.zeros((60, 8)))):
+        rows = 8 * centre + generator.standard_normal((60, 8))
+        store.write_features(
+            tmp_path / "made" / f"{name}.h5", kind=store.DATASET, name=name, encoder=ENCODER,
+            source={}, blocks=[rows.astype(np.float16)], labels=labels,
+            sample_ids=[str(i) for i in range(60)], class_names=["cat", "dog", "ox"],
+            texts=[store.Text(PROMPT, text)],
+        )  # fmt: skip
+    return tmp_path
+
+
+def damaged(content: bytes, generator: np.random.Generator) -> bytes:
+    """Flip some bytes, cut, repeat or blank a run of them."""
+    data = bytearray(content)
+    start = int(generator.integers(len(data)))
+    length = int(generator.integers(1, 200))
+    match generator.integers(4):
+        case 0:
+            for place in generator.integers(len(data), size=generator.integers(1, 9)):
+                data[place] ^= int(generator.integers(1, 256))
+        case 1:
+            del data[start:]
+        case 2:
+            data[start:start] = data[start : start + length]
+        case _:
+            data[start : start + length] = bytes(length)
+    return bytes(data)
+
+
+@pytest.mark.slow
+def test_damaged_files_are_refused_or_give_the_same_numbers(root):
+    run = build_run("adand", "made", "pets", "sky", PROMPT, noise="none", update_every=8, warmup=2)
+    right = Simulator(root).run(run)
+    path = root / "made" / "pets.h5"
+    content = path.read_bytes()
+    generator = np.random.default_rng(1)
+    refusals = []
+    for _ in range(FILES):
+        path.write_bytes(damaged(content, generator))
+        try:
+            found = Simulator(root).run(run)
+        except ZsnttaError as error:
+            refusals.append(str(error))
+        else:
+            assert found.accuracies == right.accuracies
+            assert found.detection == right.detection
+        inventory.problems(path)  # as `cache verify`: says what is wrong, never raises
+    assert len(refusals) > FILES / 4
+    assert not any("\n" in line for line in refusals)
