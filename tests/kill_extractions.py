@@ -1,7 +1,7 @@
 """Kill an extraction twenty times at random moments, finish it, compare with an undisturbed one.
 
 Children are forked from a process that has torch imported but not used, so that a kill lands in
-the work and not in the start of Python. Usage: kill_extractions.py FOLDER
+the work and not in the start of Python. Usage: kill_extractions.py FOLDER [KILLS]
 """
 
 import os
@@ -21,7 +21,7 @@ from zsntta_cli.extract import Extractor
 from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
-KILLS = 20
+KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=10, workers=2)
 

@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
+from PIL import Image
 
 from zsntta_cli import datasets, store
 from zsntta_cli.datasets.images import limited
@@ -153,10 +155,16 @@ def test_noise_grows_and_keeps_its_bits(extractor, tmp_path):
     assert extractor().noise("gaussian", pool(30), 30).encoded == 0
 
 
-@pytest.mark.parametrize("broken", ["truncated", "text", "empty"])
+@pytest.mark.parametrize("broken", ["truncated", "text", "empty", "bomb"])
 def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
     victim = picture_folder / "dog" / "0.jpg"
-    content = {"truncated": victim.read_bytes()[:400], "text": b"no image", "empty": b""}
+    bomb = io.BytesIO()
+    if broken == "bomb":  # 400 million pixels in 50 kB
+        Image.new("1", (20_000, 20_000)).save(bomb, "png")
+    content = {
+        "truncated": victim.read_bytes()[:400], "text": b"no image", "empty": b"",
+        "bomb": bomb.getvalue(),
+    }  # fmt: skip
     victim.write_bytes(content[broken])
     images = datasets.load_images(f"pets={picture_folder}", Path())
     with pytest.raises(DatasetError, match=r"cannot read image 'dog/0.jpg' of 'pets'.*--skip-brok"):

@@ -1,0 +1,245 @@
+"""Archives of images, made here in each kind, against the folder they were made of."""
+
+import io
+import shutil
+import stat
+import tarfile
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zsntta_cli import datasets, store
+from zsntta_cli.errors import DatasetError
+
+KINDS = (".tar", ".tar.gz", ".tgz", ".zip")
+RNG = np.random.default_rng(0)
+
+
+def png(size=(6, 5)):
+    """A small picture, no two alike."""
+    file = io.BytesIO()
+    Image.fromarray(RNG.integers(0, 256, (*size, 3), np.uint8)).save(file, "png")
+    return file.getvalue()
+
+
+def pack(path, files):
+    """An archive of `files` (path: bytes) in their order."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def load(path, name="pets"):
+    return datasets.load_images(f"{name}={path}", Path())
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def test_an_archive_is_what_its_folder_is(tmp_path, picture_folder, kind):
+    """Labels, ids, digest and pixels: features of the one are those of the other."""
+    files = {f"top/{p.relative_to(picture_folder)}": p.read_bytes()
+             for p in reversed(sorted(picture_folder.rglob("*.*")))}  # fmt: skip
+    images, folder = load(pack(tmp_path / f"a{kind}", files)), load(picture_folder)
+    assert list(images.class_names) == ["big_cat", "dog"]
+    assert list(images.sample_ids) == list(folder.sample_ids)
+    assert images.identity() == folder.identity()
+    for i in range(len(folder)):
+        assert np.array_equal(images.read(i), folder.read(i))
+
+
+def test_a_flat_archive_has_no_labels(tmp_path, kind):
+    path = pack(tmp_path / f"a{kind}", {"./iNat/images/b.PNG": png(), "./iNat/images/a.png": png()})
+    images = load(path)
+    assert (images.labels.tolist(), list(images.class_names)) == ([-1, -1], [])
+    assert list(images.sample_ids) == ["a.png", "b.PNG"]
+
+
+def test_what_is_no_image_is_left_out(tmp_path, kind):
+    files = {"a/1.png": png(), "b/2.png": png(), "README": b"x", "a/notes.txt": b"x",
+             "__MACOSX/a/1.png": b"x", "a/._1.png": b"x", "../evil.png": png(),
+             "/abs/evil.png": png(), "a/../../evil.png": png()}  # fmt: skip
+    before = set(tmp_path.rglob("*"))
+    images = load(pack(tmp_path / f"a{kind}", files))
+    assert list(images.sample_ids) == ["a/1.png", "b/2.png"]
+    assert images.read(1).size == (5, 6)
+    assert set(tmp_path.rglob("*")) - before == {tmp_path / f"a{kind}"}
+
+
+def test_names_in_any_script(tmp_path, kind):
+    names = ("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png", f"z/{'long' * 40}.png")
+    images = load(pack(tmp_path / f"ä{kind}", {name: png() for name in names}))
+    assert set(images.sample_ids) == set(names)
+    assert images.read(0).mode == "RGB"
+
+
+def test_links_are_not_followed(tmp_path):
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(png())
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name, form in (("soft.png", tarfile.SYMTYPE), ("hard.png", tarfile.LNKTYPE),
+                           ("fifo.png", tarfile.FIFOTYPE), ("dir.png", tarfile.DIRTYPE)):  # fmt: skip
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = form, str(secret)
+            archive.addfile(entry)
+        archive.add(secret, "real.png")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        link = zipfile.ZipInfo("soft.png")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, str(secret))
+        archive.writestr("dir.png/", "")
+        archive.write(secret, "real.png")
+    for suffix in (".tar", ".zip"):
+        assert list(load(tmp_path / f"a{suffix}").sample_ids) == ["real.png"]
+
+
+def test_of_two_members_with_one_name_the_later_counts(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for size in ((6, 5), (8, 9)):
+            content = png(size)
+            entry = tarfile.TarInfo("a.png")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    images = load(tmp_path / "a.tar")
+    assert (len(images), images.read(0).size) == (1, (9, 8))
+
+
+def test_the_digest_tells_names_and_sizes_but_not_time(tmp_path, kind):
+    files = {"a/1.png": png(), "b/2.png": png()}
+    before = load(pack(tmp_path / f"a{kind}", files)).identity()
+    again = dict(reversed(files.items()))
+    assert load(pack(tmp_path / f"b{kind}", again)).identity() == before
+    for changed in ({**files, "b/2.png": png((7, 7))}, {**files, "b/3.png": png()}):
+        assert load(pack(tmp_path / f"c{kind}", changed)).identity() != before
+
+
+def test_many_threads_read_at_once(tmp_path, kind):
+    files = {f"{i % 3}/{i:03d}.png": png((9 + i % 7, 30)) for i in range(200)}
+    images = load(pack(tmp_path / f"a{kind}", files))
+    rows = np.random.default_rng(1).integers(len(images), size=1_000).tolist()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(images.read, rows))
+    for i, image in zip(rows, found, strict=True):
+        expected = Image.open(io.BytesIO(files[images.sample_ids[i]]))
+        assert np.array_equal(image, expected)
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.97])
+def test_an_archive_that_is_cut_off(tmp_path, kind, share):
+    path = pack(tmp_path / f"a{kind}", {f"{i}.png": png((40, 40)) for i in range(12)})
+    content = path.read_bytes()
+    if kind == ".tar":
+        content = content.rstrip(b"\0")  # a tar's end is padding
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(DatasetError, match=rf"a\{kind} is no whole \{kind} archive \(") as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_tar_cut_off_between_two_members(tmp_path):
+    path = pack(tmp_path / "a.tar", {"a.png": b"x" * 512, "b.png": b"x" * 512})
+    path.write_bytes(path.read_bytes()[:1024])
+    with pytest.raises(DatasetError, match=r"\(cut off or damaged at byte 1,024\): get it again"):
+        load(path)
+
+
+def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
+    path = pack(tmp_path / f"a{kind}", {f"{i % 2}/{i}.png": png() for i in range(6)})
+    content, generator = path.read_bytes(), np.random.default_rng(2)
+    for _ in range(300):
+        damaged = bytearray(content)
+        for i in generator.integers(len(damaged), size=3):
+            damaged[i] = generator.integers(256)
+        path.write_bytes(damaged)
+        try:
+            images = load(path)
+        except DatasetError as error:
+            assert "\n" not in str(error)
+            continue
+        for i in range(len(images)):
+            try:
+                images.read(i)
+            except (OSError, SyntaxError, ValueError):
+                pass
+
+
+def test_a_broken_member_is_a_broken_image(tmp_path, kind):
+    content = png()
+    images = load(pack(tmp_path / f"a{kind}", {"a.png": content[:60], "b.png": content}))
+    with pytest.raises(OSError, match="truncated|cannot identify|broken"):
+        images.read(0)
+    assert images.read(1).size == (5, 6)
+
+
+def test_a_zip_with_a_password_or_a_wrong_checksum(tmp_path):
+    path = pack(tmp_path / "a.zip", {"a.png": png()})
+    content = bytearray(path.read_bytes())
+    locked = bytearray(content)
+    locked[6] |= 1
+    locked[content.index(b"PK\1\2") + 8] |= 1
+    content[50] ^= 255
+    for damaged in (locked, content):
+        path.write_bytes(damaged)
+        with pytest.raises(OSError, match="encrypted|Bad CRC|Error -3"):
+            load(path).read(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("a.rar", "a.rar: give a folder or a file with one of the endings .tar, .tar.gz, .tgz, .zip"),
+     ("b.tar", "data set 'pets': there is no file"),
+     ("c.tar", "no image in"), ("d.tar", "d.tar is no whole .tar archive"),
+     ("e.tar", "images beside class folders, such as stray.png")],
+)  # fmt: skip
+def test_what_cannot_be_read(tmp_path, name, line):
+    (tmp_path / "a.rar").touch()
+    pack(tmp_path / "c.tar", {"x.txt": b"x"})
+    (tmp_path / "d.tar").write_bytes(b"no tar at all" * 100)
+    pack(tmp_path / "e.tar", {"cat/1.png": png(), "dog/2.png": png(), "stray.png": png()})
+    with pytest.raises(DatasetError) as error:
+        load(tmp_path / name)
+    assert line in str(error.value)
+
+
+def test_a_folder_that_is_called_like_an_archive(tmp_path, picture_folder):
+    shutil.move(picture_folder, tmp_path / "a.tar")
+    assert len(load(tmp_path / "a.tar")) == 12
+
+
+def test_features_of_an_archive_are_those_of_its_folder(zsntta, picture_folder, kind):
+    files = {str(p.relative_to(picture_folder)): p.read_bytes()
+             for p in picture_folder.rglob("*.*")}  # fmt: skip
+    path, digests = pack(Path(f"a{kind}"), files), []
+    for place in (picture_folder, path):
+        result = zsntta("extract", "--model", "tiny", "--dataset", f"pets={place}",
+                        "--noise", "none", "--overwrite")  # fmt: skip
+        assert result.exit_code == 0, result.output
+        digests.append(store.read_features(Path("features/tiny/pets.h5")).digest)
+    assert "there already" in result.stdout
+    assert digests[0] == digests[1]
+    Path("features/tiny/pets.h5").unlink()
+    result = zsntta("extract", "--model", "tiny", "--dataset", f"pets={path}", "--noise", "none")
+    assert store.read_features(Path("features/tiny/pets.h5")).digest == digests[0]
+
+
+def test_a_cut_off_archive_is_one_line_on_the_command_line(zsntta):
+    path = pack(Path("a.tar"), {"a.png": png((40, 40))})
+    path.write_bytes(path.read_bytes()[:1200])
+    result = zsntta("extract", "--model", "tiny", "--dataset", "pets=a.tar")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: data set 'pets': a.tar is no whole .tar archive (")
