@@ -58,8 +58,6 @@ def median_rate(work: Callable[[], object], images: int, rounds: int) -> float:
 
 
 def main() -> None:
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--model", default="tiny")
@@ -75,7 +73,8 @@ def main() -> None:
     images = repeated(datasets.load_images(f"bench={options.folder}", Path()), options.images)
     batches = range(0, options.images, options.batch_size)
     pictures = [images.read(i) for i in range(options.images)]
-    tensors = torch.stack([encoder.preprocess(picture) for picture in pictures])
+    pixels = np.stack([encoder.resize(picture) for picture in pictures])
+    tensors = encoder.normalize(pixels)
     settings = ExtractSettings(options.batch_size)
 
     def encode() -> None:
@@ -88,7 +87,8 @@ def main() -> None:
 
     stages: dict[str, Callable[[], object]] = {
         "read and decode (one thread)": lambda: [images.read(i) for i in range(options.images)],
-        "resize and normalise (one thread)": lambda: [encoder.preprocess(p) for p in pictures],
+        "resize (one thread)": lambda: [encoder.resize(picture) for picture in pictures],
+        "scale and normalise": lambda: encoder.normalize(pixels),
         "bare encoder on ready tensors": encode,
         "extraction, whole": extract,
     }

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from zsntta_cli.encoder import class_prompts, load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
@@ -185,6 +186,18 @@ def test_cut_prompts_give_the_features_of_whole_ones(openai_state, registered, t
         np.testing.assert_allclose(encoder.encode_texts(some), whole, atol=1e-6)
     after = encoder._model.state_dict()
     assert all(torch.equal(before[k], after[k]) for k in before)
+
+
+@pytest.mark.parametrize("size", [(32, 32), (40, 300), (300, 41)])
+def test_batches_are_preprocessed_as_open_clip_does_it_to_the_bit(tiny, size):
+    import open_clip
+
+    pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    images = [Image.fromarray(pixels), Image.fromarray(pixels[::-1].copy())]
+    config = open_clip.transform.PreprocessCfg(**tiny._model.visual.preprocess_cfg)
+    reference = open_clip.transform.image_transform_v2(config, is_train=False)
+    expected = torch.stack([reference(image) for image in images])
+    assert torch.equal(tiny.normalize(np.stack([tiny.resize(i) for i in images])), expected)
 
 
 def test_half_precision_is_near_and_recorded(tiny):

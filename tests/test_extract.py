@@ -50,13 +50,11 @@ def glyphs(count=70):
 
 
 def test_features_are_the_encoders(extractor, tiny, picture_folder):
-    import torch
-
     images = datasets.load_images(f"pets={picture_folder}", Path())
     extracted = extractor().dataset(images, [PROMPT])
     features = store.read_features(extracted.path)
-    pixels = torch.stack([tiny.preprocess(images.read(i)) for i in range(len(images))])
-    expected = tiny.encode_images(pixels)
+    pixels = np.stack([tiny.resize(images.read(i)) for i in range(len(images))])
+    expected = tiny.encode_pixels(pixels)
     np.testing.assert_allclose(features.image_features, expected, atol=0.02)
     assert features.class_names == ("big_cat", "dog")
     assert features.labels.tolist() == [0] * 6 + [1] * 6
@@ -90,9 +88,9 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
         calls.append(len(batch))
         if len(calls) == 6:
             raise KeyboardInterrupt
-        return type(tiny).encode_images(tiny, batch)
+        return type(tiny).encode_pixels(tiny, batch)
 
-    monkeypatch.setattr(tiny, "encode_images", stop_at_the_fifth)
+    monkeypatch.setattr(tiny, "encode_pixels", stop_at_the_fifth)
     with pytest.raises(KeyboardInterrupt):
         extractor().dataset(glyphs())
     path = store.feature_path(tmp_path / "features", "tiny", "glyphs")
@@ -111,9 +109,9 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
         def limited_encode(batch):
             if next(count, None) is None:
                 raise KeyboardInterrupt
-            return type(tiny).encode_images(tiny, batch)
+            return type(tiny).encode_pixels(tiny, batch)
 
-        monkeypatch.setattr(tiny, "encode_images", limited_encode)
+        monkeypatch.setattr(tiny, "encode_pixels", limited_encode)
         with pytest.raises(KeyboardInterrupt):
             extractor(**settings).dataset(images)
         monkeypatch.undo()

@@ -40,8 +40,13 @@ class Encoder:
         self._model, self._tokenize, self._device = model.eval().to(device), tokenize, device
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
         config = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
-        self.preprocess: Callable[[Image.Image], torch.Tensor] = (
-            open_clip.transform.image_transform_v2(config, is_train=False)
+        *resize, _to_tensor, _normalize = open_clip.transform.image_transform_v2(
+            config, is_train=False
+        ).transforms
+        self._resize: list[Callable[[Image.Image], Image.Image]] = resize
+        self._mean, self._std = (
+            torch.tensor(values, device=device).view(-1, 1, 1)
+            for values in (config.mean, config.std)
         )
         self.image_size = int(np.max(config.size))
         self.embed_dim = self.encode_texts([""]).shape[1]
@@ -58,6 +63,23 @@ class Encoder:
             "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
         }
         self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
+
+    def resize(self, image: Image.Image) -> NDArray[np.uint8]:
+        """The pixels (H, W, 3) that the encoder is to see: resized and cropped by PIL."""
+        for step in self._resize:
+            image = step(image)
+        return np.asarray(image)
+
+    def encode_pixels(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Raw image features (B, D) of pixels (B, H, W, 3), scaled and normalised as one batch."""
+        return self.encode_images(self.normalize(pixels))
+
+    def normalize(self, pixels: NDArray[np.uint8]) -> "torch.Tensor":
+        """Encoder input (B, 3, H, W) float32 of pixels: what torchvision makes of each image."""
+        import torch
+
+        batch = torch.from_numpy(pixels).to(self._device).permute(0, 3, 1, 2)
+        return batch.to(torch.float32).div_(255).sub_(self._mean).div_(self._std).contiguous()
 
     def encode_images(self, batch: "torch.Tensor") -> NDArray[np.float32]:
         """Raw image features (B, D) of preprocessed images (B, 3, H, W)."""

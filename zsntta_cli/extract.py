@@ -233,15 +233,15 @@ class Extractor:
         size = self.settings.batch_size
         batches = [rows[i : i + size] for rows in missing for i in range(0, len(rows), size)]
         loaded = load_batches(
-            images, batches, self.encoder.preprocess, self.settings.workers,
+            images, batches, self.encoder.resize, self.settings.workers,
             self.settings.skip_broken,
         )  # fmt: skip
         for rows in missing:
             features, readable = [np.empty((0, self.encoder.embed_dim), np.float16)], []
             for _ in range(0, len(rows), size):
-                tensor, is_readable = next(loaded)
-                if len(tensor):
-                    features.append(_half(self.encoder.encode_images(tensor)))
+                pixels, is_readable = next(loaded)
+                if len(pixels):
+                    features.append(_half(self.encoder.encode_pixels(pixels)))
                 readable.append(is_readable)
                 advance(len(is_readable))
             yield rows, np.concatenate(features), np.concatenate(readable)

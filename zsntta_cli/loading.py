@@ -1,12 +1,12 @@
-"""Images to batches of tensors, read and preprocessed by threads ahead of the encoder.
+"""Images to batches of pixels, read and resized by threads ahead of the encoder.
 
-Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled.
+Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled. What is
+arithmetic (scaling, normalising) is left to the encoder, a batch at a time.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,19 @@ from PIL import Image
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import DatasetError
 
-if TYPE_CHECKING:
-    import torch
-
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
 _UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 
-Preprocess = Callable[[Image.Image], "torch.Tensor"]
-Batch = tuple["torch.Tensor", NDArray[np.bool_]]  # (b, 3, H, W) of the readable of B images, (B,)
+Pixels = NDArray[np.uint8]
+Resize = Callable[[Image.Image], Pixels]
+Batch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
 
 
 def load_batches(
     images: ImageSet,
     batches: Sequence[range],
-    preprocess: Preprocess,
+    resize: Resize,
     workers: int,
     skip_broken: bool,
 ) -> Iterator[Batch]:
@@ -38,7 +36,7 @@ def load_batches(
     Raises:
         DatasetError: a broken image, unless such are skipped.
     """
-    waiting: deque[list[Future[list[torch.Tensor | None]]]] = deque()
+    waiting: deque[list[Future[list[Pixels | None]]]] = deque()
     upcoming = iter(batches)
     threads = ThreadPoolExecutor(workers)
     try:
@@ -46,21 +44,19 @@ def load_batches(
             while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
                 tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
                 waiting.append(
-                    [threads.submit(_read, images, t, preprocess, skip_broken) for t in tasks]
+                    [threads.submit(_read, images, t, resize, skip_broken) for t in tasks]
                 )
-            yield _collate([tensor for task in waiting.popleft() for tensor in task.result()])
+            yield _collate([one for task in waiting.popleft() for one in task.result()])
     finally:
         threads.shutdown(cancel_futures=True)
 
 
-def _read(
-    images: ImageSet, rows: range, preprocess: Preprocess, skip_broken: bool
-) -> list["torch.Tensor | None"]:
-    """Preprocessed images of some rows, None for a broken one."""
-    tensors: list[torch.Tensor | None] = []
+def _read(images: ImageSet, rows: range, resize: Resize, skip_broken: bool) -> list[Pixels | None]:
+    """Pixels of some rows, None for a broken image."""
+    pixels: list[Pixels | None] = []
     for i in rows:
         try:
-            tensors.append(preprocess(images.read(i)))
+            pixels.append(resize(images.read(i)))
         except _UNREADABLE as error:
             if not skip_broken:
                 reason = str(error).splitlines()[0] if str(error) else repr(error)
@@ -68,13 +64,11 @@ def _read(
                     f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({reason}): "
                     f"mend or remove it, or leave such images out with --skip-broken."
                 ) from error
-            tensors.append(None)
-    return tensors
+            pixels.append(None)
+    return pixels
 
 
-def _collate(tensors: list["torch.Tensor | None"]) -> Batch:
-    import torch
-
-    readable = [tensor for tensor in tensors if tensor is not None]
-    stacked = torch.stack(readable) if readable else torch.empty(0)
-    return stacked, np.array([tensor is not None for tensor in tensors])
+def _collate(pixels: list[Pixels | None]) -> Batch:
+    readable = [one for one in pixels if one is not None]
+    stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
+    return stacked, np.array([one is not None for one in pixels])
