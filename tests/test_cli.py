@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,6 +230,21 @@ def test_a_broken_feature_file(cached):
     path = Path("features/tiny/shapes.h5")
     path.write_bytes(path.read_bytes()[:5000])
     fails(cached("simulate", "--method", "adand", *TINY), "not a whole zsntta feature file")
+
+
+def test_encoders_names_the_papers_and_those_that_are_cached(cached, tmp_path):
+    shutil.copytree("features/tiny", "features/ViT-B-16-none")
+    result = cached("encoders")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    rows = {line.split("│")[1].strip(): line for line in lines if line.startswith("│")}
+    assert list(rows) == [
+        "tiny", "ViT-B-16-openai", "RN50-openai", "ViT-L-14-openai", "ViT-B-16-none"
+    ]  # fmt: skip
+    assert "embedded" in rows["tiny"]
+    assert "glyphs" in rows["tiny"]
+    assert "--model RN50" in rows["RN50-openai"]
+    assert "--encoder ViT-B-16-none" in rows["ViT-B-16-none"]
 
 
 def test_debug_shows_the_traceback(zsntta):

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.errors import DatasetError
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
-_UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
@@ -57,7 +56,7 @@ def _read(images: ImageSet, rows: range, resize: Resize, skip_broken: bool) -> l
     for i in rows:
         try:
             pixels.append(resize(images.read(i)))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             if not skip_broken:
                 reason = str(error).splitlines()[0] if str(error) else repr(error)
                 raise DatasetError(

@@ -19,10 +19,12 @@ _SECONDS_A_LINE = 10  # of progress where there is no terminal
 
 def console(stderr: bool = False, plain: bool = False) -> Console:
     """A console; `plain`, or where its output is no terminal: wide and without colours."""
-    terminal = Console(stderr=stderr, highlight=False)
+    terminal = Console(stderr=stderr, highlight=False, emoji=False)
     if terminal.is_terminal and not plain:
         return terminal
-    return Console(stderr=stderr, highlight=False, force_terminal=False, width=_PLAIN_WIDTH)
+    return Console(
+        stderr=stderr, highlight=False, emoji=False, force_terminal=False, width=_PLAIN_WIDTH
+    )
 
 
 class ConsoleReporter:

@@ -19,6 +19,11 @@ _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
 _WEIGHTS = "open_clip_model.safetensors"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag may say of it
+_REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip names them
+    "RN50": "timm/resnet50_clip.openai",
+    "ViT-B-16": "timm/vit_base_patch16_clip_224.openai",
+    "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
+}
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
 
@@ -142,3 +147,15 @@ def weights_request(choice: EncoderChoice) -> dict[str, Any]:
     elif choice.is_file:
         known["weights_sha256"] = _sha256(Path(choice.pretrained))
     return known
+
+
+def whereabouts(choice: EncoderChoice) -> str:
+    """Where the weights of the embedded or one of the paper's encoders are."""
+    if choice.folder:
+        return "not known"
+    if choice.model == TINY:
+        return "embedded"
+    import huggingface_hub
+
+    found = huggingface_hub.try_to_load_from_cache(_REPOSITORIES[choice.model], _WEIGHTS)
+    return "on disk" if isinstance(found, str) else "to be downloaded"

@@ -101,7 +101,8 @@ def _extract_partners(
     plan: ExtractPlan, extractor: Extractor, reporter: Reporter
 ) -> Iterator[Extracted]:
     """The OOD sets that the named ID sets are paired with, as far as they can be had."""
-    roles = [datasets.CATALOGUE[name].role for name in plan.datasets if name in datasets.CATALOGUE]
+    bases = [name.partition(":")[0] for name in plan.datasets]  # of "cifar10-c:fog:1" too
+    roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
     if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
         return
     wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))

@@ -6,7 +6,8 @@ import typer
 from typer.core import TyperGroup
 
 from zsntta_cli import __version__
-from zsntta_cli.cli import cache
+from zsntta_cli.cli import cache, datasets
+from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
 from zsntta_cli.cli.simulate import simulate
 from zsntta_cli.errors import ZsnttaError
@@ -60,7 +61,9 @@ def _main(
 app.command()(extract)
 app.command()(simulate)
 app.command()(demo)
+app.command()(encoders)
 app.add_typer(cache.app, name="cache")
+app.add_typer(datasets.app, name="datasets")
 
 
 def main() -> None:

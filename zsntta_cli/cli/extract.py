@@ -14,7 +14,7 @@ _EXTRACT = ExtractSettings()
 def extract(
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="A known set, or a folder of images as NAME=PATH. Repeatable."),
+        typer.Option(help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards."),
     ] = None,
     model: Model = ENCODER.model,
     pretrained: Pretrained = ENCODER.pretrained,

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets import readers
+from zsntta_cli.datasets import corruptions, finegrained, imagenet, readers
 from zsntta_cli.datasets.builtin import BUILTIN
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.vocabulary import DEFAULT_PROMPT
@@ -14,9 +15,9 @@ from zsntta_cli.vocabulary import DEFAULT_PROMPT
 class Entry:
     """A known data set."""
 
-    role: str  # "id": its class names are embedded too; "ood"; "both"
+    role: str  # "id": its class names are embedded too; "ood"; "both"; "shift": an ID set, changed
     images: int
-    classes: int
+    classes: int  # in the original; a flat folder has no labels
     split: str
     read: Callable[[str, Path], ImageSet]  # by name, from the data root
     prompt: str = DEFAULT_PROMPT
@@ -26,33 +27,152 @@ class Entry:
     megabytes: int = 0  # of the download
     licence: str = ""  # its terms, in short
     downloads: bool = False  # whether it is fetched where it is not on disk
+    extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
+    parameters: str = ""  # what follows the name
 
 
-_CIFAR_PARTNERS = ("svhn", "lsun", "texture", "places")  # the paper's ID-OOD pairs
+# The paper's 44 ID-OOD pairs.
+_CIFAR_PARTNERS = ("svhn", "lsun", "texture", "places")
+_PARTNERS = ("inaturalist", "sun", "texture", "places")
 _BUILTIN_PARTNERS = ("glyphs", "textures", "other-shapes", "digits")
 
-CATALOGUE: dict[str, Entry] = {
+_CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
+_MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
+_SEVERITY_1 = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+_IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
+
+_ID_SETS = {
     "cifar10": Entry(
         "id", 10_000, 10, "test", readers.cifar10, partners=_CIFAR_PARTNERS,
-        home="https://www.cs.toronto.edu/~kriz/cifar.html", layout="cifar-10-batches-py/",
+        home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
     "cifar100": Entry(
         "id", 10_000, 100, "test", readers.cifar100, partners=_CIFAR_PARTNERS,
-        home="https://www.cs.toronto.edu/~kriz/cifar.html", layout="cifar-100-python/",
+        home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
+    "cub200": Entry(
+        "id", 11_788, 200, "train+test", finegrained.cub200, partners=_PARTNERS,
+        home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
+        layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
+        megabytes=1_151, licence="non-commercial research and education",
+    ),
+    "cars196": Entry(
+        "id", 16_185, 196, "train+test", finegrained.cars196, partners=_PARTNERS,
+        home="a mirror: the official download is dead (github.com/pytorch/vision/issues/7545)",
+        layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
+        "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
+        megabytes=1_954, licence="not stated",
+    ),
+    "food101": Entry(
+        "id", 25_250, 101, "test", finegrained.food101, partners=_PARTNERS,
+        home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
+        layout="food-101/ with meta/test.json and images/<class>/*.jpg",
+        megabytes=4_996, licence="scientific fair use", downloads=True,
+    ),
+    "pets37": Entry(
+        "id", 7_349, 37, "trainval+test", finegrained.pets37, partners=_PARTNERS,
+        home="https://www.robots.ox.ac.uk/~vgg/data/pets/",
+        layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
+        "images/*.jpg",
+        megabytes=811, licence="CC BY-SA 4.0", downloads=True,
+    ),
+    "imagenet": Entry(
+        "id", 50_000, 1_000, "val", partial(imagenet.by_wnid, path="imagenet/val"),
+        partners=_PARTNERS, extra_partners=("ninco",),
+        home="https://www.image-net.org/download.php (after registration)",
+        layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
+    ),
+    "imagenet-sketch": Entry(  # the paper's ImageNet-K
+        "id", 50_889, 1_000, "all", partial(imagenet.by_wnid, path="sketch"), partners=_PARTNERS,
+        home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
+        licence="repository MIT; images not stated",
+    ),
+    "imagenet-a": Entry(
+        "id", 7_500, 200, "all", partial(imagenet.by_wnid, path="imagenet-a", subset="a"),
+        partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
+        layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
+        licence="repository MIT; images not stated",
+    ),
+    "imagenet-v2": Entry(
+        "id", 10_000, 1_000, "matched-frequency",
+        partial(imagenet.by_number, path="imagenetv2-matched-frequency-format-val"),
+        partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
+        layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
+        licence="repository MIT; images not stated",
+    ),
+    "imagenet-r": Entry(
+        "id", 30_000, 200, "all", partial(imagenet.by_wnid, path="imagenet-r", subset="r"),
+        partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
+        layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
+        licence="repository MIT; images not stated",
+    ),
+}  # fmt: skip
+
+_OOD_SETS = {
     "svhn": Entry(
         "ood", 26_032, 10, "test", readers.svhn,
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
+    ),
+    "lsun": Entry(
+        "ood", 10_000, 10, "test", partial(readers.unpacked, path="lsun"),
+        home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
+        layout="lsun/ with images, in class folders or not", licence="not stated",
+    ),
+    "inaturalist": Entry(
+        "ood", 10_000, 110, "subset of Huang & Li 2021",
+        partial(readers.unpacked, path="iNaturalist/images"),
+        home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
+        licence="not stated",
+    ),
+    "sun": Entry(
+        "ood", 10_000, 50, "subset of Huang & Li 2021",
+        partial(readers.unpacked, path="SUN/images"),
+        home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
+    ),
+    "places": Entry(
+        "ood", 10_000, 50, "subset of Huang & Li 2021",
+        partial(readers.unpacked, path="Places/images"),
+        home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
     ),
     "texture": Entry(
         "ood", 5_640, 47, "all", readers.texture,
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
     ),
-} | {
+    "ninco": Entry(
+        "ood", 5_879, 64, "all", partial(readers.unpacked, path="NINCO/NINCO_OOD_classes"),
+        home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
+        layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
+    ),
+}  # fmt: skip
+
+_SHIFTED_SETS = {
+    "cifar10-c": Entry(
+        "shift", 10_000, 10, "test, corrupted",
+        partial(corruptions.cifar_c, path="CIFAR-10-C", class_names=corruptions.CIFAR10),
+        partners=("svhn",), home="https://zenodo.org/record/2535967",
+        layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
+        licence="CC BY 4.0", parameters=_SEVERITY_1,
+    ),
+    "cifar100-c": Entry(
+        "shift", 10_000, 100, "test, corrupted",
+        partial(corruptions.cifar_c, path="CIFAR-100-C", class_names=corruptions.CIFAR100),
+        partners=("svhn",), home="https://zenodo.org/record/3555552",
+        layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
+        licence="CC BY 4.0", parameters=_SEVERITY_1,
+    ),
+    "imagenet-c": Entry(
+        "shift", 50_000, 1_000, "val, corrupted", corruptions.imagenet_c,
+        partners=("inaturalist",), home="https://zenodo.org/record/2235448",
+        layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
+        parameters=_SEVERITY_1,
+    ),
+}  # fmt: skip
+
+_BUILTIN_SETS = {
     name: Entry(
         "both" if name == "digits" else entry.role, entry.count, len(entry.class_names),
         "built in", readers.builtin, entry.prompt,
@@ -62,3 +182,5 @@ CATALOGUE: dict[str, Entry] = {
     )
     for name, entry in BUILTIN.items()
 }  # fmt: skip
+
+CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _BUILTIN_SETS

@@ -1,6 +1,12 @@
 """Settings: frozen dataclasses, their defaults and the presets; the only place of defaults."""
 
-from zsntta_cli.settings.encoders import RANDOM_WEIGHTS, TINY, EncoderChoice, ExtractSettings
+from zsntta_cli.settings.encoders import (
+    PAPER_ENCODERS,
+    RANDOM_WEIGHTS,
+    TINY,
+    EncoderChoice,
+    ExtractSettings,
+)
 from zsntta_cli.settings.methods import (
     METHOD_SETTINGS,
     AdaNDSettings,
@@ -29,6 +35,7 @@ __all__ = [
     "METHOD_SETTINGS",
     "NOISE_TYPES",
     "NO_NOISE",
+    "PAPER_ENCODERS",
     "PRESETS",
     "RANDOM_WEIGHTS",
     "TINY",

@@ -58,6 +58,10 @@ class EncoderChoice:
         return " ".join(words)
 
 
+# Sec. 5.1 and the table of backbones.
+PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
+
+
 @dataclass(frozen=True)
 class ExtractSettings:
     """How images are encoded; none of it but the batch size can change a feature's bits."""

@@ -1,0 +1,224 @@
+"""`zsntta datasets` as a user has it: tables, one line a finding, exit codes."""
+
+import re
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zsntta_cli import datasets, progress
+from zsntta_cli.datasets import CATALOGUE, readers, status
+from zsntta_cli.datasets.catalogue import Entry
+
+PETS = Entry("id", 12, 2, "test", readers.folder, layout="pets/ with <class>/*.png and list.txt",
+             home="https://example.org/pets", megabytes=1_234, licence="research use")  # fmt: skip
+
+
+def fails(result, *parts):
+    assert result.exit_code == 1, result.output
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ")
+    for part in parts:
+        assert part in result.stderr
+
+
+def row(result, name):
+    """The cells of a table's row."""
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith(f"│ {name} "))
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
+def picture(path, **options):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (8, 8)).save(path, **options)
+
+
+@pytest.fixture
+def pets(zsntta, monkeypatch):
+    """A set in the catalogue that is a folder: two classes with six images each."""
+    read = lambda name, root: readers.folder(name, root / "pets")  # noqa: E731
+    monkeypatch.setitem(CATALOGUE, "pets", replace(PETS, read=read))
+    for i in range(12):
+        picture(f"data/pets/{'cat' if i % 2 else 'dog'}/{i}.png")
+    Path("data/pets/list.txt").touch()
+    return zsntta
+
+
+@pytest.mark.parametrize("command", [(), ("list",)])
+def test_list_names_all_sets(zsntta, command):
+    result = zsntta("datasets", *command)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert row(result, "cifar10") == ["cifar10", "ID", "10,000", "10", "no", ""]
+    assert row(result, "digits") == ["digits", "both", "1,797", "10", "built in", ""]
+    for name, entry in CATALOGUE.items():
+        assert row(result, name)[2] == f"{entry.images:,}"
+
+
+def test_list_tells_what_is_cached_for_whom(cached):
+    Path("features/other").mkdir()
+    Path("features/other/digits.h5").touch()
+    lines = cached("datasets").stdout
+    assert re.search(r"digits .* other +│\n│ +│ +│ +│ +│ +│ tiny ", lines)
+    assert row(cached("datasets"), "shapes")[5] == "tiny"
+    assert row(cached("datasets", "--features-dir", "nowhere"), "shapes")[5] == ""
+
+
+def test_list_tells_what_is_on_disk_and_how_much_of_it(pets):
+    assert row(pets("datasets"), "pets")[4] == "yes"
+    assert row(pets("datasets", "--data-root", "nowhere"), "pets")[4] == "no"
+    Path("data/pets/cat/1.png").unlink()
+    assert row(pets("datasets"), "pets")[4] == "11 of 12 images"
+    picture("data/pets/cat/1.png")
+    Path("data/pets/list.txt").unlink()
+    assert row(pets("datasets"), "pets")[4] == "in part"
+
+
+@pytest.mark.parametrize(
+    ("layout", "state"),
+    [("batches/", "yes"), ("empty/", "no"), ("batches/test", "yes"), ("batches/train", "no"),
+     ("images/*.jpg", "1 of 12 images"), ("batches/<corruption>.npy", "no"), ("", "built in"),
+     ("batches/ with images, in class folders or not", "yes"),
+     ("images/ with 1.jpg, 2.txt and more/", "in part"), ("<0 to 999>/*.jpg", "1 of 12 images")],
+)  # fmt: skip
+def test_layouts(tmp_path, layout, state):
+    (tmp_path / "batches").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "batches/test").touch()
+    picture(tmp_path / "images/1.jpg")
+    assert status.on_disk(replace(PETS, layout=layout), tmp_path) == state
+
+
+def test_every_layout_of_the_catalogue_is_understood(tmp_path):
+    """Files made as a layout says are found; a set of which all is there is on disk."""
+    for name, entry in CATALOGUE.items():
+        root = tmp_path / name
+        for pattern in status._patterns(entry.layout) if entry.layout else ():
+            assert " " not in pattern
+            path = root / pattern.replace("*", "x")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        whole = status.on_disk(replace(entry, images=1), root)
+        assert whole == ("yes" if entry.layout else "built in"), name
+        assert status.on_disk(entry, tmp_path / "nowhere") == ("no" if entry.layout else whole)
+
+
+def test_the_list_fits_80_columns(cached, monkeypatch):
+    monkeypatch.setattr(progress, "_PLAIN_WIDTH", 80)
+    Path("features/tiny").rename("features/ViT-B-16-openai")
+    for command in ((), *(("show", name) for name in CATALOGUE)):
+        output = cached("datasets", *command).stdout
+        assert max(map(len, output.splitlines())) <= 80
+        assert "…" not in output
+    assert row(cached("datasets"), "digits")[5] == "ViT-B-16-openai"
+
+
+def test_list_never_imports_torch(tmp_path):
+    code = (
+        "import sys; from zsntta_cli.cli import app;"
+        "app(['datasets'], standalone_mode=False);"
+        "sys.exit('torch' in sys.modules or 'torchvision' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_show_what_downloads(zsntta):
+    output = zsntta("datasets", "show", "cifar10", "--data-root", "sets").stdout
+    for part in (
+        "10,000", "test", "svhn, lsun, texture, places", "https://www.cs.toronto.edu/~kriz/",
+        "170 MB", "none stated", "sets/cifar-10-batches-py/", "no encoder", "download it to sets",
+        "zsntta datasets verify cifar10", "zsntta extract --dataset cifar10",
+        "zsntta simulate --id cifar10",
+    ):  # fmt: skip
+        assert part in output
+
+
+def test_show_what_does_not_download(pets):
+    output = pets("datasets", "show", "pets").stdout
+    for part in ("https://example.org/pets", "1,234 MB", "download it from its home",
+                 "data/pets/ with <class>/*.png and list.txt"):  # fmt: skip
+        assert part in output
+
+
+def test_show_what_is_built_in_and_cached(cached):
+    output = cached("datasets", "show", "glyphs").stdout
+    for part in ("OOD", "built in", "nothing to do", "tiny", "zsntta extract --dataset glyphs"):
+        assert part in output
+    assert "zsntta simulate" not in output
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_an_unknown_name_lists_the_known(zsntta, command):
+    fails(zsntta("datasets", command, "cifar11"), "no data set 'cifar11': known are cifar10, ")
+
+
+def test_a_name_with_parameters_is_looked_up_without(pets, monkeypatch):
+    fails(pets("datasets", "show", "pets:fog:1"), "no data set 'pets:fog:1'")
+    monkeypatch.setitem(CATALOGUE, "pets", replace(CATALOGUE["pets"], parameters=":KIND:SEVERITY"))
+    for name in ("pets", "pets:fog:1"):
+        assert "zsntta extract --dataset pets:fog:1" in pets("datasets", "show", name).stdout
+    assert "pets:snow:1" in pets("datasets", "show", "pets:snow:1").stdout.splitlines()[0]
+    Path("features/tiny").mkdir(parents=True)
+    Path("features/tiny/pets:fog:1.h5").touch()
+    assert row(pets("datasets"), "pets")[4:] == ["yes", "tiny"]
+
+
+def test_verify_opens_every_built_in_image(zsntta):
+    result = zsntta("datasets", "verify", "digits", "--deep")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "digits: 1,797 images, 10 classes, every image opened: ok\n"
+
+
+def test_verify_compares_with_the_catalogue(pets):
+    assert pets("datasets", "verify", "pets").stdout == "pets: 12 images, 2 classes: ok\n"
+    picture("data/pets/ox/12.png")
+    fails(pets("datasets", "verify", "pets"), "pets: 13 images, must be 12; 3 classes, must be 2.")
+
+
+def test_verify_deep_names_what_is_broken(pets):
+    broken = Path("data/pets/cat/1.png")
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (30, 30), np.uint8)).save(broken)
+    broken.write_bytes(broken.read_bytes()[:500])
+    Path("data/pets/dog/0.png").write_text("no image")
+    assert pets("datasets", "verify", "pets").exit_code == 0
+    result = pets("datasets", "verify", "pets", "--deep", "--workers", 2)
+    fails(result, "pets: 2 images are broken (the first is cat/1.png: ")
+    one, two = result.stdout.splitlines()
+    assert one.startswith("broken: cat/1.png: ")
+    assert two.startswith("broken: dog/0.png: cannot identify image file")
+
+
+def test_verify_what_is_not_there_and_cannot_be_had(pets):
+    fails(pets("datasets", "verify", "pets", "--data-root", "nowhere"), "no folder nowhere/pets")
+
+
+def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
+    with tarfile.open("a.tar", "w") as archive:
+        archive.add(picture_folder, "a")
+    for place in (picture_folder, "a.tar"):
+        result = zsntta("datasets", "verify", f"mine={place}", "--deep")
+        assert result.stdout == "mine: 12 images, 2 classes, every image opened: ok\n"
+    picture("flat/1.png")
+    assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 images, no classes: ok\n"
+    fails(zsntta("datasets", "verify", "mine=nowhere.tar"), "there is no file nowhere.tar")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [({"labels": np.array([0, 1, 2])}, "1 labels are not within 0 and 1"),
+     ({"labels": np.array([0, 1, -1])}, "1 labels are not within 0 and 1"),
+     ({"labels": np.array([0, 0, 0])}, "1 classes have no image (the first is 'b')"),
+     ({"sample_ids": ["x", "x", "y"]}, "1 sample ids are there twice")],
+)  # fmt: skip
+def test_problems_of_labels_and_ids(changes, problem):
+    images = datasets.images.ImageSet("x", lambda _: None, np.array([0, 1, 1]), ["x", "y", "z"],
+                                      ["a", "b"])  # fmt: skip
+    assert list(status.problems(images, None)) == []
+    assert list(status.problems(replace(images, **changes), None)) == [problem]
