@@ -162,5 +162,5 @@ def _way(entry: "Entry", data_root: Path) -> str:
 
 def _commands(name: str, entry: "Entry") -> list[str]:
     name += ":fog:1" * (bool(entry.parameters) and ":" not in name)
-    simulate = [f"zsntta simulate --id {name}"] if entry.role != "ood" else []
+    simulate = [f"zsntta simulate --method adand --id {name}"] if entry.role != "ood" else []
     return [f"zsntta datasets verify {name}", f"zsntta extract --dataset {name}", *simulate]
