@@ -183,9 +183,9 @@ class Extractor:
         pool: store.FeatureSet | None = None,
     ) -> Extracted:
         """Encode what no part has yet, and make the file; `pool` is one that is to grow."""
-        started = time.monotonic()
-        size = self.settings.batch_size
-        same = pool is not None and pool.encoder == self.encoder.identity
+        size, encoder = self.settings.batch_size, self.encoder
+        started = time.monotonic()  # the encoder is loaded: its time is no image's
+        same = pool is not None and pool.encoder == encoder.identity
         kept = pool.image_features if pool and same else np.empty((0, 0), np.float16)
         kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
         rows = range(len(kept), len(images))
