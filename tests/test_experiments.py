@@ -212,7 +212,7 @@ def test_clipn_needs_its_own_text_features(simulate, tmp_path):
 def test_words_are_embedded_once(zsntta, tmp_path):
     (tmp_path / "nouns.txt").write_text("apple\n\nnoun phrase\napple\n", encoding="utf-8")
     command = ("extract", "--words", "nouns.txt", "--model", "tiny")
-    assert "words-nouns.h5: 2 " in zsntta(*command).stdout
+    assert "words-nouns.h5: 2 words in" in zsntta(*command).stdout
     assert "there already" in zsntta(*command).stdout
     words = store.read_features(Path("features/tiny/words-nouns.h5"))
     assert words.class_names == ("apple", "noun phrase")
@@ -268,3 +268,19 @@ def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):
     replay.run(run)
     pool = replay._pool("unit", PROMPT, "pets")
     np.testing.assert_allclose(np.linalg.norm(pool.image_features, axis=1), 10, rtol=1e-4)
+
+
+def test_features_made_elsewhere_are_to_be_imported(simulate):
+    result = simulate("--method", "zs-clip", "--id", "cows")
+    assert "type zsntta cache import cows --encoder made --features FILE\n" in result.stderr
+    result = simulate("--method", "zs-clip", *PAIR, "--prompt", "paper")
+    assert "--features FILE --prompt 'this is a photo of a {}'\n" in result.stderr
+
+
+def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path):
+    cifar10 = tmp_path / "features" / "ViT-B-16-openai" / "cifar10.h5"
+    cifar10.parent.mkdir(parents=True)
+    cifar10.write_bytes((features / "made" / "pets.h5").read_bytes())
+    result = zsntta("simulate", "--method", "zs-clip")
+    assert "no OOD partner of 'cifar10' is cached" in result.stderr
+    assert "type zsntta extract --dataset svhn --dataset texture\n" in result.stderr

@@ -18,7 +18,7 @@ import open_clip
 import timm
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
 from tiny_captions import CONCEPTS, vocabulary
 from tiny_validation import FAMILIES, Validation, gaussian_noise, image_features, softmax
@@ -27,24 +27,12 @@ from torch.nn import functional
 from train_tiny import CONFIG, build_model
 
 from zsntta_cli.datasets.builtin import BUILTIN, VERSION, render
+from zsntta_cli.settings import TINY, EncoderChoice
+from zsntta_cli.weights import load_weights
 
 WEIGHTS = CONFIG.with_name("tiny.safetensors")
 RECORD = CONFIG.with_name("tiny-training.json")
 NORM = 10.0  # of a raw image feature, about that of CLIP's ViT-B/16
-
-
-def expand_tiny(state: dict[str, Tensor], vocabulary_size: int) -> dict[str, Tensor]:
-    """Return the weights as open_clip.CLIP wants them: float32 and the whole word table.
-
-    The file keeps the rows of words that the training used; all others are zero.
-    """
-    state = {
-        name: value.float() if value.is_floating_point() else value for name, value in state.items()
-    }
-    ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
-    table = torch.zeros(vocabulary_size, rows.shape[1])
-    table[ids.long()] = rows
-    return state | {"token_embedding.weight": table}
 
 
 def spread(model: open_clip.CLIP, pixels: NDArray[np.uint8], seed: int) -> None:
@@ -71,10 +59,8 @@ def compact(model: open_clip.CLIP) -> dict[str, Tensor]:
 
 
 def load_tiny() -> open_clip.CLIP:
-    """Load the assets as the package does."""
-    config = json.loads(CONFIG.read_text())
-    model = open_clip.CLIP(**config)
-    model.load_state_dict(expand_tiny(load_file(WEIGHTS), config["text_cfg"]["vocab_size"]))
+    """Load the assets by the package's own loader."""
+    model, _ = load_weights(EncoderChoice(TINY))
     return model.eval()
 
 

@@ -45,10 +45,11 @@ class Extracted:
     """What became of one data set."""
 
     path: Path
-    images: int
+    images: int  # or words
     encoded: int  # in this run: 0 where the file was there already
     seconds: float
     skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
+    unit: str = "images"
 
     @property
     def rate(self) -> float:
@@ -113,7 +114,7 @@ class Extractor:
             existing = self._existing(path, images)
             if existing is not None:
                 self._add_texts(existing, templates)
-                return Extracted(path, len(words), 0, 0.0)
+                return Extracted(path, len(words), 0, 0.0, unit="words")
             started = time.monotonic()
             store.write_features(
                 path, kind=store.WORDS, name=path.stem, encoder=self.encoder.identity,
@@ -122,7 +123,8 @@ class Extractor:
                 labels=images.labels, sample_ids=(), class_names=words,
                 texts=self._texts(words, templates),
             )  # fmt: skip
-            return Extracted(path, len(words), len(words), time.monotonic() - started)
+            seconds = time.monotonic() - started
+            return Extracted(path, len(words), len(words), seconds, unit="words")
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:

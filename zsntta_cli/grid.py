@@ -74,10 +74,11 @@ class Grid:
         return cached or [None]
 
     def _no_ood_set(self, root: Path, id_set: str) -> str:
-        known = [name for name in datasets.partners(id_set) if name in datasets.CATALOGUE]
-        if not known:
+        partners = datasets.partners(id_set)
+        if not partners or self.encoder.folder:
             return f"a noise ratio above 0 needs an OOD set beside '{id_set}': add --ood NAME."
-        command = " ".join(f"--dataset {name}" for name in known)
+        easy = [name for name in partners if datasets.needs_no_hand(name)]
+        command = " ".join(f"--dataset {name}" for name in easy or partners)
         return (
             f"no OOD partner of '{id_set}' is cached in {root / self.encoder.slug}: type "
             + f"zsntta extract {command} {self.encoder.options}".strip()

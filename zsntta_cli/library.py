@@ -88,7 +88,7 @@ class Library:
             what = f"--words {name[6:]}.txt" if name.startswith("words-") else f"--dataset {name}"
             raise StoreError(
                 f"the prompt '{prompt}' is not cached for '{name}' (cached: {cached}): type "
-                + f"zsntta extract {what} --prompt '{prompt}' {self._options}".strip()
+                + self._command(name, what, f" --prompt '{prompt}'")
             )
         return known[prompt]
 
@@ -122,9 +122,15 @@ class Library:
                 what = f"--words {name.removeprefix('words-')}.txt"
             raise StoreError(
                 f"no features of '{name}' by {encoder} in {self._root}/: type "
-                + f"zsntta extract {what} {self._options}".strip()
+                + self._command(name, what)
             )
         return read_features(path)
+
+    def _command(self, name: str, what: str, more: str = "") -> str:
+        """What to type for features that are missing; those made elsewhere are imported."""
+        if self._options.startswith("--encoder ") and not name.startswith("words-"):
+            return f"zsntta cache import {name} {self._options} --features FILE{more}"
+        return f"zsntta extract {what}{more} {self._options}".strip()
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:

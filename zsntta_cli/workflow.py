@@ -107,8 +107,6 @@ def _extract_partners(
         return
     wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))
     for name in wanted:
-        if name not in datasets.CATALOGUE:
-            continue
         reporter.note(
             f"{name}: an OOD partner of {', '.join(plan.datasets)} (--no-partners: without)"
         )
@@ -123,10 +121,10 @@ def _extract_partners(
 def summary(extracted: Extracted) -> str:
     """One line on what became of a set."""
     if not extracted.encoded:
-        return f"{extracted.path}: {extracted.images:,} images, there already"
+        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
     line = (
-        f"{extracted.path}: {extracted.images:,} images in {extracted.seconds:.1f} s "
-        f"({extracted.rate:,.1f} images/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
+        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
     )
     if extracted.skipped:
         line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"

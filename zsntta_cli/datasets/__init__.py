@@ -9,7 +9,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.vocabulary import DEFAULT_PROMPT
 
-__all__ = ["CATALOGUE", "default_prompt", "has_text", "load_images", "partners"]
+__all__ = ["CATALOGUE", "default_prompt", "has_text", "load_images", "needs_no_hand", "partners"]
 
 
 def load_images(spec: str, data_root: Path) -> ImageSet:
@@ -70,6 +70,12 @@ def default_prompt(name: str) -> str:
     """The prompt template of a set used as ID."""
     entry = _entry(name)
     return entry.prompt if entry else DEFAULT_PROMPT
+
+
+def needs_no_hand(name: str) -> bool:
+    """Whether a known set is built in or downloaded where it is not on disk."""
+    entry = CATALOGUE[name]
+    return entry.downloads or not entry.layout
 
 
 def partners(name: str) -> tuple[str, ...]:
