@@ -1,9 +1,11 @@
 """Files that are absent or whole, whatever happens while they are written."""
 
 import contextlib
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from zsntta_cli.errors import StoreError
 
@@ -35,6 +37,33 @@ def whole_file(path: Path) -> Iterator[Path]:
             _sync(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+class Sink(io.FileIO):
+    """A file that takes whatever is written, and keeps the error where there was no room for it.
+
+    For HDF5, which does not outlive a failed write: what it does later crashes the process.
+    """
+
+    error: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        """All of the bytes, as far as the writer is told."""
+        done = 0
+        try:
+            while self.error is None and done < len(content):
+                done += super().write(content[done:])
+        except OSError as error:
+            self.error = error
+        return len(content)
+
+    def truncate(self, size: int | None = None) -> int:
+        """The size asked for, as far as the caller is told."""
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return size or 0
 
 
 def write_whole(path: Path, content: bytes) -> None:

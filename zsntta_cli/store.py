@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import whole_file
+from zsntta_cli.files import Sink, whole_file
 
 FORMAT = 1
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of files
@@ -59,6 +59,15 @@ def feature_path(root: Path, encoder_slug: str, name: str) -> Path:
     return root / encoder_slug / f"{name}.h5"
 
 
+@contextlib.contextmanager
+def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
+    with Sink(path, mode.replace("w", "w+")) as sink:
+        with h5py.File(sink, mode, libver="v110") as file:
+            yield file
+        if sink.error:
+            raise sink.error
+
+
 def write_features(
     path: Path,
     *,
@@ -78,7 +87,7 @@ def write_features(
     Raises:
         StoreError: the file cannot be written; nothing half-written is left.
     """
-    with whole_file(path) as temporary, h5py.File(temporary, "w", libver="v110") as file:
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
         digest = _write_rows(file, blocks, labels)
         _write_strings(file, "sample_ids", sample_ids)
         file.attrs.update(format=FORMAT, normalized=normalized)
@@ -220,14 +229,14 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
     """Add class text features to a feature file, in a copy that then takes its place."""
     with whole_file(path) as temporary:
         shutil.copyfile(path, temporary)
-        with h5py.File(temporary, "r+", libver="v110") as file:
+        with _writable(temporary, "r+") as file:
             for text in texts:
                 _write_text(file, text)
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns (T,) of numbers or strings as the data sets of an HDF5 file."""
-    with whole_file(path) as temporary, h5py.File(temporary, "w", libver="v110") as file:
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
         for name, column in columns.items():
             if column.dtype == object:
                 _write_strings(file, name, column.tolist())
