@@ -1,71 +1,164 @@
-"""Kill an extraction twenty times at random moments, finish it, compare with an undisturbed one.
+"""Kill an extraction a hundred times at random, let it finish, compare with an undisturbed one.
 
-Children are forked from a process that has torch imported but not used, so that a kill lands in
-the work and not in the start of Python. Usage: kill_extractions.py FOLDER [KILLS]
+All is real but for the images, which lie in memory, and the encoder, which costs nothing: a child
+is forked in no time and a kill lands in the work. Every other kill waits for the assembly of the
+feature file, which random times alone would seldom meet. `--tiny` takes the embedded encoder.
+Usage: kill_extractions.py FOLDER [KILLS] [--tiny]
 """
 
 import os
 import random
+import select
 import signal
 import sys
 import time
+import traceback
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
-import open_clip  # noqa: F401
-import torch  # noqa: F401
+import numpy as np
+from PIL import Image
 
-from zsntta_cli import datasets, store
-from zsntta_cli.datasets.images import limited
+from zsntta_cli import store
+from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.encoder import load_encoder
 from zsntta_cli.extract import Extractor
 from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.weights import weights_request
 
-KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+KILLS_A_FILE = 6  # then the extraction may finish, and its file is compared
 TINY = EncoderChoice("tiny")
-SETTINGS = ExtractSettings(batch_size=10, workers=2)
+SETTINGS = ExtractSettings(batch_size=4, workers=2)
+BEFORE, ASSEMBLY, AFTER = "before", "in", "after"  # where in its work a child died
+WRITE_FEATURES = store.write_features
 
 
-def extract(root: Path) -> None:
-    images = limited(datasets.load_images("glyphs", Path()), 2_000)
-    load = lambda: load_encoder(TINY, "cpu")  # noqa: E731
-    Extractor(TINY, load, root, SETTINGS, ConsoleReporter()).dataset(images)
+class Means:
+    """An encoder that costs nothing: features are means of six values."""
+
+    identity, image_size, embed_dim = weights_request(TINY), 32, 512
+    resize = staticmethod(np.asarray)
+
+    def encode_pixels(self, pixels):
+        return pixels.reshape(len(pixels), 512, 6).mean(2, np.float32)
+
+    def encode_texts(self, prompts):
+        return np.eye(512, dtype=np.float32)[: len(prompts)]
 
 
-def in_child(root: Path, seconds: float | None) -> float:
-    started = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        extract(root)
-        os._exit(0)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert seconds is not None or status == 0
-    return time.monotonic() - started
+class FixedClock(datetime):
+    """The time that a file says it was made: with it, whole files can be compared."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2025, 1, 1, tzinfo=UTC)
+
+
+def make_images() -> ImageSet:
+    pixels = np.random.default_rng(0).integers(0, 256, (240, 32, 32, 3), np.uint8)
+    labels = np.arange(len(pixels), dtype=np.int32) % 3
+    read = lambda i: Image.fromarray(pixels[i])  # noqa: E731
+    return ImageSet("pets", read, labels, numbered(len(pixels)), ["cat", "dog", "ox"])
+
+
+def make_encoder():
+    if "--tiny" not in sys.argv:
+        return Means()
+    import torch
+
+    torch.set_num_threads(1)  # more would not outlive a fork
+    encoder = load_encoder(TINY, "cpu")
+    encoder.encode_pixels(np.zeros((SETTINGS.batch_size, 32, 32, 3), np.uint8))
+    return encoder
+
+
+def extract(images: ImageSet, encoder, root: Path, pipe: int) -> None:
+    """What a child does; it says when the assembly of the file starts and when it is over."""
+
+    def write_features(*args, **kwargs):
+        os.write(pipe, b"a")
+        digest = WRITE_FEATURES(*args, **kwargs)
+        os.write(pipe, b"b")
+        return digest
+
+    store.write_features = write_features
+    extractor = Extractor(TINY, lambda: encoder, root, SETTINGS, ConsoleReporter())
+    extractor.dataset(images, ["a photo of a {}."])
+
+
+class Victim:
+    """An extraction in a process of its own."""
+
+    def __init__(self, *work) -> None:
+        self._pipe, end = os.pipe()
+        self._id = os.fork()
+        if self._id == 0:
+            status = 1
+            try:
+                extract(*work, end)
+                status = 0
+            except Exception:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(end)
+
+    def finish(self) -> tuple[float, float]:
+        """Let it finish; gives how long it took until the assembly, and from there to its end."""
+        started = time.monotonic()
+        os.read(self._pipe, 1)
+        assembly = time.monotonic()
+        _, status = os.waitpid(self._id, 0)
+        os.close(self._pipe)
+        assert status == 0, "an extraction failed"
+        return assembly - started, time.monotonic() - assembly
+
+    def kill(self, seconds: float, in_assembly: bool) -> str:
+        """Kill it after some time, from its start or from that of the assembly."""
+        if in_assembly:
+            os.read(self._pipe, 1)
+            time.sleep(seconds)
+        else:
+            select.select([self._pipe], [], [], seconds)  # it may be quicker
+        os.kill(self._id, signal.SIGKILL)
+        os.waitpid(self._id, 0)
+        said = (b"a" if in_assembly else b"") + os.read(self._pipe, 2)
+        os.close(self._pipe)
+        return {b"": BEFORE, b"a": ASSEMBLY, b"ab": AFTER}[said]
+
+
+def parts_of(path: Path) -> set[str]:
+    return {part.name for part in path.with_name(f".{path.stem}.parts").glob("*.npz")}
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
-    whole_run = in_child(folder / "whole", None)
-    chance = random.Random(0)
-    path = store.feature_path(folder / "killed", "tiny", "glyphs")
-    kills = 0
-    while kills < KILLS:
-        path.unlink(missing_ok=True)  # it may have been quicker than the kill
-        in_child(folder / "killed", chance.uniform(0, 1.2) * whole_run / 4)
-        kills += 1
-        if path.exists():
-            store.read_features(path)  # absent or whole
-    in_child(folder / "killed", None)
-    reference = store.feature_path(folder / "whole", "tiny", "glyphs")
-    one, other = store.read_features(reference), store.read_features(path)
-    assert one.digest == other.digest
-    assert one.image_features.tobytes() == other.image_features.tobytes()
-    assert store.read_sample_ids(reference) == store.read_sample_ids(path)
-    assert sorted(p.name for p in path.parent.iterdir()) == [".glyphs.lock", "glyphs.h5"]
-    print(f"{kills} kills, digest {one.digest}")
+    store.datetime = FixedClock
+    folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
+    work = make_images(), make_encoder()
+    undisturbed = [Victim(*work, folder / f"whole-{i}").finish() for i in range(3)]
+    encoding, assembly = map(min, zip(*undisturbed, strict=True))
+    reference = store.feature_path(folder / "whole-0", "tiny", "pets")
+    path = store.feature_path(folder / "killed", "tiny", "pets")
+    print(f"undisturbed: {encoding:.3f} s and {assembly:.3f} s", file=sys.stderr)
+    for kill in range(KILLS):
+        kept, in_assembly = parts_of(path), kill % KILLS_A_FILE >= KILLS_A_FILE // 2
+        seconds = chance.uniform(0, assembly if in_assembly else encoding / 3)
+        where = Victim(*work, folder / "killed").kill(seconds, in_assembly)
+        landed[where] += 1
+        assert path.exists() == (where == AFTER) or where == ASSEMBLY
+        assert path.exists() or kept <= parts_of(path), "a finished part is lost"
+        if path.exists() or (kill + 1) % KILLS_A_FILE == 0 or kill + 1 == KILLS:
+            Victim(*work, folder / "killed").finish()
+            assert path.read_bytes() == reference.read_bytes()
+            assert sorted(p.name for p in path.parent.iterdir()) == [".pets.lock", "pets.h5"]
+            path.unlink()
+    whole = store.read_features(reference)
+    assert len(whole) == len(work[0])
+    where = ", ".join(f"{landed[place]} {place}" for place in (BEFORE, ASSEMBLY, AFTER))
+    print(f"{KILLS} kills ({where} assembly), digest {whole.digest}")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,25 @@ import pytest
 import torch
 from PIL import Image
 
-from zsntta_cli.encoder import class_prompts, load_encoder
+from zsntta_cli.encoder import load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.store import read_features
+from zsntta_cli.vocabulary import class_prompts
+from zsntta_cli.weights import activation_note
 
 VECTORS = Path(__file__).parent / "fixtures" / "openai-clip.npz"
+RESNET = {
+    "embed_dim": 32,
+    "vision_cfg": {"image_size": 32, "layers": [1, 1, 2, 1], "width": 16, "patch_size": None},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
+}  # as RN50 is, but small
+PATCH_14 = {
+    "embed_dim": 48,
+    "vision_cfg": {"image_size": 28, "layers": 3, "width": 128, "patch_size": 14},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
+}  # as ViT-L-14 is, but small
 CONFIG = {
     "embed_dim": 64,
     "vision_cfg": {
@@ -43,6 +56,8 @@ def registered():
     known = dict(open_clip.factory._MODEL_CONFIGS)
     open_clip.factory._MODEL_CONFIGS["clip-test"] = CONFIG
     open_clip.factory._MODEL_CONFIGS["clip-test-quickgelu"] = {**CONFIG, "quick_gelu": True}
+    open_clip.factory._MODEL_CONFIGS["resnet"] = RESNET
+    open_clip.factory._MODEL_CONFIGS["patch-14"] = PATCH_14
     yield
     open_clip.factory._MODEL_CONFIGS.clear()
     open_clip.factory._MODEL_CONFIGS.update(known)
@@ -108,6 +123,67 @@ def test_openais_own_archive_forces_quick_gelu(openai_state, registered, tmp_pat
     np.testing.assert_allclose(logits_of(encoder), np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit")
+@pytest.mark.parametrize(("model", "config"), [("resnet", RESNET), ("patch-14", PATCH_14)])
+def test_openais_archives_of_other_towers(registered, tmp_path, model, config):
+    """In half precision, as OpenAI's are, against open_clip's own model with QuickGELU."""
+    import open_clip
+
+    torch.manual_seed(1)
+    reference = open_clip.CLIP(**config, quick_gelu=True).half().float().eval()
+    state = {k: v.half() if v.is_floating_point() else v for k, v in reference.state_dict().items()}
+    torch.jit.script(Archive(state)).save(str(tmp_path / "RN.pt"))
+    encoder = load_encoder(EncoderChoice(model, str(tmp_path / "RN.pt")), "cpu")
+    assert encoder.identity["quick_gelu"] is True
+    images = torch.randn(3, 3, encoder.image_size, encoder.image_size)
+    with torch.inference_mode():
+        expected = reference.encode_image(images).numpy()
+        text = reference.encode_text(encoder._tokenize(["a cat"]), normalize=True).numpy()
+    np.testing.assert_allclose(encoder.encode_images(images), expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_texts(["a cat"]), text, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "note"),
+    [("ViT-B-16", "ViT-B-16 runs it with GELU, but the weights openai, dfn2b, metaclip_400m … "
+      "want QuickGELU; for such take --model ViT-B-16-quickgelu."),
+     ("ViT-B-16-quickgelu", "ViT-B-16-quickgelu runs it with QuickGELU, but the weights "
+      "laion400m_e31, laion400m_e32, laion2b_s34b_b88k … want GELU; for such take --model "
+      "ViT-B-16."),
+     ("RN50", "RN50 runs it with GELU, but the weights openai, yfcc15m, cc12m want QuickGELU; for "
+      "such take --model RN50-quickgelu."),
+     ("RN50-quickgelu", None),  # all its known weights want it
+     ("coca_ViT-B-32", None)],  # has no such twin
+)  # fmt: skip
+def test_a_file_does_not_tell_its_activation(tmp_path, model, note):
+    path = tmp_path / "weights.safetensors"
+    path.touch()
+    told = activation_note(EncoderChoice(model, str(path)))
+    start = f"{path} does not tell which activation it was trained with: "
+    assert told == (note and start + note)
+    assert activation_note(EncoderChoice(model, "openai")) is None, "a tag tells it"
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit")
+def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypatch, tmp_path):
+    """For tensors alone; not for OpenAI's archive, nor where the features are there already."""
+    import open_clip.factory
+
+    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16", CONFIG)
+    torch.save(openai_state, tmp_path / "tensors.pt")
+    torch.jit.script(Archive(openai_state)).save(str(tmp_path / "archive.pt"))
+    notes = []
+    for name in ("tensors", "tensors", "archive"):
+        result = zsntta("extract", "--model", "ViT-B-16", "--pretrained", f"{name}.pt", "--dataset",
+                        "digits", "--limit", 4, "--noise", "gaussian", "--no-partners")  # fmt: skip
+        assert result.exit_code == 0, result.output
+        notes.append(result.stderr.count("does not tell which activation"))
+    assert notes == [1, 0, 0]
+    known = [read_features(Path(f"features/ViT-B-16-{name}/digits.h5")).encoder["quick_gelu"]
+             for name in ("tensors", "archive")]  # fmt: skip
+    assert known == [False, True]
+
+
 def test_weights_never_unpickle_code(registered, tmp_path):
     import pickle
 
@@ -124,8 +200,23 @@ def test_weights_never_unpickle_code(registered, tmp_path):
 
 def test_weights_of_another_model(registered, tmp_path):
     torch.save({"visual.proj": torch.zeros(2)}, tmp_path / "half.pt")
-    with pytest.raises(EncoderError, match="cannot load clip-test with weights"):
+    with pytest.raises(EncoderError, match=r"half.pt' \(they do not fit: Missing key.* …\)\.$"):
         load_encoder(EncoderChoice("clip-test", str(tmp_path / "half.pt")), "cpu")
+
+
+@pytest.mark.parametrize("form", ["pt", "safetensors"])
+def test_weights_of_another_size(openai_state, registered, tmp_path, form):
+    from safetensors.torch import save_file
+
+    path = tmp_path / f"wide.{form}"
+    wide = {**openai_state, "visual.proj": torch.zeros(64, 70)}
+    torch.save(wide, path) if form == "pt" else save_file(wide, path)
+    with pytest.raises(EncoderError) as error:
+        load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
+    line = str(error.value)
+    assert "they do not fit: size mismatch for visual.proj: copying a param with shape" in line
+    assert "[64, 70]" in line
+    assert "\n" not in line
 
 
 def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path):
@@ -141,6 +232,24 @@ def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path
     assert "open_clip_model.safetensors" in str(error.value)
     assert "https://huggingface.co/timm/vit_base_patch16_clip_224.openai" in str(error.value)
     assert "--model ViT-B-16-quickgelu --pretrained PATH" in str(error.value)
+
+
+def test_a_hub_name_without_a_network_fails_at_once(monkeypatch):
+    """open_clip itself asks for one file after the other, half a minute long."""
+    import huggingface_hub
+    import open_clip
+
+    def no_network(*_args, **_kwargs):
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub, "model_info", no_network)
+    monkeypatch.setattr(open_clip, "create_model", lambda *_a, **_k: pytest.fail("asked again"))
+    with pytest.raises(EncoderError) as error:
+        load_encoder(EncoderChoice("hf-hub:org/name"), "cpu")
+    assert str(error.value) == (
+        "cannot load hf-hub:org/name: download the files of https://huggingface.co/org/name and "
+        "pass their folder with --model local-dir:PATH (OSError: Name or service not known)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,12 +288,12 @@ def test_cut_prompts_give_the_features_of_whole_ones(openai_state, registered, t
     choice = EncoderChoice("clip-test-quickgelu", str(tmp_path / "clip.pt"))
     encoder = load_encoder(choice, "cpu")
     prompts = ["a photo of a star.", "a photo of a green triangle.", "ring", "circle " * 90]
-    before = {k: v.clone() for k, v in encoder._model.state_dict().items()}
+    before = {k: v.clone() for k, v in encoder.model.state_dict().items()}
     for some in (prompts[:3], prompts):
         with torch.inference_mode():
-            whole = encoder._model.encode_text(encoder._tokenize(some), normalize=True).numpy()
+            whole = encoder.model.encode_text(encoder._tokenize(some), normalize=True).numpy()
         np.testing.assert_allclose(encoder.encode_texts(some), whole, atol=1e-6)
-    after = encoder._model.state_dict()
+    after = encoder.model.state_dict()
     assert all(torch.equal(before[k], after[k]) for k in before)
 
 
@@ -194,7 +303,7 @@ def test_batches_are_preprocessed_as_open_clip_does_it_to_the_bit(tiny, size):
 
     pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
     images = [Image.fromarray(pixels), Image.fromarray(pixels[::-1].copy())]
-    config = open_clip.transform.PreprocessCfg(**tiny._model.visual.preprocess_cfg)
+    config = open_clip.transform.PreprocessCfg(**tiny.model.visual.preprocess_cfg)
     reference = open_clip.transform.image_transform_v2(config, is_train=False)
     expected = torch.stack([reference(image) for image in images])
     assert torch.equal(tiny.normalize(np.stack([tiny.resize(i) for i in images])), expected)

@@ -7,7 +7,7 @@ from zsntta_cli import datasets
 from zsntta_cli.extract import Extracted, Reporter
 from zsntta_cli.grid import Grid
 from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings
-from zsntta_cli.simulate import Record, run_all
+from zsntta_cli.simulate import LiveFactory, Record, run_all
 from zsntta_cli.workflow import ExtractPlan, extract
 
 _ID_SET = "shapes"
@@ -15,6 +15,10 @@ _RATIOS = (0.0, 0.25, 0.5, 0.75)  # the paper's
 _NOISE_COUNT = 5_000  # enough for 75 % noise: 40,000 test samples, one noise image every 8
 
 _ENCODER = EncoderChoice(TINY)
+
+# AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
+LIVE_LIMIT = 2_000
+_LIVE_METHODS = ("zs-clip", "adand", "tent", "sotta", "tpt", "adand+tent")
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
@@ -33,3 +37,9 @@ def simulate(root: Path) -> list[Record]:
     """ZS-CLIP and AdaND against each built-in OOD set at the paper's noise ratios."""
     grid = Grid(("zs-clip", "adand"), _ENCODER, axes={"ratio": _RATIOS})
     return run_all(root, grid.runs(root), _ENCODER.options)
+
+
+def simulate_live(root: Path, live: LiveFactory) -> list[Record]:
+    """All methods, with live encoder passes, on the first samples of each stream at 50 %."""
+    grid = Grid(_LIVE_METHODS, _ENCODER, axes={"limit": [LIVE_LIMIT]})
+    return run_all(root, grid.runs(root), _ENCODER.options, live=live)

@@ -6,28 +6,34 @@ earlier run stopped: a resumed extraction gives the bytes of an uninterrupted on
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli import store
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.encoder import Encoder, class_prompts
-from zsntta_cli.errors import DatasetError, EncoderError, StoreError
-from zsntta_cli.files import writing
-from zsntta_cli.loading import load_batches
-from zsntta_cli.parts import Parts
+from zsntta_cli.encoder import Encoder
+from zsntta_cli.engines import Encoded, Engine, encode_parts, job_for
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.parts import Parts, discard_parts, locked
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, noise_name, words_name
+from zsntta_cli.vocabulary import class_prompts
 from zsntta_cli.weights import weights_request
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
+
+
+class Advance(Protocol):
+    """Moves a progress on."""
+
+    def __call__(self, images: int, status: str = "") -> None:
+        """By so many images; `status` says how it goes."""
 
 
 class Reporter(Protocol):
@@ -36,7 +42,7 @@ class Reporter(Protocol):
     def note(self, text: str) -> None:
         """Tell one thing."""
 
-    def track(self, name: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    def track(self, name: str, total: int) -> AbstractContextManager[Advance]:
         """Show progress; the function advances it by so many images."""
 
 
@@ -66,6 +72,7 @@ class Extractor:
     root: Path
     settings: ExtractSettings
     reporter: Reporter
+    find_engine: Callable[[], Engine | None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
@@ -78,6 +85,16 @@ class Extractor:
             self._encoder = self.load()
         return self._encoder
 
+    @cached_property
+    def engine(self) -> Engine | None:
+        """What encodes parts in other processes, if anything; sought at the first use."""
+        return self.find_engine()
+
+    def close(self) -> None:
+        """Stop the engine, if it was used."""
+        if engine := vars(self).get("engine"):
+            engine.close()
+
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 
@@ -85,7 +102,7 @@ class Extractor:
             DatasetError: a broken image. StoreError: another set or encoder is in its file.
         """
         path = store.feature_path(self.root, self.choice.slug, images.name)
-        with self._locked(path):
+        with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             if existing is not None:
                 self._add_texts(existing, templates)
@@ -98,7 +115,7 @@ class Extractor:
         `make(size)` gives the images for an encoder's image size.
         """
         path = store.feature_path(self.root, self.choice.slug, noise_name(noise_type))
-        with self._locked(path):
+        with locked(path, self.reporter.note):
             pool = store.read_features(path) if path.exists() else None
             if pool is not None:
                 self._check_encoder(pool)
@@ -110,7 +127,7 @@ class Extractor:
         """Embed a word list: a feature file without images, whose class names are the words."""
         path = store.feature_path(self.root, self.choice.slug, words_name(name))
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words)
-        with self._locked(path):
+        with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             if existing is not None:
                 self._add_texts(existing, templates)
@@ -126,21 +143,6 @@ class Extractor:
             seconds = time.monotonic() - started
             return Extracted(path, len(words), len(words), seconds, unit="words")
 
-    @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(path.with_name(f".{path.stem}.lock"))
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                self.reporter.note(f"{path} is being extracted by another process: waiting.")
-                lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
-
     def _existing(self, path: Path, images: ImageSet) -> store.FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
         if not path.exists() or self.settings.overwrite:
@@ -154,6 +156,7 @@ class Extractor:
                 f"{source.get('limit')}) than these ({len(images)}, limit {images.limit}): "
                 f"--overwrite replaces it, --features-dir DIR puts the new one elsewhere."
             )
+        discard_parts(path)
         return existing
 
     def _check_encoder(self, existing: store.FeatureSet) -> None:
@@ -219,8 +222,9 @@ class Extractor:
         todo = sum(len(rows) for rows in missing)
         with self.reporter.track(images.name, len(images)) as advance:
             advance(len(images) - todo)
-            for rows, features, readable in self._encode(images, missing, advance):
-                parts.write(rows, features, readable)
+            with closing(self._encode(images, missing, advance)) as encoded:
+                for rows, features, readable in encoded:
+                    parts.write(rows, features, readable)
         return todo
 
     def _identity(self, images: ImageSet, kind: str) -> Mapping[str, Any]:
@@ -230,36 +234,15 @@ class Extractor:
 
     def _encode(
         self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
-    ) -> Iterator[tuple[range, NDArray[np.float16], NDArray[np.bool_]]]:
-        """Features (n, D) and readable images of each missing part."""
-        size = self.settings.batch_size
-        batches = [rows[i : i + size] for rows in missing for i in range(0, len(rows), size)]
-        loaded = load_batches(
-            images, batches, self.encoder.resize, self.settings.workers,
-            self.settings.skip_broken,
-        )  # fmt: skip
-        for rows in missing:
-            features, readable = [np.empty((0, self.encoder.embed_dim), np.float16)], []
-            for _ in range(0, len(rows), size):
-                pixels, is_readable = next(loaded)
-                if len(pixels):
-                    features.append(_half(self.encoder.encode_pixels(pixels)))
-                readable.append(is_readable)
-                advance(len(is_readable))
-            yield rows, np.concatenate(features), np.concatenate(readable)
+    ) -> Encoded:
+        """The features of the missing parts, by the engine where there is more than one part."""
+        engine = self.engine if len(missing) > 1 else None
+        if engine is None:
+            return encode_parts(images, self.encoder, self.settings, missing, advance)
+        return engine.encode(
+            job_for(images, self.encoder, self.choice, self.settings), missing, advance
+        )
 
 
 def _no_image(_: int) -> Image.Image:
     raise AssertionError("a word list has no images")
-
-
-def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
-    """Features as they are stored.
-
-    Raises:
-        EncoderError: a feature that is not finite.
-    """
-    half = features.astype(np.float16)
-    if not np.isfinite(half).all():
-        raise EncoderError("the encoder gives features that are not finite in half precision.")
-    return half

@@ -25,7 +25,7 @@ Batch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B im
 
 def load_batches(
     images: ImageSet,
-    batches: Sequence[range],
+    batches: Sequence[Sequence[int]],
     resize: Resize,
     workers: int,
     skip_broken: bool,
@@ -50,7 +50,9 @@ def load_batches(
         threads.shutdown(cancel_futures=True)
 
 
-def _read(images: ImageSet, rows: range, resize: Resize, skip_broken: bool) -> list[Pixels | None]:
+def _read(
+    images: ImageSet, rows: Sequence[int], resize: Resize, skip_broken: bool
+) -> list[Pixels | None]:
     """Pixels of some rows, None for a broken image."""
     pixels: list[Pixels | None] = []
     for i in rows:
@@ -58,13 +60,18 @@ def _read(images: ImageSet, rows: range, resize: Resize, skip_broken: bool) -> l
             pixels.append(resize(images.read(i)))
         except UNREADABLE as error:
             if not skip_broken:
-                reason = str(error).splitlines()[0] if str(error) else repr(error)
-                raise DatasetError(
-                    f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({reason}): "
-                    f"mend or remove it, or leave such images out with --skip-broken."
-                ) from error
+                raise unreadable(images, i, error) from error
             pixels.append(None)
     return pixels
+
+
+def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
+    """What to say of a broken image."""
+    reason = str(error).splitlines()[0] if str(error) else repr(error)
+    return DatasetError(
+        f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({reason}): mend or "
+        f"remove it, or leave such images out with --skip-broken."
+    )
 
 
 def _collate(pixels: list[Pixels | None]) -> Batch:

@@ -8,22 +8,56 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import write_whole, writing
 
 
+@contextmanager
+def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Be the only process that makes a feature file; tells where it waits for another one."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.stem}.lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            note(f"{path} is being extracted by another process: waiting.")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def discard_parts(path: Path) -> None:
+    """Remove the parts of a whole feature file: a run that was killed at its end leaves them."""
+    _remove(_folder(path))
+
+
+def _folder(path: Path) -> Path:
+    return path.with_name(f".{path.stem}.parts")
+
+
+def _remove(folder: Path) -> None:
+    with writing(folder):
+        if folder.exists():
+            shutil.rmtree(folder)
+
+
 class Parts:
     """The parts of the extraction of some images, `size` images a part."""
 
     def __init__(self, path: Path, identity: Mapping[str, Any], images: range, size: int) -> None:
-        self._folder = path.with_name(f".{path.stem}.parts")
+        self._folder = _folder(path)
         self._images, self._size = images, size
         identity_file = self._folder / "identity.json"
         known = {**identity, "first": images.start, "part_size": size}
@@ -55,9 +89,7 @@ class Parts:
 
     def discard(self) -> None:
         """Remove all parts."""
-        with writing(self._folder):
-            if self._folder.exists():
-                shutil.rmtree(self._folder)
+        _remove(self._folder)
 
     def _all(self) -> list[range]:
         images, size = self._images, self._size

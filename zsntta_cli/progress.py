@@ -1,8 +1,9 @@
 """Progress and notes, to stderr: a bar on a terminal, plain lines otherwise."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -12,6 +13,9 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+
+if TYPE_CHECKING:
+    from zsntta_cli.extract import Advance
 
 _PLAIN_WIDTH = 240  # what goes to a file is not folded
 _SECONDS_A_LINE = 10  # of progress where there is no terminal
@@ -38,20 +42,20 @@ class ConsoleReporter:
         self._console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
-    def track(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show progress; the function advances it by so many images."""
+    def track(self, name: str, total: int) -> Iterator["Advance"]:
+        """Show progress; the function advances it by so many images, and says how it goes."""
         if self._console.is_terminal:
             with self._bar(name, total) as advance:
                 yield advance
         else:
             yield self._lines(name, total)
 
-    def _lines(self, name: str, total: int) -> Callable[[int], None]:
+    def _lines(self, name: str, total: int) -> "Advance":
         started = last = time.monotonic()
         first: int | None = None
         done = 0
 
-        def advance(images: int) -> None:
+        def advance(images: int, status: str = "") -> None:
             nonlocal done, first, last
             done += images
             first = done if first is None else first  # what an earlier run had finished
@@ -61,22 +65,25 @@ class ConsoleReporter:
                 left = (total - done) / rate
                 self.note(
                     f"{name}: {done:,}/{total:,} images, {rate:,.1f} images/s, {left:,.0f} s left"
+                    + (f", {status}" if status else "")
                 )
 
         return advance
 
     @contextmanager
-    def _bar(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
+    def _bar(self, name: str, total: int) -> Iterator["Advance"]:
         columns = (
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+            TextColumn("{task.fields[status]}"),
         )  # fmt: skip
         with Progress(*columns, console=self._console, transient=True) as progress:
-            task = progress.add_task(name, total=total, rate="")
+            task = progress.add_task(name, total=total, rate="", status="")
 
-            def advance(images: int) -> None:
+            def advance(images: int, status: str = "") -> None:
                 progress.advance(task, images)
                 speed = progress.tasks[0].speed
-                progress.update(task, rate=f"{speed:,.0f} images/s" if speed else "")
+                rate = f"{speed:,.0f} images/s" if speed else ""
+                progress.update(task, rate=rate, status=status)
 
             yield advance

@@ -1,5 +1,7 @@
 """Prompt templates: each has one `{}` for the class name."""
 
+from collections.abc import Sequence
+
 from zsntta_cli.errors import SettingsError
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
@@ -20,3 +22,8 @@ def prompt_template(prompt: str) -> str:
             f"for the class name."
         )
     return template
+
+
+def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
+    """The prompts of all classes; underscores in names become spaces."""
+    return [template.format(name.replace("_", " ")) for name in class_names]

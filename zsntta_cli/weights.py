@@ -1,10 +1,12 @@
 """Where an encoder's weights come from: the package, the hub, a checkpoint, or chance.
 
 OpenAI's weights were trained with QuickGELU; with plain GELU they load and give wrong features, so
-the activation that the weights want is forced.
+the activation that the weights want is forced. A file with nothing but tensors does not say which
+one that is: there the model's name decides, and `activation_note` says so.
 """
 
 import hashlib
+import textwrap
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +19,15 @@ if TYPE_CHECKING:
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
-_WEIGHTS = "open_clip_model.safetensors"
+_WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag may say of it
 _REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip names them
     "RN50": "timm/resnet50_clip.openai",
     "ViT-B-16": "timm/vit_base_patch16_clip_224.openai",
     "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
 }
+_QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
+_TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
 
@@ -69,6 +73,8 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None
             torch.manual_seed(_RANDOM_SEED)
             return open_clip.create_model(choice.model, precision=choice.precision), None
     if ":" in choice.model:  # hf-hub:… or local-dir:…, open_clip's own words
+        if choice.model.startswith(_HUB):
+            _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
         model = open_clip.create_model(
             choice.model, precision=choice.precision, require_pretrained=True
         )
@@ -97,15 +103,21 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None
 
 def _download(tag: dict[str, Any]) -> Path:
     """The weights file of a tag, from the local cache or the hub."""
-    import huggingface_hub
     import open_clip
 
     repository = "/".join(tag["hf_hub"].split("/")[:2])
-    cached = huggingface_hub.try_to_load_from_cache(repository, _WEIGHTS)
+    return _check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+
+
+def _check_reachable(repository: str, file: str) -> Path | None:
+    """A file of the hub in the local cache; where it is not, fail at once without a network."""
+    import huggingface_hub
+
+    cached = huggingface_hub.try_to_load_from_cache(repository, file)
     if isinstance(cached, str):
         return Path(cached)
-    huggingface_hub.model_info(repository, timeout=10)  # fails at once where there is no network
-    return Path(open_clip.download_pretrained(tag))
+    huggingface_hub.model_info(repository, timeout=_TIMEOUT)
+    return None
 
 
 def _is_torchscript(path: Path) -> bool:
@@ -124,16 +136,54 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     """Why weights cannot be had, and where a person gets the file."""
     import open_clip
 
-    reason = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else repr(error)
+    reason = _reason(error)
+    if choice.model.startswith(_HUB):
+        return (
+            f"cannot load {choice.model}: download the files of "
+            f"https://huggingface.co/{choice.model.removeprefix(_HUB)} and pass their folder with "
+            f"--model local-dir:PATH ({reason})."
+        )
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     if not tag:
         return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
-    suffix = "-quickgelu" if tag.get("quick_gelu") else ""
+    suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
     return (
         f"cannot download the weights '{choice.pretrained}' of {choice.model}: get "
         f"{_WEIGHTS} from https://huggingface.co/{hub} and pass it with "
         f"--model {choice.model.removesuffix(suffix)}{suffix} --pretrained PATH ({reason})."
+    )
+
+
+def _reason(error: Exception) -> str:
+    """One line of an error; of torch's on weights that do not fit, the first that says what."""
+    lines = str(error).splitlines() or [""]
+    if "loading state_dict" in lines[0] and len(lines) > 1:
+        return f"they do not fit: {textwrap.shorten(lines[1], 200, placeholder=' …')}"
+    return f"{type(error).__name__}: {lines[0]}" if lines[0] else repr(error)
+
+
+def activation_note(choice: EncoderChoice) -> str | None:
+    """What to know of a file under a model whose known weights differ in their activation."""
+    import open_clip
+
+    path, name = Path(choice.pretrained), choice.model.removesuffix(_QUICK_GELU)
+    quick = choice.model.endswith(_QUICK_GELU)
+    twin = name if quick else name + _QUICK_GELU
+    if not choice.is_file or twin not in open_clip.list_models() or _is_torchscript(path):
+        return None
+    tags = open_clip.list_pretrained_tags_by_model(name)
+    others = [
+        tag for tag in tags
+        if bool(open_clip.get_pretrained_cfg(name, tag).get("quick_gelu")) != quick
+    ]  # fmt: skip
+    if not others:
+        return None
+    used, other = ("QuickGELU", "GELU") if quick else ("GELU", "QuickGELU")
+    some = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+    return (
+        f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
+        f"{used}, but the weights {some} want {other}; for such take --model {twin}."
     )
 
 

@@ -1,6 +1,7 @@
 """What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.datasets.noise import noise_images
-from zsntta_cli.encoder import load_encoder
+from zsntta_cli.encoder import Encoder, load_encoder
+from zsntta_cli.engines import engine_for
 from zsntta_cli.errors import DatasetError, SettingsError
 from zsntta_cli.extract import Extracted, Extractor, Reporter
 from zsntta_cli.settings import (
@@ -20,6 +22,7 @@ from zsntta_cli.settings import (
     ExtractSettings,
 )
 from zsntta_cli.vocabulary import DEFAULT_PROMPT, prompt_template
+from zsntta_cli.weights import activation_note
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,23 @@ def extract(
     """Extract all sets of a plan, one by one: named sets, words, noise images, partners."""
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: --pretrained none gives random weights: features mean nothing.")
-    extractor = Extractor(choice, partial(load_encoder, choice, device), root, settings, reporter)
+    first, *_ = device.split(",")
+    extractor = Extractor(
+        choice, partial(_load, choice, first, reporter), root, settings, reporter,
+        partial(engine_for, settings, device),
+    )  # fmt: skip
+    with closing(extractor):
+        yield from _extract(plan, extractor)
+
+
+def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
+    encoder = load_encoder(choice, device)
+    if note := activation_note(choice):
+        reporter.note(note)
+    return encoder
+
+
+def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     templates = [prompt_template(prompt) for prompt in plan.prompts]
     largest_id_set = 0
     for spec in plan.datasets:
@@ -68,7 +87,7 @@ def extract(
     for path in plan.words:
         yield extractor.words(path.stem, read_words(path), templates or [DEFAULT_PROMPT])
     yield from _extract_noise(plan, extractor, largest_id_set)
-    yield from _extract_partners(plan, extractor, reporter)
+    yield from _extract_partners(plan, extractor)
 
 
 def read_words(path: Path) -> list[str]:
@@ -97,9 +116,7 @@ def _extract_noise(
             yield extractor.noise(noise, partial(noise_images, noise, count), count)
 
 
-def _extract_partners(
-    plan: ExtractPlan, extractor: Extractor, reporter: Reporter
-) -> Iterator[Extracted]:
+def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     """The OOD sets that the named ID sets are paired with, as far as they can be had."""
     bases = [name.partition(":")[0] for name in plan.datasets]  # of "cifar10-c:fog:1" too
     roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
@@ -107,13 +124,13 @@ def _extract_partners(
         return
     wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))
     for name in wanted:
-        reporter.note(
+        extractor.reporter.note(
             f"{name}: an OOD partner of {', '.join(plan.datasets)} (--no-partners: without)"
         )
         try:
             images = limited(datasets.load_images(name, plan.data_root), plan.limit)
         except DatasetError as error:
-            reporter.note(f"left out: {error}")
+            extractor.reporter.note(f"left out: {error}")
             continue
         yield extractor.dataset(images)
 

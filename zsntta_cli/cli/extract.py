@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from zsntta_cli.cli.options import ENCODER, FEATURES, FeaturesDir, Model, Precision, Pretrained
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.cli.simulate import live_session, stop_if_unfinished
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 
 _EXTRACT = ExtractSettings()
 
@@ -19,11 +20,18 @@ def extract(
     model: Model = ENCODER.model,
     pretrained: Pretrained = ENCODER.pretrained,
     precision: Precision = ENCODER.precision,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
+    ] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: a cluster, that at RAY_ADDRESS.")
+    ] = _EXTRACT.engine,
     batch_size: Annotated[int, typer.Option(help="Images to an encoder pass.")] = (
         _EXTRACT.batch_size
     ),
-    workers: Annotated[int, typer.Option(help="Threads that read images.")] = _EXTRACT.workers,
+    workers: Annotated[int, typer.Option(help="Threads that read images, a device.")] = (
+        _EXTRACT.workers
+    ),
     data_root: Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")] = Path(
         "data"
     ),
@@ -59,13 +67,16 @@ def extract(
         tuple(noise) if noise else None, noise_count, partners,
     )  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision)
-    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite)
+    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     reporter = ConsoleReporter()
     for extracted in workflow.extract(plan, choice, device, features_dir, settings, reporter):
         typer.echo(workflow.summary(extracted))
 
 
-def demo(features_dir: FeaturesDir = FEATURES) -> None:
+def demo(
+    features_dir: FeaturesDir = FEATURES,
+    live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
+) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
     from zsntta_cli import demo as job
     from zsntta_cli import workflow
@@ -76,4 +87,9 @@ def demo(features_dir: FeaturesDir = FEATURES) -> None:
     for extracted in job.extract_sets(features_dir, ConsoleReporter()):
         typer.echo(workflow.summary(extracted), err=True)
     typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
+    if live:
+        typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
+        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings()))
+        typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
+        stop_if_unfinished(records)
     typer.echo(job.NEXT_STEPS)

@@ -1,6 +1,8 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from zsntta_cli.datasets import readers
@@ -18,6 +20,13 @@ def load_images(spec: str, data_root: Path) -> ImageSet:
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
+    name, _, path = spec.partition("=")
+    absolute = f"{name}={Path(path).expanduser().absolute()}" if path else spec
+    again = partial(load_images, absolute, data_root.absolute())
+    return replace(_load(spec, data_root), reload=again)
+
+
+def _load(spec: str, data_root: Path) -> ImageSet:
     name, _, path = spec.partition("=")
     if not path:
         if (entry := _entry(name)) is None:

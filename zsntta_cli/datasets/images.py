@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class ImageSet:
     class_names: Sequence[str] = ()
     fingerprint: str = ""  # changes whenever the images' content does
     limit: int | None = None
+    reload: "Callable[[], ImageSet] | None" = None  # the same again in another process; picklable
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -52,7 +54,12 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
         labels=images.labels[rows],
         sample_ids=[images.sample_ids[i] for i in rows],
         limit=limit,
+        reload=images.reload and partial(_limited_again, images.reload, limit),
     )
+
+
+def _limited_again(reload: Callable[[], ImageSet], limit: int) -> ImageSet:
+    return limited(reload(), limit)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ scaled to bytes per image, and go through the encoder's normal preprocessing.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,4 +51,5 @@ def noise_images(noise_type: str, count: int, size: int, seed: int = 0) -> Image
         np.full(count, -1, np.int32),
         numbered(count),
         fingerprint=f"{noise_type} seed {seed} size {size}",
+        reload=partial(noise_images, noise_type, count, size, seed),
     )

@@ -11,6 +11,7 @@ from zsntta_cli.settings.checks import check, check_choice
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
+LOCAL, RAY = "local", "ray"
 _OPENAI, _EMBEDDED = "openai", "embedded"
 
 
@@ -67,10 +68,25 @@ class ExtractSettings:
     """How images are encoded; none of it but the batch size can change a feature's bits."""
 
     batch_size: int = 128
-    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # decoding threads
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # reading, a device
     skip_broken: bool = False  # leave unreadable images out instead of stopping
     overwrite: bool = False  # replace a file that holds something else
+    engine: str = LOCAL  # this machine's devices, or a Ray cluster
 
     def __post_init__(self) -> None:
         check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
+        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
+        check_choice("engine", self.engine, (LOCAL, RAY))
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """How live methods get at images and the encoder; no decision depends on it."""
+
+    data_root: str = "data"
+    datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
+    device: str = "auto"
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # threads
+
+    def __post_init__(self) -> None:
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")

@@ -5,6 +5,9 @@ from typing import Any
 
 from zsntta_cli.settings.checks import check, check_choice
 
+PIPELINES = ("normal", "gt", "all")
+_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
+
 
 @dataclass(frozen=True)
 class ZsClipSettings:
@@ -108,9 +111,102 @@ class AdaNDTDASettings(AdaNDSettings, TDASettings):
         TDASettings.__post_init__(self)
 
 
+@dataclass(frozen=True)
+class PipelineSettings:
+    """Sec. 3: which samples a method adapts on."""
+
+    # "normal": those called clean; "gt": the truly clean; "all" of them
+    pipeline: str = "normal"
+
+    def __post_init__(self) -> None:
+        check_choice("pipeline", self.pipeline, PIPELINES)
+
+
+@dataclass(frozen=True)
+class TentSettings(PipelineSettings):
+    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
+
+    batch_size: int = 64
+    optimizer: str = "adam"  # β 0.9/0.999; or "sgd": Nesterov momentum 0.9 (ImageNet family)
+    learning_rate: float | None = None  # None: 1e-4 for Adam, 2.5e-4 for SGD
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
+        check_choice("optimizer", self.optimizer, tuple(_LEARNING_RATE))
+        if self.learning_rate is None:
+            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
+        _check_rate(self)
+
+
+@dataclass(frozen=True)
+class SottaSettings(PipelineSettings):
+    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
+
+    memory: int = 64  # samples, balanced by pseudo-class
+    confidence: float = 0.5  # the least MCM score that enters the memory (appendix)
+    update_every: int = 64  # items to a step
+    late_start: bool = False  # the first item counted to no step, as the released code does
+    learning_rate: float = 1e-4  # Adam
+    weight_decay: float = 5e-4
+    rho: float = 0.05  # radius of the sharpness-aware step
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.memory >= 1, f"memory is {self.memory}, must be 1 or more.")
+        check(0 <= self.confidence <= 1, f"confidence is {self.confidence}, must be in [0, 1].")
+        check(self.update_every >= 1, f"update-every is {self.update_every}, must be 1 or more.")
+        check(self.weight_decay >= 0, f"weight-decay is {self.weight_decay}, must be 0 or more.")
+        check(self.rho >= 0, f"rho is {self.rho}, must be 0 or more.")
+        _check_rate(self)
+
+
+@dataclass(frozen=True)
+class TptSettings(PipelineSettings):
+    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
+
+    views: int = 64  # the image itself and its augmented views
+    keep: float = 0.1  # share of the views, the most confident ones
+    augmix: bool = True  # AugMix of the views; the paper's without it for the ImageNet family
+    learning_rate: float = 5e-3  # AdamW, weight decay 0.01
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.views >= 1, f"views is {self.views}, must be 1 or more.")
+        check(0 < self.keep <= 1, f"keep is {self.keep}, must be in (0, 1].")
+        check(self.steps >= 1, f"steps is {self.steps}, must be 1 or more.")
+        _check_rate(self)
+
+
+@dataclass(frozen=True)
+class AdaNDTentSettings(AdaNDSettings):
+    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
+
+    tent_batch_size: int = 64
+    optimizer: str = "adam"
+    tent_learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
+
+    @property
+    def tent(self) -> TentSettings:
+        """Tent's part."""
+        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+
+
+def _check_rate(settings: TentSettings | SottaSettings | TptSettings) -> None:
+    """A learning rate is above 0."""
+    rate = settings.learning_rate
+    check(rate is not None and rate > 0, f"learning-rate is {rate}, must be above 0.")
+
+
 MethodSettings = (
     ZsClipSettings | AdaNDSettings | TDASettings | ScoreSettings | NegLabelSettings | ClipnSettings
-)
+    | TentSettings | SottaSettings | TptSettings
+)  # fmt: skip
 
 METHOD_SETTINGS: dict[str, type[Any]] = {
     "zs-clip": ZsClipSettings,
@@ -122,4 +218,8 @@ METHOD_SETTINGS: dict[str, type[Any]] = {
     "mcm": ScoreSettings,
     "neglabel": NegLabelSettings,
     "clipn": ClipnSettings,
+    "tent": TentSettings,
+    "sotta": SottaSettings,
+    "tpt": TptSettings,
+    "adand+tent": AdaNDTentSettings,
 }

@@ -40,6 +40,7 @@ class StreamSettings:
     placement: str = "periodic"  # "shuffled" puts the noise images anywhere in the stream
     ood_fill: str = "repeat"  # an OOD set too small for the ratio is repeated, or "cap"s the ratio
     rounded_odds: bool = False  # OOD:ID odds rounded to two digits (25 % means 0.33, not 1/3)
+    limit: int | None = None  # only the first so many test samples
 
     def __post_init__(self) -> None:
         check(0 <= self.ratio < 1, f"ratio is {self.ratio}, must be in [0, 1): 0.25 for 25 %.")
@@ -48,6 +49,8 @@ class StreamSettings:
         check(self.noise_every >= 1, f"noise-every is {self.noise_every}, must be 1 or more.")
         check_choice("placement", self.placement, ("periodic", "shuffled"))
         check_choice("ood-fill", self.ood_fill, ("repeat", "cap"))
+        limit = self.limit
+        check(limit is None or limit >= 1, f"limit is {limit}, must be 1 or more.")
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,14 @@ class ThresholdSettings:
 _METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "adand": {"noise": "gaussian"},
     "adand+tda": {"noise": "gaussian"},
+    "adand+tent": {"noise": "gaussian"},
+}
+
+# Where the ID set is of the ImageNet family.
+_IMAGENET_DEFAULTS: dict[str, dict[str, Any]] = {
+    "tent": {"optimizer": "sgd"},
+    "adand+tent": {"optimizer": "sgd"},
+    "tpt": {"augmix": False},
 }
 
 # `official` follows the paper's released code where that differs from the paper's text.
@@ -123,7 +134,8 @@ def build_run(
     """
     check_choice("method", method, tuple(METHOD_SETTINGS))
     check_choice("preset", preset, tuple(PRESETS))
-    flat = _METHOD_DEFAULTS.get(method, {}) | PRESETS[preset] | values
+    family = _IMAGENET_DEFAULTS.get(method, {}) if id_set.startswith("imagenet") else {}
+    flat = _METHOD_DEFAULTS.get(method, {}) | family | PRESETS[preset] | values
     return RunSettings(
         method, encoder, id_set, ood_set, prompt,
         _pick(StreamSettings, flat), _pick(ThresholdSettings, flat),

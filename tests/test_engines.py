@@ -1,0 +1,217 @@
+import os
+import pickle
+import signal
+import subprocess
+import tarfile
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import ZSNTTA
+
+from zsntta_cli import datasets, engines, store
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.noise import noise_images
+from zsntta_cli.engines import cluster, jobs
+from zsntta_cli.engines.cluster import Cluster
+from zsntta_cli.engines.processes import Processes
+from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
+from zsntta_cli.extract import Extractor
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+TINY = EncoderChoice("tiny")
+SETTINGS = ExtractSettings(batch_size=8, workers=1)  # parts of 32
+PROMPT = "a photo of a {}."
+
+
+class Noon(datetime):
+    """The time that files say they were made: with it, they can be compared as a whole."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2025, 1, 1, 12, tzinfo=UTC)
+
+
+class Watching:
+    """A reporter that does something when images are encoded."""
+
+    def __init__(self, act=lambda done: None):
+        self.act, self.encoded = act, -1
+
+    def note(self, text):
+        pass
+
+    def track(self, _name, _total):
+        return nullcontext(self.advance)
+
+    def advance(self, images, status=""):
+        if self.encoded >= 0:  # the first tells what there was
+            self.encoded += images
+            self.act(self.encoded)
+        self.encoded = max(self.encoded, 0)
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch):
+    monkeypatch.setattr(store, "datetime", Noon)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two processes on the CPU, started once."""
+    engine = Processes(["cpu", "cpu"])
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def extractor(tmp_path, tiny):
+    def make(engine=None, act=lambda done: None, root="several", **settings):
+        changed = replace(SETTINGS, **settings)
+        find = lambda: engine  # noqa: E731
+        return Extractor(TINY, lambda: tiny, tmp_path / root, changed, Watching(act), find)
+
+    return make
+
+
+def glyphs(count=200):
+    return limited(datasets.load_images("glyphs", Path()), count)
+
+
+def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp_path, monkeypatch):
+    with tarfile.open(tmp_path / "pets.tar.gz", "w:gz") as tar:
+        tar.add(picture_folder, "pets")
+    monkeypatch.chdir(tmp_path)  # a relative path, that workers get as an absolute one
+    tar = datasets.load_images("pets=pets.tar.gz", Path())
+    folder = datasets.load_images(f"folder={picture_folder}", Path())
+    for root, engine in (("one", None), ("several", two)):
+        extractor(engine, root=root).dataset(glyphs(), [PROMPT])
+        for images in (tar, folder):
+            extractor(engine, root=root, batch_size=2).dataset(images, [PROMPT])
+        noise = partial(noise_images, "poisson", 70)
+        extractor(engine, root=root).noise("poisson", noise, 70)
+    files = sorted(path.relative_to("one") for path in Path("one").rglob("*.h5"))
+    assert [file.stem for file in files] == ["folder", "glyphs", "noise-poisson", "pets"]
+    for file in files:
+        assert Path("several", file).read_bytes() == Path("one", file).read_bytes(), file
+    assert len(two._workers) == 2, "the processes are kept from set to set"
+
+
+def test_a_worker_says_what_is_wrong(extractor, two, picture_folder):
+    (picture_folder / "dog" / "0.jpg").write_bytes(b"no image")
+    images = datasets.load_images(f"pets={picture_folder}", Path())
+    with pytest.raises(DatasetError, match=r"^cannot read image 'dog/0.jpg' of 'pets'.*--skip-br"):
+        extractor(two, batch_size=1).dataset(images)
+    assert two._workers == [], "no worker goes on"
+
+
+def test_what_cannot_be_done_elsewhere(tiny):
+    def work_on(job, device="cpu"):
+        list(jobs.work_on(pickle.dumps(job), device, [range(2)], lambda _: None))
+
+    job = jobs.job_for(glyphs(), tiny, TINY, SETTINGS)
+    with pytest.raises(EncoderError, match="device 'nonsense' cannot be used"):
+        work_on(job, "nonsense")
+    with pytest.raises(DatasetError, match=r"has other images of 'glyphs' \(200, not 300, or of"):
+        work_on(replace(job, source=glyphs(300).identity()))
+    with pytest.raises(EncoderError, match=r"another encoder \(image_size is 32, not 224"):
+        work_on(replace(job, encoder=job.encoder | {"image_size": 224}))
+    with pytest.raises(DatasetError, match="'glyphs' cannot be loaded by other processes"):
+        jobs.job_for(replace(glyphs(), reload=None), tiny, TINY, SETTINGS)
+
+
+def test_a_killed_worker_loses_no_finished_part(extractor, two):
+    reference = extractor(root="one").dataset(glyphs(1000)).path
+
+    def kill(done):
+        if done == 104:
+            os.kill(two._workers[1].process.pid, signal.SIGKILL)
+
+    with pytest.raises(EncoderError, match=r"process on cpu died \(exit code -9.*is kept"):
+        extractor(two, kill).dataset(glyphs(1000))
+    resumed = extractor().dataset(glyphs(1000))
+    assert resumed.encoded < 1000
+    assert resumed.path.read_bytes() == reference.read_bytes()
+
+
+def test_ctrl_c_on_the_command_line(tmp_path):
+    command = ["extract", "--dataset", "glyphs", "--model", "tiny", "--batch-size", "8"]
+    run = subprocess.Popen(
+        [ZSNTTA, *command, "--device", "cpu,cpu"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    parts = tmp_path / "features" / "tiny" / ".glyphs.parts"
+    while not list(parts.glob("*.npz")):
+        time.sleep(0.02)
+        assert run.poll() is None
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does it: to all processes
+    _, stderr = run.communicate(timeout=60)  # which ends when the last process has ended
+    assert run.returncode == 130
+    assert "interrupted: what was finished is kept" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_devices(monkeypatch):
+    assert engines.devices("cpu") == ["cpu"]
+    assert engines.devices("cpu,cpu") == ["cpu", "cpu"]
+    with pytest.raises(SettingsError, match="device is 'cuda:0,cpu': all must be of one type"):
+        engines.devices("cuda:0,cpu")
+    for count, all_of_them in ((3, ["cuda:0", "cuda:1", "cuda:2"]), (1, ["cuda:0"])):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda count=count: count)
+        assert engines.devices("auto") == engines.devices("cuda") == all_of_them
+    assert engines.devices("cuda:1,cuda:2") == ["cuda:1", "cuda:2"]
+    assert engines.engine_for(SETTINGS, "cuda") is None, "this process takes the only one"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert engines.devices("auto") == ["auto"]
+
+
+def test_ray_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"needs Ray: pip install 'zsntta\[ray\]'"):
+        engines.engine_for(replace(SETTINGS, engine="ray"), "cpu")
+    with pytest.raises(SettingsError, match="engine is 'spark', must be one of: local, ray"):
+        replace(SETTINGS, engine="spark")
+
+
+@contextmanager
+def ray_of_two_nodes(monkeypatch):
+    from ray.cluster_utils import Cluster as Nodes
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1})
+    monkeypatch.setenv("RAY_ADDRESS", nodes.address)
+    try:
+        yield nodes, nodes.add_node(num_cpus=1)
+    finally:
+        nodes.shutdown()
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_loses_a_node(extractor, monkeypatch):
+    import ray
+
+    reference = extractor(root="one").dataset(glyphs(1000)).path
+    engine = Cluster()
+    with ray_of_two_nodes(monkeypatch) as (nodes, second):
+
+        def kill(done):
+            if done == 320:
+                assert alive() == 2
+                nodes.remove_node(second, allow_graceful=False)
+
+        def alive():
+            return sum(node["Alive"] for node in ray.nodes())
+
+        several = extractor(engine, kill).dataset(glyphs(1000))
+        while alive() == 2:  # it takes some seconds until a death is noticed
+            time.sleep(0.1)
+        engine.close()
+    assert not ray.is_initialized()
+    assert several.encoded == 1000
+    assert several.path.read_bytes() == reference.read_bytes()
