@@ -4,6 +4,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zsntta_cli.live import LIVE_METHODS
 from zsntta_cli.methods import METHODS, adand
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.scores import zero_shot
@@ -76,4 +77,4 @@ def test_every_item_gets_a_decision(items, batch_size, method):
 
 
 def test_every_method_has_settings():
-    assert METHODS.keys() == METHOD_SETTINGS.keys()
+    assert [*METHODS, *LIVE_METHODS] == list(METHOD_SETTINGS)

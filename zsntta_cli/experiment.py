@@ -7,28 +7,40 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.grid import Grid
+from zsntta_cli.scorefile import write_scores
 from zsntta_cli.settings import run_from_record
-from zsntta_cli.simulate import Record, run_all
+from zsntta_cli.simulate import LiveFactory, Record, Simulator, run_all
 
 
 def run(
-    root: Path, grid: Grid, record: Path | None = None, jobs: int = 1, single: bool = False
+    root: Path,
+    grid: Grid,
+    record: Path | None = None,
+    jobs: int = 1,
+    scores: Path | None = None,
+    live: LiveFactory | None = None,
 ) -> list[Record]:
     """The runs of a grid or, where a `record` is given, its runs again.
 
+    `scores`: where to write the items of the single run that there is to be.
+
     Raises:
-        SettingsError: an unusable record, other features than it had, or more than a `single` run.
+        SettingsError: an unusable record, other features than it had, or more than a single run.
     """
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
     before = read_records(record) if record else []
     runs = [run_from_record(old["settings"]) for old in before] or grid.runs(root)
-    if single and len(runs) != 1:
+    if scores and len(runs) != 1:
         raise SettingsError(f"--scores takes one run, these options make {len(runs)}.")
-    records = run_all(root, runs, grid.encoder.options, jobs)
-    if before:
-        for old, new in zip(before, records, strict=True):
-            _check_digests(old["digests"], new.digests)
+    if scores:
+        replay = Simulator(root, grid.encoder.options, live).replay(runs[0], analyse=True)
+        write_scores(scores, replay)
+        records = [replay.record]
+    else:
+        records = run_all(root, runs, grid.encoder.options, jobs, live)
+    for old, new in zip(before, records, strict=False):  # fewer records where Ctrl-C stopped them
+        _check_digests(old["digests"], new.digests)
     return records
 
 

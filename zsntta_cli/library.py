@@ -20,7 +20,7 @@ from zsntta_cli.store import FeatureSet, feature_path, read_features
 from zsntta_cli.stream import ood_count
 
 # What of two encoders' identities must agree for their features to meet in one stream.
-_SAME_ENCODER = (
+SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale",
 )  # fmt: skip
@@ -134,7 +134,7 @@ class Library:
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
-    different = [key for key in _SAME_ENCODER if one.encoder.get(key) != other.encoder.get(key)]
+    different = [key for key in SAME_ENCODER if one.encoder.get(key) != other.encoder.get(key)]
     if different:
         key = different[0]
         raise StoreError(

@@ -91,7 +91,7 @@ def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultT
             cells[row][AVERAGE] = _average([r for some in by_ood.values() for r in some], kind)
     seeds = {record.settings.stream.seed for record in records}
     heads = ("Method", *(_label(name) for name in varying))
-    title = ", ".join([f"ID: {id_set}", *_fixed(records[0], varying)])
+    title = ", ".join([f"ID: {id_set}", *_fixed(records[0], varying), *_partial(records)])
     _mark_best(cells, columns, kind)
     return ResultTable(title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1)
 
@@ -118,6 +118,16 @@ def _fixed(record: Record, varying: Sequence[str]) -> list[str]:
     """What a title says of the settings that do not vary."""
     ratio = [] if "ratio" in varying else [f"noise {_shown('ratio', record.settings.stream.ratio)}"]
     return [*ratio, record.settings.encoder]
+
+
+def _partial(records: Sequence[Record]) -> list[str]:
+    """What a title says of a run that was stopped."""
+    return [
+        f"PARTIAL: {r.settings.method} against {r.settings.ood_set or '-'} stopped after "
+        f"{sum(r.counts.values()):,} of {sum(r.counts.values()) + r.unfinished:,} items"
+        for r in records
+        if r.unfinished
+    ]
 
 
 def _label(name: str) -> str:

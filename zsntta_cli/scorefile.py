@@ -23,7 +23,9 @@ def write_scores(path: Path, replay: Replay) -> None:
 
     Columns: index in the stream, sample_id, truth (a class name, "ood" or "injected"), decision (a
     class name or "noise"), id_score, and the thresholds on the ID score that decided: of ZS-CLIP
-    and of the detector (empty or nan where there was none).
+    and of the detector (empty or nan where there was none). Of a live method also the ID score
+    before adaptation and, in the row of the first item of a batch that a step followed, the norms
+    of the gradients that its clean and noisy samples gave.
     """
     columns = score_columns(replay)
     if path.suffix in (".h5", ".hdf5"):
@@ -58,6 +60,7 @@ def score_columns(replay: Replay) -> Columns:
         "id_score": decisions.id_score,
         "zero_shot_threshold": nothing if zero_shot is None else 1 - zero_shot,
         "detector_threshold": nothing if detector is None else 1 - detector,
+        **replay.columns,
     }
 
 

@@ -8,18 +8,19 @@ import math
 import multiprocessing
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli import __version__
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.library import Library, Sources
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
@@ -28,6 +29,12 @@ from zsntta_cli.scores import ZeroShot, zero_shot
 from zsntta_cli.settings import RunSettings
 from zsntta_cli.store import FeatureSet
 from zsntta_cli.stream import ID, NOISE, OOD, Stream, build_stream
+
+if TYPE_CHECKING:
+    from zsntta_cli.live.session import LiveSession
+
+LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it imports torch
+Columns = dict[str, NDArray[Any]]
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
@@ -47,6 +54,7 @@ class Record:
     seconds: float  # of the method alone
     created: str
     versions: dict[str, str]
+    unfinished: int = 0  # items of the stream that a Ctrl-C kept a live method from
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
@@ -59,9 +67,10 @@ class Record:
 class Simulator:
     """Runs on the feature files under one folder; each file is read and scored once."""
 
-    def __init__(self, root: Path, options: str = "") -> None:
+    def __init__(self, root: Path, options: str = "", live: LiveFactory | None = None) -> None:
         """`options` are those of the command line that name the encoder, for messages."""
         self._library = Library(root, options)
+        self._live = functools.cache(live) if live else None
         self._blas = ThreadpoolController()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
@@ -75,8 +84,8 @@ class Simulator:
         """
         return self.replay(settings).record
 
-    def replay(self, settings: RunSettings) -> "Replay":
-        """One run with its stream and decisions."""
+    def replay(self, settings: RunSettings, analyse: bool = False) -> "Replay":
+        """One run with its stream and decisions; `analyse` a live method's gradients too."""
         sources = self._library.sources(settings)
         stream = build_stream(settings.stream, *sources.sizes)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
@@ -86,15 +95,31 @@ class Simulator:
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         started = time.perf_counter()
-        # A method's products are small: a second BLAS thread gains nothing and stalls them where
-        # the machine is busy.
-        with self._blas.limit(limits=1, user_api="blas"):
-            decisions = METHODS[settings.method](data, settings)
+        decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
         digests = {source.name: source.digest for source in sources.present}
         if more_text is not None:
             digests["more_text"] = hashlib.sha256(more_text.data).hexdigest()
-        return Replay(settings, sources, stream, decisions, digests, seconds)
+        done = stream.first(len(decisions.class_index))
+        unfinished = len(stream) - len(done)
+        return Replay(settings, sources, done, decisions, digests, seconds, columns, unfinished)
+
+    def _decide(
+        self,
+        settings: RunSettings,
+        sources: Sources,
+        stream: Stream,
+        data: StreamData,
+        analyse: bool,
+    ) -> tuple[Decisions, Columns]:
+        if settings.method in METHODS:
+            # A method's products are small: a second BLAS thread gains nothing and stalls them
+            # where the machine is busy.
+            with self._blas.limit(limits=1, user_api="blas"):
+                return METHODS[settings.method](data, settings), {}
+        assert self._live is not None
+        labels = true_labels(sources, stream)
+        return self._live().run(settings, sources, stream, data, labels, analyse)
 
     def _score_file(self, encoder: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder, name)
@@ -125,13 +150,13 @@ class Replay:
     decisions: Decisions
     digests: dict[str, str]
     seconds: float
+    columns: Columns = field(default_factory=dict)  # what else a live method's items have
+    unfinished: int = 0  # items that a Ctrl-C cut off
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """True class of all items (T,); -1 where an item belongs to none."""
-        is_id = self.stream.kind == ID
-        rows = np.where(is_id, self.stream.row, 0)
-        return np.where(is_id, self.sources.id_set.labels[rows], -1)
+        return true_labels(self.sources, self.stream)
 
     def _repeated(self) -> dict[str, float]:
         sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
@@ -156,7 +181,15 @@ class Replay:
             self.seconds,
             datetime.now(UTC).isoformat(timespec="seconds"),
             {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()},
+            self.unfinished,
         )
+
+
+def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
+    """True class of all items (T,); -1 where an item belongs to none."""
+    is_id = stream.kind == ID
+    rows = np.where(is_id, stream.row, 0)
+    return np.where(is_id, sources.id_set.labels[rows], -1)
 
 
 def _raw_features(sources: Sequence[FeatureSet]) -> NDArray[np.float32]:
@@ -174,11 +207,21 @@ def _raw_features(sources: Sequence[FeatureSet]) -> NDArray[np.float32]:
 
 
 def run_all(
-    root: Path, runs: Sequence[RunSettings], options: str = "", jobs: int = 1
+    root: Path,
+    runs: Sequence[RunSettings],
+    options: str = "",
+    jobs: int = 1,
+    live: LiveFactory | None = None,
 ) -> list[Record]:
-    """All runs, in order, on `jobs` processes; the results do not depend on their number."""
+    """All runs, in order, on `jobs` processes; the results do not depend on their number.
+
+    A live run that Ctrl-C stopped is the last one.
+    """
+    is_live = any(run.method not in METHODS for run in runs)
+    if is_live and jobs > 1:
+        raise SettingsError("live methods take the whole machine: run them with --jobs 1.")
     if jobs == 1 or len(runs) < 2:
-        return _run_some(root, options, runs)
+        return _run_some(root, options, runs, live)
     pairs = [
         list(some)
         for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
@@ -191,6 +234,13 @@ def run_all(
     return [by_run[run] for run in runs]
 
 
-def _run_some(root: Path, options: str, runs: Sequence[RunSettings]) -> list[Record]:
-    simulator = Simulator(root, options)
-    return [simulator.run(settings) for settings in runs]
+def _run_some(
+    root: Path, options: str, runs: Sequence[RunSettings], live: LiveFactory | None = None
+) -> list[Record]:
+    simulator = Simulator(root, options, live)
+    records: list[Record] = []
+    for settings in runs:
+        records.append(simulator.run(settings))
+        if records[-1].unfinished:
+            break
+    return records

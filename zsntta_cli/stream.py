@@ -27,6 +27,10 @@ class Stream:
     def __len__(self) -> int:
         return len(self.kind)
 
+    def first(self, count: int) -> "Stream":
+        """Its first items."""
+        return Stream(self.kind[:count], self.row[:count])
+
 
 def ood_count(settings: StreamSettings, n_id: int) -> int:
     """How many OOD samples make up the noise ratio beside n_id ID samples."""
@@ -52,7 +56,7 @@ def build_stream(settings: StreamSettings, n_id: int, n_ood: int, n_noise: int) 
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    order = generator.permutation(len(kind))
+    order = generator.permutation(len(kind))[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
 
 

@@ -1,12 +1,18 @@
 """`zsntta simulate`."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.options import ENCODER, FEATURES, FeaturesDir, Model, Precision, Pretrained
-from zsntta_cli.settings import METHOD_SETTINGS, EncoderChoice
+from zsntta_cli.settings import METHOD_SETTINGS, EncoderChoice, LiveSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zsntta_cli.live.session import LiveSession
+    from zsntta_cli.simulate import Record
 
 Form = Literal["table", "markdown", "latex", "json", "csv"]
 
@@ -50,6 +56,14 @@ def simulate(
     detector_init: Annotated[list[str] | None, _option("random or zero.")] = None,
     evidence: Annotated[list[float] | None, _option("Weight of ZS-CLIP's odds.")] = None,
     score_temperature: Annotated[list[float] | None, _option("Of its score.")] = None,
+    pipeline: Annotated[
+        list[str] | None, _option("Live methods adapt on: normal, gt or all.")
+    ] = None,
+    optimizer: Annotated[list[str] | None, _option("Tent: adam or sgd.")] = None,
+    memory: Annotated[list[int] | None, _option("SoTTA: samples kept.")] = None,
+    confidence: Annotated[list[float] | None, _option("SoTTA: least ID score.")] = None,
+    views: Annotated[list[int] | None, _option("TPT: of an image.")] = None,
+    limit: Annotated[list[int] | None, _option("Only the first so many samples.")] = None,
     words: Annotated[list[str] | None, _option("NegLabel: a cached word list.")] = None,
     no_text: Annotated[list[str] | None, _option("CLIPN: .npy of 'no' text features.")] = None,
     preset: Annotated[
@@ -62,6 +76,16 @@ def simulate(
         str | None, typer.Option(help="Folder of imported features, instead of --model.")
     ] = None,
     features_dir: FeaturesDir = FEATURES,
+    data_root: Annotated[Path, typer.Option(help="Live methods: where data sets lie.")] = Path(
+        "data"
+    ),
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Live methods: NAME=PATH of a set's images.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Live methods: auto, cpu, cuda, cuda:1.")] = "auto",
+    workers: Annotated[int, typer.Option(help="Live methods: threads that read images.")] = (
+        LiveSettings().workers
+    ),
     record: Annotated[
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
     ] = None,
@@ -75,7 +99,7 @@ def simulate(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
 ) -> None:
-    """Replay streams from cached features.
+    """Replay streams from cached features; tent, sotta and tpt encode their images live.
 
     Options of a stream, a threshold or a method may be repeated: all combinations are run, seeds
     are folded into mean ± std.
@@ -87,8 +111,6 @@ def simulate(
     from zsntta_cli.formats import render
     from zsntta_cli.grid import Grid
     from zsntta_cli.report import KINDS
-    from zsntta_cli.scorefile import write_scores
-    from zsntta_cli.simulate import Simulator
 
     axes: dict[str, Any] = {
         "ratio": ratio, "seed": seed, "noise": noise, "noise_every": noise_every,
@@ -96,17 +118,36 @@ def simulate(
         "criterion": criterion, "batch_size": batch_size, "update_every": update_every,
         "warmup": warmup, "learning_rate": learning_rate, "pseudo_labels": pseudo_labels,
         "reevaluate": reevaluate, "detector_init": detector_init, "evidence": evidence,
-        "score_temperature": score_temperature, "words": words, "no_text": no_text,
+        "score_temperature": score_temperature, "pipeline": pipeline, "optimizer": optimizer,
+        "memory": memory, "confidence": confidence, "views": views, "limit": limit,
+        "words": words, "no_text": no_text,
     }  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(method or (), choice, id_set or (), ood_set or (), prompt or (), preset or (), axes)
-    records = experiment.run(features_dir, grid, record, jobs, single=scores is not None)
+    live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers)
+    records = experiment.run(features_dir, grid, record, jobs, scores, lambda: live_session(live))
     for note in experiment.repeats(records):
         typer.echo(note, err=True)
-    if scores:
-        write_scores(scores, Simulator(features_dir).replay(records[0].settings))
     text = render(records, form, KINDS[report], to_file=output is not None)
     if output:
         write_whole(output, text.encode())
     else:
         typer.echo(text, nl=False)
+    stop_if_unfinished(records)
+
+
+def stop_if_unfinished(records: "Sequence[Record]") -> None:
+    """End as Ctrl-C does, once the results up to it are out."""
+    if any(record.unfinished for record in records):
+        raise KeyboardInterrupt
+
+
+def live_session(settings: LiveSettings) -> "LiveSession":
+    """What live methods run in; it imports torch."""
+    from zsntta_cli.encoder import wait_passively
+    from zsntta_cli.progress import ConsoleReporter
+
+    wait_passively()
+    from zsntta_cli.live.session import LiveSession
+
+    return LiveSession(settings, ConsoleReporter())

@@ -1,8 +1,9 @@
 """What a cached method is given and what it returns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,18 @@ class Decisions:
     id_score: NDArray[np.float64]  # (T,) higher = more ID
     zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
+
+    def part(self, items: slice) -> "Decisions":
+        """The answer for a run of items."""
+        columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
+        return Decisions(*columns)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Decisions"]) -> "Decisions":
+        """One answer from those for runs of items, in order."""
+        together = zip(*(vars(part).values() for part in parts), strict=True)
+        columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
+        return cls(*columns)
 
 
 Method = Callable[[StreamData, RunSettings], Decisions]

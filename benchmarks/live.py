@@ -1,0 +1,157 @@
+"""Live methods beside a plain version that works as the released code does: time and memory.
+
+Prints the paper's runtime table (seconds a sample, peak memory) for K classes, half of the samples
+noise: both versions run one after the other on the same images, each in a process of its own.
+Usage: live.py [--model tiny] [--model ViT-B-16] [--classes 10] [--method tent] [--runs 3]
+"""
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+PROMPT = "a photo of a {}."
+# Samples of a run, by what a plain pass costs: half of them are adapted on (the gt pipeline, so
+# that it is exactly half whatever random weights say).
+SAMPLES = {"tiny": {"tent": 256, "sotta": 128, "tpt": 32, "zs-clip": 256, "adand": 256},
+           "big": {"tent": 64, "sotta": 8, "tpt": 2, "zs-clip": 32, "adand": 32}}  # fmt: skip
+FROZEN = ("zs-clip", "adand")  # nothing to outrun: both encode each image once
+METHODS = (*FROZEN, "tent", "sotta", "tpt")
+PLAIN, OURS = "plain", "zsntta"
+
+
+def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-def]
+    """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
+    from zsntta_cli.datasets import imagenet
+    from zsntta_cli.datasets.images import ImageSet
+    from zsntta_cli.live.base import LiveData
+    from zsntta_cli.methods.base import Pool, StreamData
+    from zsntta_cli.scores import zero_shot
+    from zsntta_cli.vocabulary import class_prompts
+
+    generator = np.random.default_rng(0)
+    pictures = [
+        Image.fromarray(generator.integers(0, 256, (375, 500, 3), np.uint8)) for _ in range(8)
+    ]
+    ids = [str(i) for i in range(samples)]
+    images = ImageSet("bench", lambda i: pictures[i % 8], np.full(samples, -1, np.int32), ids)
+    some = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
+    features = some[np.arange(samples) % 8]
+    names = [known.name for known in imagenet.classes()][:classes]
+    text = encoder.encode_texts(class_prompts(PROMPT, names))
+    scale = encoder.identity["logit_scale"]
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    stream = StreamData(pool, np.arange(samples), np.zeros(samples, bool))
+    truly_clean = np.arange(samples) % 2 == 0
+    return LiveData(stream, encoder, images, names, truly_clean=truly_clean)
+
+
+def settings(method: str, samples: int):  # type: ignore[no-untyped-def]
+    from zsntta_cli.settings import build_run
+
+    every = {"update_every": min(samples, 64)} if method == "sotta" else {}
+    gt = {"pipeline": "gt"} if method in ("tent", "sotta", "tpt") else {}
+    batch = {"batch_size": 64} if method == "tent" else {}
+    confident = {"confidence": 0.0} if method == "sotta" else {}  # random weights are not
+    return build_run(method, "", "bench", None, PROMPT, **gt, **batch, **every, **confident)
+
+
+def frozen(data, run):  # type: ignore[no-untyped-def]
+    """ZS-CLIP or AdaND on live images, one by one."""
+    from zsntta_cli.methods import METHODS
+
+    for _, image in data.batches([np.array([i]) for i in range(len(data))]):
+        data.encoder.encode_images(image)
+    METHODS[run.method](data.stream, run)
+
+
+def one(model: str, classes: int, method: str, version: str) -> None:
+    """One run; prints seconds a sample and peak memory."""
+    import reference_live
+
+    from zsntta_cli.encoder import load_encoder
+    from zsntta_cli.live import LIVE_METHODS
+    from zsntta_cli.settings import EncoderChoice
+
+    weights = "openai" if model == "tiny" else "none"
+    encoder = load_encoder(EncoderChoice(model, weights), "cpu")
+    samples = SAMPLES["tiny" if model == "tiny" else "big"][method]
+    data, run = live_data(encoder, samples, classes), settings(method, samples)
+    started = time.perf_counter()
+    if method in FROZEN:
+        frozen(data, run)
+    elif version == PLAIN:
+        reference_live.PLAIN[method](data, run)
+    else:
+        list(LIVE_METHODS[method](data, run))
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps([seconds / samples, peak]))
+
+
+def measured(*arguments: object) -> tuple[float, float] | None:
+    """Seconds a sample and GiB; None where the process was killed for want of memory."""
+    command = [sys.executable, __file__, "--one", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode < 0:
+        return None
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    seconds, peak = json.loads(done.stdout.splitlines()[-1])
+    return seconds, peak
+
+
+def medians(runs: list[tuple[float, float] | None]) -> tuple[float, float] | None:
+    known = [run for run in runs if run is not None]
+    if len(known) < len(runs) or not runs:
+        return None
+    return statistics.median(r[0] for r in known), max(r[1] for r in known)
+
+
+def main(
+    model: Annotated[list[str] | None, typer.Option()] = None,
+    classes: Annotated[list[int] | None, typer.Option()] = None,
+    method: Annotated[list[str] | None, typer.Option()] = None,
+    runs: int = 3,
+) -> None:
+    """Measure and print."""
+    table = Table(title="Seconds a sample and peak memory (GiB), 50 % noise")
+    for head in ("model", "K", "method", "plain", "GiB", "zsntta", "GiB", "ratio"):
+        table.add_column(head, justify="left" if head in ("model", "method") else "right")
+    for name in model or ("tiny", "ViT-B-16"):
+        for count in classes or (10, 100, 1000):
+            for what in method or METHODS:
+                both: dict[str, list[tuple[float, float] | None]] = {PLAIN: [], OURS: []}
+                versions = [OURS] if what in FROZEN else [PLAIN, OURS]
+                for _ in range(runs):
+                    for version in versions:
+                        both[version].append(measured(name, count, what, version))
+                plain, ours = medians(both[PLAIN]), medians(both[OURS])
+                cells = [
+                    text
+                    for pair in (plain, ours)
+                    for text in ((f"{pair[0]:.4f}", f"{pair[1]:.2f}") if pair else ("-", "-"))
+                ]
+                ratio = f"{ours[0] / plain[0]:.3f}" if plain and ours else "-"
+                table.add_row(name, str(count), what, *cells, ratio)
+                print(name, count, what, *cells, ratio, file=sys.stderr, flush=True)
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(sys.argv[2], int(sys.argv[3]), *sys.argv[4:6])
+    else:
+        typer.run(main)

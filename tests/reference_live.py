@@ -1,0 +1,159 @@
+"""Tent, SoTTA and TPT as the released code works: what the package must agree with, and outrun.
+
+Every pass encodes all prompts again, all 77 tokens of them, and TPT encodes all views of every
+sample, whether it tunes on it or not.
+"""
+
+import random
+
+import numpy as np
+import torch
+
+from zsntta_cli.live import sotta, tpt
+from zsntta_cli.live.adaptation import adapting, norm_layers, use_batch_statistics
+from zsntta_cli.live.base import LiveData
+from zsntta_cli.live.views import load_views
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings import RunSettings
+from zsntta_cli.threshold import OnlineThreshold
+from zsntta_cli.vocabulary import class_prompts
+
+
+class Plain:
+    """The whole model, at every call."""
+
+    def __init__(self, data: LiveData, settings: RunSettings) -> None:
+        self.data, self.encoder = data, data.encoder
+        self.options, self.pipeline = settings.options, settings.options.pipeline
+        self.threshold = OnlineThreshold(
+            settings.threshold, getattr(settings.options, "batch_size", 1)
+        )
+        self.tokens = self.encoder.tokens(class_prompts(settings.prompt, data.class_names))
+
+    def text(self, context: torch.Tensor | None = None) -> torch.Tensor:
+        with self.encoder._context(context):
+            features = self.encoder.model.encode_text(self.tokens).float()
+        return features / features.norm(dim=-1, keepdim=True)
+
+    def logits(self, images: torch.Tensor, context: torch.Tensor | None = None) -> torch.Tensor:
+        features = self.encoder.image_features(images)
+        features = features / features.norm(dim=-1, keepdim=True)
+        return self.data.stream.pool.logit_scale * features @ self.text(context).T
+
+    def decide(self, logits: torch.Tensor) -> Decisions:
+        probability, class_index = logits.detach().softmax(dim=1).max(dim=1)
+        u = 1 - probability.double().numpy()
+        found = self.threshold(u)
+        return Decisions(class_index.int().numpy(), u > found, 1 - u, found)
+
+
+def minimise(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def entropies(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:
+    probability = logits.softmax(dim=1)
+    return -(probability * (probability + inside).log()).sum(dim=1)
+
+
+def tent(data: LiveData, settings: RunSettings) -> Decisions:
+    plain, size = Plain(data, settings), settings.options.batch_size
+    items = np.arange(len(data))
+    batches = [items[i : i + size] for i in range(0, len(items), size)]
+    layers = list(norm_layers(data.encoder.model.visual).values())
+    parts = []
+    with adapting(data.encoder, layers) as parameters:
+        use_batch_statistics(layers, True)
+        optimizer = torch.optim.Adam(parameters, settings.options.learning_rate)
+        for batch, images in data.batches(batches):
+            with torch.no_grad():
+                parts.append(plain.decide(plain.logits(images)))
+            chosen = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)
+            if chosen.any():
+                minimise(optimizer, entropies(plain.logits(images[chosen])).mean())
+    return Decisions.joined(parts)
+
+
+def sotta_by_items(data: LiveData, settings: RunSettings) -> Decisions:
+    plain, options = Plain(data, settings), settings.options
+    layers = list(sotta.adapted_layers(data.encoder.model.visual).values())
+    chance = random.Random(data.stream.seed)
+    memory: list[tuple[int, torch.Tensor]] = []
+    parts = []
+    with adapting(data.encoder, layers) as parameters:
+        optimizer = torch.optim.Adam(
+            parameters, options.learning_rate, weight_decay=options.weight_decay
+        )
+        for batch, image in data.batches([np.array([i]) for i in range(len(data))]):
+            with torch.no_grad():
+                parts.append(plain.decide(plain.logits(image)))
+            (one,) = parts[-1].class_index.tolist()
+            enters = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)[0]
+            if enters and parts[-1].id_score[0] >= options.confidence:
+                if len(memory) == options.memory:
+                    drop(memory, one, chance)
+                memory.append((one, image))
+            if (batch[0] + 1) % options.update_every == 0 and memory:
+                use_batch_statistics(layers, len(memory) > 1, 0.2)
+                sharpness_step(plain, torch.cat([i for _, i in memory]), parameters, optimizer)
+                use_batch_statistics(layers, False, 0.2)
+    return Decisions.joined(parts)
+
+
+def drop(memory: list[tuple[int, torch.Tensor]], own: int, chance: random.Random) -> None:
+    classes = [c for c, _ in memory]
+    largest = [
+        c for c in dict.fromkeys(classes) if classes.count(c) == max(map(classes.count, classes))
+    ]
+    leaving = own if own in largest else chance.choice(largest)
+    del memory[chance.choice([i for i, c in enumerate(classes) if c == leaving])]
+
+
+def sharpness_step(plain, images, parameters, optimizer) -> None:  # type: ignore[no-untyped-def]
+    rho = plain.options.rho
+    gradients = torch.autograd.grad(entropies(plain.logits(images), 1e-6).mean(), parameters)
+    norm = torch.cat([g.flatten() for g in gradients]).norm() + 1e-12
+    here = [p.detach().clone() for p in parameters]
+    with torch.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            p.add_(rho * g / norm)
+    optimizer.zero_grad()
+    entropies(plain.logits(images), 1e-6).mean().backward()
+    with torch.no_grad():
+        for p, value in zip(parameters, here, strict=True):
+            p.copy_(value)
+    optimizer.step()
+
+
+def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
+    plain, options = Plain(data, settings), settings.options
+    data.encoder.model.requires_grad_(False)
+    _, initial = tpt.prompt_context(data.encoder, settings.prompt, data.class_names)
+    asked = OnlineThreshold(settings.threshold)
+    parts = []
+    itself = (images for _, images in data.batches([np.array([i]) for i in range(len(data))]))
+    augmented = load_views(data, np.arange(len(data)), options.views - 1, options.augmix)
+    for image, (item, others) in zip(itself, augmented, strict=True):
+        views = torch.cat([image, others])
+        with torch.no_grad():
+            features = data.encoder.image_features(views)
+            features = features / features.norm(dim=-1, keepdim=True)
+            scale = data.stream.pool.logit_scale
+            u = 1 - (scale * features[:1] @ plain.text().T).softmax(dim=1).max(dim=1).values
+        context = initial.clone().requires_grad_()
+        is_noise = u.double().numpy() >= asked(u.double().numpy())
+        if data.adapts_on(plain.pipeline, np.array([item]), is_noise)[0]:
+            optimizer = torch.optim.AdamW([context], options.learning_rate)
+            logits = scale * features @ plain.text(context).T
+            kept = entropies(logits).argsort()[: max(1, int(len(views) * options.keep))]
+            mean = logits[kept].softmax(dim=1).mean(dim=0, keepdim=True)
+            minimise(optimizer, entropies(mean.log()).mean())
+        with torch.no_grad():
+            parts.append(plain.decide(plain.logits(image, context)))
+    data.encoder.model.requires_grad_(True)
+    return Decisions.joined(parts)
+
+
+PLAIN = {"tent": tent, "sotta": sotta_by_items, "tpt": tpt_by_items}

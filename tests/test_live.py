@@ -1,0 +1,486 @@
+"""Tent, SoTTA, TPT: the released code's decisions and logits, their parts, and the way back."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import open_clip.factory
+import pytest
+import reference_live
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from test_encoder import CONFIG
+
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.encoder import load_encoder
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.live import LIVE_METHODS, adaptation, sotta, tent, tpt, views
+from zsntta_cli.live.base import LiveData
+from zsntta_cli.methods import adand
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.scores import zero_shot
+from zsntta_cli.settings import EncoderChoice, SottaSettings, TentSettings, build_run
+from zsntta_cli.vocabulary import class_prompts
+
+FIXTURES = Path(__file__).parent / "fixtures"
+PROMPT = "a photo of a {}."
+VECTORS = np.load(FIXTURES / "live.npz")
+NAMES = [str(name) for name in VECTORS["class_names"]]
+IMAGES = torch.from_numpy(VECTORS["images"])
+TRULY_CLEAN = VECTORS["targets"] >= 0
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    """The ViT of the vectors, with their weights."""
+    vectors = np.load(FIXTURES / "openai-clip.npz")
+    state = {n[6:]: torch.from_numpy(vectors[n]) for n in vectors.files if n.startswith("state/")}
+    table = torch.zeros(49408, 64)
+    table[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows")
+    path = tmp_path_factory.mktemp("weights") / "clip.pt"
+    torch.save({**state, "token_embedding.weight": table}, path)
+    known = dict(open_clip.factory._MODEL_CONFIGS)
+    open_clip.factory._MODEL_CONFIGS["clip-live-quickgelu"] = {**CONFIG, "quick_gelu": True}
+    yield load_encoder(EncoderChoice("clip-live-quickgelu", str(path)), "cpu")
+    open_clip.factory._MODEL_CONFIGS.clear()
+    open_clip.factory._MODEL_CONFIGS.update(known)
+
+
+class Ready(LiveData):
+    """A stream whose encoder input is there already."""
+
+    def batches(self, batches):
+        return ((items, IMAGES[items]) for items in batches)
+
+
+def live_data(encoder, count, truly_clean=None, kind=Ready):
+    features = encoder.encode_images(IMAGES[:count])
+    text = encoder.encode_texts(class_prompts(PROMPT, NAMES))
+    scale = encoder.identity["logit_scale"]
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    stream = StreamData(pool, np.arange(count), np.zeros(count, bool))
+    return kind(stream, encoder, None, NAMES, truly_clean=truly_clean)
+
+
+def live_run(method, preset="official", **values):
+    return build_run(method, "", "shapes", None, PROMPT, preset, **values)
+
+
+@pytest.fixture
+def logits_seen(monkeypatch):
+    """All logits that decisions were made from."""
+    seen = []
+    for module in (tent, sotta, tpt):
+        original = module.zero_shot_scores
+
+        def scores(logits, original=original):
+            seen.append(logits.detach().clone())
+            return original(logits)
+
+        monkeypatch.setattr(module, "zero_shot_scores", scores)
+    return seen
+
+
+CASES = {
+    "tent-normal": {"batch_size": 32, "learning_rate": 1e-3},
+    "tent-gt": {"batch_size": 32, "learning_rate": 1e-3, "pipeline": "gt"},
+    "tent-all": {"batch_size": 32, "learning_rate": 1e-3, "pipeline": "all"},
+    "tent-sgd": {"batch_size": 32, "learning_rate": 0.05, "optimizer": "sgd"},
+    "sotta-normal": {"memory": 128, "learning_rate": 1e-3},
+    "sotta-all": {"memory": 128, "learning_rate": 1e-3, "pipeline": "all"},
+    "tpt-normal": {"views": 16, "keep": 0.25},
+    "tpt-gt": {"views": 16, "keep": 0.25, "pipeline": "gt"},
+    "tpt-all": {"views": 16, "keep": 0.25, "pipeline": "all"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, monkeypatch):
+    # The vectors' learning rates amplify rounding (SGD's of 0.05 above all): oneDNN's sums are in
+    # another order than those of the released run.
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    made = torch.from_numpy(VECTORS["tpt/views"])
+    monkeypatch.setattr(tpt, "load_views", lambda _d, items, *_: ((int(i), made[i]) for i in items))
+    method = case.partition("-")[0]
+    want = {name: VECTORS[f"{case}/{name}"] for name in ("logits", "class_index", "is_noise")}
+    count = len(want["logits"])
+    data = live_data(clip, count, TRULY_CLEAN[:count] if case.endswith("gt") else None)
+    run = live_run(method, **CASES[case])
+    decisions = Decisions.joined(list(LIVE_METHODS[method](data, run)))
+    assert np.array_equal(decisions.class_index, want["class_index"])
+    assert np.array_equal(decisions.is_noise, want["is_noise"])
+    np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=1e-4)
+    chosen = np.ones(count, bool) if method != "tpt" else tpt_chosen(data, run)
+    np.testing.assert_allclose(torch.cat(logits_seen), want["logits"][chosen], atol=1e-3)
+
+
+def tpt_chosen(data, run):
+    chosen = np.zeros(len(data), bool)
+    chosen[tpt._chosen(data, run)] = True
+    return chosen
+
+
+def test_what_was_likely_changes_no_decision(clip, monkeypatch):
+    def decide(likely):
+        predict = tent.Tent.predict
+        with monkeypatch.context() as patch:
+            patch.setattr(tent.Tent, "predict", lambda s, i, was: predict(s, i, likely(was)))
+            run = live_run("tent", **CASES["tent-normal"])
+            return Decisions.joined(list(tent.run(live_data(clip, 128), run)))
+
+    expected = decide(lambda was: was)
+    for likely in (np.zeros_like, np.ones_like, np.logical_not):
+        found = decide(likely)
+        assert np.array_equal(found.class_index, expected.class_index)
+        np.testing.assert_allclose(found.id_score, expected.id_score, atol=1e-4)
+
+
+def bits(encoder):
+    state = {name: value.clone() for name, value in encoder.model.state_dict().items()}
+    flags = [p.requires_grad for p in encoder.model.parameters()]
+    modes = [(m.training, getattr(m, "momentum", None)) for m in encoder.model.modules()]
+    return state, flags, modes
+
+
+def assert_same_bits(before, after):
+    assert before[0].keys() == after[0].keys()
+    assert all(torch.equal(before[0][name], after[0][name]) for name in before[0])
+    assert before[1:] == after[1:]
+
+
+def picture_set(count, size=48):
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (count, size, size, 3), np.uint8)
+    labels = np.full(count, -1, np.int32)
+    ids = [str(i) for i in range(count)]
+    return ImageSet("pictures", lambda i: Image.fromarray(pixels[i]), labels, ids)
+
+
+def picture_data(encoder, count, truly_clean=None):
+    """Random pictures through the encoder's own preprocessing, every third one injected noise."""
+    images = picture_set(count)
+    pixels = np.stack([encoder.resize(images.read(i)) for i in range(count)])
+    features = encoder.encode_pixels(pixels)
+    names = ["circle", "square", "star"]
+    text = encoder.encode_texts(class_prompts(PROMPT, names))
+    scale = 20.0  # of a softmax that is not one class alone
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    stream = StreamData(pool, np.arange(count), np.arange(count) % 3 == 2)
+    return LiveData(stream, encoder, images, names, truly_clean=truly_clean)
+
+
+SHORT = {
+    "tent": {"batch_size": 16, "pipeline": "all"},
+    "sotta": {"memory": 8, "update_every": 8, "confidence": 0.0, "pipeline": "all"},
+    "tpt": {"views": 4, "keep": 0.5, "pipeline": "all"},
+    "adand+tent": {"update_every": 4, "warmup": 1, "tent_batch_size": 8},
+}
+
+
+@pytest.mark.parametrize("method", SHORT)
+@pytest.mark.parametrize("tower", ["clip", "tiny"])  # a ViT, and a ResNet with BatchNorm
+def test_the_encoder_is_left_as_it_came(method, tower, request):
+    encoder = request.getfixturevalue(tower)
+    data = picture_data(encoder, 32)
+    before = bits(encoder)
+    steps = LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method]))
+    next(steps)
+    changed = bits(encoder)
+    steps.close()  # as Ctrl-C does
+    assert_same_bits(before, bits(encoder))
+    parts = list(LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method])))
+    assert_same_bits(before, bits(encoder))
+    assert len(Decisions.joined(parts).class_index) == 32
+    if method in ("tent", "sotta"):  # it had been changed in between
+        assert any(not torch.equal(before[0][n], changed[0][n]) for n in before[0])
+
+
+def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
+    data = picture_data(tiny, 48)
+    run = live_run("adand+tent", "paper", **SHORT["adand+tent"])
+    joined = Decisions.joined(list(LIVE_METHODS["adand+tent"](data, run)))
+    alone = adand.run(data.stream, run)
+    assert np.array_equal(joined.is_noise, alone.is_noise)
+    assert np.array_equal(joined.id_score, alone.id_score)
+    stage1 = np.isnan(alone.detector_threshold)
+    assert 0 < stage1.sum() < 48
+    assert np.array_equal(joined.class_index[stage1], data.stream.class_index[stage1])
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision(precision):
+    encoder = load_encoder(EncoderChoice("tiny", precision=precision), "cpu")
+    data = picture_data(encoder, 16)
+    before = bits(encoder)
+    for method in ("tent", "sotta", "tpt"):
+        parts = list(LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method])))
+        assert np.isfinite(Decisions.joined(parts).id_score).all()
+        assert_same_bits(before, bits(encoder))
+
+
+@pytest.mark.parametrize("method", reference_live.PLAIN)
+@pytest.mark.parametrize("tower", ["clip", "tiny"])
+def test_decisions_are_those_of_the_plain_way(method, tower, request):
+    encoder = request.getfixturevalue(tower)
+    values = {**SHORT[method], "pipeline": "normal"}
+    data, run = picture_data(encoder, 32), live_run(method, "paper", **values)
+    plain = reference_live.PLAIN[method](data, run)
+    found = Decisions.joined(list(LIVE_METHODS[method](data, run)))
+    np.testing.assert_allclose(found.id_score, plain.id_score, atol=2e-4)
+    assert np.array_equal(found.class_index, plain.class_index)
+    assert np.array_equal(found.is_noise, plain.is_noise)
+
+
+# Their parts
+
+
+def test_entropy_by_hand():
+    logits = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
+    hand = [np.log(2), -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))]
+    np.testing.assert_allclose(adaptation.entropy(logits), hand, rtol=1e-6)
+    inside = -(0.75 * np.log(0.76) + 0.25 * np.log(0.26))
+    np.testing.assert_allclose(adaptation.entropy(logits, 0.01)[1], inside, rtol=1e-6)
+
+
+def test_entropy_of_the_mean_probability_by_hand():
+    logits = torch.tensor([[np.log(9.0), 0.0], [0.0, np.log(9.0)]])  # 0.9/0.1 and 0.1/0.9
+    assert tpt.mean_entropy(logits) == pytest.approx(np.log(2), rel=1e-6)
+    assert tpt.mean_entropy(logits[:1]) == pytest.approx(
+        -(0.9 * np.log(0.9) + 0.1 * np.log(0.1)), rel=1e-6
+    )
+
+
+def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():
+    weight = torch.zeros(2, requires_grad=True)
+    adapted = adaptation.Adapted([weight], "fp16")
+    tiny_slope = torch.tensor(1e-7)  # its product with an incoming 1 vanishes in half precision
+    loss = ((weight * tiny_slope).half().float()).sum()
+    assert adapted.backward(loss)
+    np.testing.assert_allclose(weight.grad, [1e-7, 1e-7], rtol=1e-3)
+    assert not adapted.backward((weight * 1e38).sum() * 1e3)
+    assert adapted.backward(weight.sum())
+    np.testing.assert_allclose(weight.grad, [1, 1])
+    assert adapted._scale == 2.0**11
+
+
+def test_only_normalisation_layers_are_adapted(clip, tiny):
+    names = adaptation.norm_layers(clip.model.visual)
+    assert len(names) == 2 * 12 + 2
+    assert {"ln_pre", "ln_post"} <= set(names)
+    left_out = set(names) - set(sotta.adapted_layers(clip.model.visual))
+    assert {name.split(".")[2] for name in left_out} == {"9", "10", "11"}
+    resnet = adaptation.norm_layers(tiny.model.visual)
+    assert adaptation.has_batch_norm(list(resnet.values()))
+    left_out = set(resnet) - set(sotta.adapted_layers(tiny.model.visual))
+    assert left_out
+    assert all("layer4" in name for name in left_out)
+    with pytest.raises(SettingsError, match="no normalisation layers"):
+        adaptation.norm_layers(torch.nn.Linear(2, 2))
+
+
+def test_tent_is_one_step_on_the_mean_entropy(clip):
+    """Against autograd written out: two batches of plain Adam."""
+    run = live_run("tent", batch_size=32, learning_rate=1e-3, pipeline="all")
+    found = Decisions.joined(list(tent.run(live_data(clip, 64), run)))
+    layers = adaptation.norm_layers(clip.model.visual).values()
+    text = torch.from_numpy(clip.encode_texts(class_prompts(PROMPT, NAMES)))
+    scores = []
+    with adaptation.adapting(clip, list(layers)) as parameters:
+        optimizer = torch.optim.Adam(parameters, 1e-3)
+        for start in (0, 32):
+            features = clip.image_features(IMAGES[start : start + 32])
+            unit = features / features.norm(dim=1, keepdim=True)
+            probability = (clip.identity["logit_scale"] * unit @ text.T).softmax(dim=1)
+            scores += probability.max(dim=1).values.tolist()
+            optimizer.zero_grad()
+            (-(probability * probability.log()).sum(dim=1)).mean().backward()
+            optimizer.step()
+    np.testing.assert_allclose(found.id_score, scores, atol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    classes=st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    capacity=st.integers(1, 12),
+    seed=st.integers(0, 9),
+)
+def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
+    memory = sotta.Memory(capacity, seed)
+    for item, class_index in enumerate(classes):
+        before = [s.class_index for s in memory.samples]
+        memory.add(sotta.Sample(item, class_index, torch.empty(0)))
+        assert len(memory.samples) == min(item + 1, capacity)
+        assert memory.samples[-1].item == item
+        if len(before) == capacity:
+            most = max(before.count(c) for c in before)
+            after = [s.class_index for s in memory.samples[:-1]]
+            (gone,) = [c for c in set(before) if before.count(c) > after.count(c)]
+            assert before.count(gone) == most
+            if before.count(class_index) == most:
+                assert gone == class_index
+
+
+def test_the_sharpness_step_climbs_then_descends(tiny):
+    """Against sharpness-aware Adam written out, on the same memory."""
+    data = picture_data(tiny, 8)
+    layers = list(sotta.adapted_layers(tiny.model.visual).values())
+    text = data.text_features()
+    images = tiny.normalize(np.stack([tiny.resize(data.images.read(i)) for i in range(8)]))
+    samples = [sotta.Sample(i, 0, images[i]) for i in range(8)]
+    options = SottaSettings(learning_rate=1e-2)
+
+    def loss():
+        probability = data.logits(tiny.image_features(images), text).softmax(dim=1)
+        return -(probability * (probability + 1e-6).log()).sum(dim=1).mean()
+
+    with adaptation.adapting(tiny, layers) as parameters:
+        sotta.SharpnessStep(data, options, layers, parameters, text)(samples)
+        found = [p.detach().clone() for p in parameters]
+    with adaptation.adapting(tiny, layers) as parameters:
+        adaptation.use_batch_statistics(layers, True, 0.2)
+        optimizer = torch.optim.Adam(parameters, 1e-2, weight_decay=5e-4)
+        first = torch.autograd.grad(loss(), parameters)
+        norm = torch.cat([g.flatten() for g in first]).norm()
+        with torch.no_grad():
+            for p, g in zip(parameters, first, strict=True):
+                p += 0.05 * g / norm
+        loss().backward()
+        with torch.no_grad():
+            for p, g in zip(parameters, first, strict=True):
+                p -= 0.05 * g / norm
+        optimizer.step()
+        for mine, plain in zip(found, parameters, strict=True):
+            np.testing.assert_allclose(mine, plain.detach(), atol=1e-4)
+
+
+def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
+    for encoder in (clip, tiny):
+        tokens, context = tpt.prompt_context(encoder, PROMPT, NAMES)
+        assert context.shape[0] == 4  # "a photo of a"
+        features = encoder.text_features(tokens, context)
+        np.testing.assert_allclose(
+            features.detach(), encoder.encode_texts(class_prompts(PROMPT, NAMES)), atol=1e-6
+        )
+        context.requires_grad_()
+        encoder.text_features(tokens, context)[:, 0].sum().backward()
+        assert (context.grad.abs().sum(dim=1) > 0).all()
+    with pytest.raises(SettingsError, match="words before the class name"):
+        tpt.prompt_context(tiny, "{}.", NAMES)
+
+
+def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
+    data = picture_data(tiny, 24)
+    run = live_run("tpt", "paper", views=4)
+    chosen = tpt._chosen(data, run)
+    assert 0 < len(chosen) < 24
+    assert not data.stream.injected[chosen].any()
+    encoded = []
+    original = type(tiny).image_features
+    monkeypatch.setattr(
+        type(tiny), "image_features", lambda s, b: encoded.append(len(b)) or original(s, b)
+    )
+    decisions = Decisions.joined(list(tpt.run(data, run)))
+    assert encoded == [3] * len(chosen)  # view 0 is in the cache
+    rest = np.setdiff1d(np.arange(24), chosen)
+    assert np.array_equal(decisions.class_index[rest], data.stream.class_index[rest])
+    assert np.array_equal(decisions.id_score[rest], 1 - data.stream.noise_score[rest])
+
+
+# Views
+
+
+def photo(width=90, height=60):
+    generator = np.random.default_rng(1)
+    return Image.fromarray(generator.integers(0, 256, (height, width, 3), np.uint8))
+
+
+def test_views_are_those_of_their_generator():
+    def make(seed, augmix=True):
+        generator = np.random.Generator(np.random.PCG64([seed, 5]))
+        return views.image_views(photo(), 32, 6, augmix, generator)
+
+    assert make(0).shape == (6, 32, 32, 3)
+    assert np.array_equal(make(0), make(0))
+    assert not np.array_equal(make(0), make(1))
+    assert not np.array_equal(make(0), make(0, augmix=False))
+    for augmix in (True, False):
+        assert 0 <= make(0, augmix).min() < 64
+        assert 192 < make(0, augmix).max() <= 255.01
+    plain = make(0, augmix=False)
+    assert np.array_equal(plain, plain.round())  # a crop's values are bytes
+    assert len({view.tobytes() for view in plain}) == 6
+
+
+def test_a_view_of_one_colour_keeps_it():
+    """Geometry moves black in from the borders; no value leaves the hull of the operations'."""
+    grey = Image.new("RGB", (40, 40), (96, 96, 96))
+    generator = np.random.default_rng(0)
+    crops = views.image_views(grey, 16, 20, False, generator)
+    assert (crops == 96).all()
+    mixed = views.image_views(grey, 16, 20, True, generator)
+    assert mixed.min() >= 0
+    assert mixed[:, 6:10, 6:10].max() <= 96.01  # nothing here brightens this grey
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    width=st.integers(1, 400), height=st.integers(1, 400), seed=st.integers(0, 2**32),
+)  # fmt: skip
+def test_crops_lie_within_the_image(width, height, seed):
+    generator = np.random.default_rng(seed)
+    left, upper, right, lower = views._random_box((width, height), generator)
+    assert 0 <= left < right <= width
+    assert 0 <= upper < lower <= height
+
+
+def test_crops_have_the_area_and_aspect_they_should():
+    generator = np.random.default_rng(0)
+    boxes = np.array([views._random_box((400, 300), generator) for _ in range(2_000)])
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    area, aspect = widths * heights / 120_000, widths / heights
+    assert 0.075 < area.min() < 0.12
+    assert 0.9 < area.max() <= 1
+    assert aspect.min() > 0.73
+    assert aspect.max() < 1.36
+    assert abs((boxes[:, 0] + boxes[:, 2]).mean() / 2 - 200) < 5
+
+
+def test_every_operation_changes_a_picture_little():
+    picture = photo(64, 64).resize((64, 64)).filter(__import__("PIL.ImageFilter").ImageFilter.BLUR)
+    for operation in views.OPERATIONS:
+        generator = np.random.default_rng(3)
+        changed = operation(picture, generator)
+        assert changed.size == picture.size
+        assert changed.mode == "RGB"
+    assert len(views.OPERATIONS) == 9
+
+
+def test_views_do_not_depend_on_threads_or_on_what_else_is_viewed(tiny):
+    data = picture_data(tiny, 12)
+    one = dict(views.load_views(dataclasses.replace(data, workers=1), np.arange(12), 2, True))
+    many = dict(views.load_views(dataclasses.replace(data, workers=4), np.array([3, 7]), 2, True))
+    assert list(one) == list(range(12))
+    for item, made in many.items():
+        assert torch.equal(made, one[item])
+
+
+def test_settings_say_what_is_wrong():
+    assert TentSettings().learning_rate == 1e-4
+    assert TentSettings(optimizer="sgd").learning_rate == 2.5e-4
+    assert build_run("tent", "", "imagenet-a", None, PROMPT).options.optimizer == "sgd"
+    assert not build_run("tpt", "", "imagenet", None, PROMPT).options.augmix
+    assert build_run("tpt", "", "cifar10", None, PROMPT).options.augmix
+    assert build_run("adand+tent", "", "cifar10", None, PROMPT).stream.noise == "gaussian"
+    for method, values, message in [
+        ("tent", {"pipeline": "best"}, "pipeline is 'best', must be one of: normal, gt, all."),
+        ("tent", {"optimizer": "lion"}, "optimizer is 'lion'"),
+        ("sotta", {"memory": 0}, "memory is 0"),
+        ("sotta", {"confidence": 1.5}, "confidence is 1.5"),
+        ("tpt", {"views": 0}, "views is 0"),
+        ("tpt", {"keep": 0.0}, "keep is 0.0"),
+        ("adand+tent", {"tent_batch_size": 0}, "batch-size is 0"),
+    ]:
+        with pytest.raises(SettingsError, match=message):
+            live_run(method, **values)

@@ -1,0 +1,253 @@
+"""Live methods through the command line: tables, records, analysis, and what can go wrong."""
+
+import csv
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from conftest import ZSNTTA
+from PIL import Image
+
+LIVE = ("tent", "sotta", "tpt", "adand+tent")
+TINY = ("--model", "tiny")
+STREAM = (*TINY, "--ood", "glyphs", "--limit", 96)
+# Small enough for 96 samples to hold a few steps of each.
+SMALL = ("--batch-size", 16, "--update-every", 8, "--memory", 16, "--views", 3, "--warmup", 2)
+
+
+def records_of(result):
+    assert result.exit_code == 0, result.stderr
+    return [
+        {k: v for k, v in record.items() if k not in ("seconds", "created")}
+        for record in json.loads(result.stdout)
+    ]
+
+
+def test_all_live_methods_in_one_table_twice_the_same(cached):
+    methods = [word for method in ("zs-clip", *LIVE) for word in ("--method", method)]
+    table = cached("simulate", *methods, *STREAM, *SMALL)
+    assert table.exit_code == 0, table.stderr
+    for method in ("zs-clip", *LIVE):
+        assert f"│ {method} " in table.stdout
+    rate = ("--learning-rate", 0.003)  # of all: a few steps are to show
+    command = ("simulate", *methods, *STREAM, *SMALL, *rate, "--format", "json")
+    records = records_of(cached(*command))
+    assert records == records_of(cached(*command))
+    assert {r["settings"]["method"]: r["counts"]["noise"] for r in records} == {
+        "zs-clip": 0, "tent": 0, "sotta": 0, "tpt": 0, "adand+tent": 12,
+    }  # fmt: skip
+    for record in records:
+        assert record["counts"]["id"] + record["counts"]["ood"] == 96
+        assert record["unfinished"] == 0
+        assert record["accuracies"]["acc_h"] > 0.3
+    scores = [r["detection"]["auroc"] for r in records]
+    assert len(set(scores)) >= 4  # each adapts in its own way
+
+
+def test_pipelines_make_rows(cached):
+    command = ("simulate", "--method", "tent", *STREAM, *SMALL)
+    pipelines = ("--pipeline", "normal", "--pipeline", "gt", "--pipeline", "all")
+    table = cached(*command, *pipelines)
+    assert "pipeline" in table.stdout
+    records = records_of(cached(*command, *pipelines, "--format", "json"))
+    assert len({r["detection"]["auroc"] for r in records}) == 3
+    result = cached(*command, "--pipeline", "best")
+    assert result.exit_code == 1
+    assert result.stderr == ("error: pipeline is 'best', must be one of: normal, gt, all.\n")
+
+
+def test_a_record_runs_again(cached, tmp_path):
+    command = ("simulate", "--method", "tpt", *STREAM, *SMALL, "--format", "json")
+    first = records_of(cached(*command, "--output", "record.json") and cached(*command))
+    again = cached("simulate", "--from", "record.json", *TINY, "--format", "json")
+    assert records_of(again) == first
+
+
+def scores_of(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def test_scores_hold_the_analysis_of_the_figures(cached):
+    result = cached("simulate", "--method", "tent", *STREAM, *SMALL, "--scores", "items.csv")
+    assert result.exit_code == 0, result.stderr
+    rows = scores_of("items.csv")
+    assert len(rows) == 96
+    steps = [i for i, row in enumerate(rows) if row["gradient_clean"] or row["gradient_noisy"]]
+    assert steps
+    assert all(i % 16 == 0 for i in steps)  # in the row of a batch's first item
+    for i in steps:
+        norms = [float(rows[i][f"gradient_{k}"] or "nan") for k in ("clean", "noisy")]
+        assert np.nanmin(norms) > 0
+    frozen = cached("simulate", "--method", "zs-clip", *STREAM, "--scores", "frozen.csv")
+    assert frozen.exit_code == 0
+    before = [row["id_score"] for row in scores_of("frozen.csv")]
+    assert [row["zero_shot_id_score"] for row in rows] == before
+    assert [row["id_score"] for row in rows] != before
+
+
+def test_gradients_are_of_the_entropy_of_each_kind(tiny):
+    """Against autograd on the last layer alone."""
+    import torch
+
+    from zsntta_cli.live.adaptation import adapting, entropy, norm_layers
+    from zsntta_cli.live.watch import GradientNorms
+    from zsntta_cli.stream import Stream
+
+    layers = list(norm_layers(tiny.model.visual).values())
+    images = torch.randn(4, 3, tiny.image_size, tiny.image_size, generator=torch.manual_seed(0))
+    watch = GradientNorms(Stream(np.array([0, 1, 0, 1], np.int8), np.arange(4)))
+    with adapting(tiny, layers):
+        entropies = entropy(tiny.image_features(images)[:, :5])
+        watch.item = 2
+        watch(entropies, np.arange(4), tiny.model.visual)
+        for column, rows in ((watch.clean, [0, 2]), (watch.noisy, [1, 3])):
+            parameters = list(layers[-1].parameters())
+            loss = entropies[rows].mean()
+            gradients = torch.autograd.grad(loss, parameters, retain_graph=True)
+            norm = sum(float(g.square().sum()) for g in gradients) ** 0.5
+            assert column[2] == pytest.approx(norm, rel=1e-5)
+            assert np.isnan(np.delete(column, 2)).all()
+
+
+@pytest.fixture
+def folders(zsntta, picture_folder, tmp_path):
+    """Features of a user's own folders, labelled and not."""
+    noise = tmp_path / "other"
+    noise.mkdir()
+    generator = np.random.default_rng(1)
+    for i in range(8):
+        pixels = generator.integers(0, 256, (50, 40, 3), np.uint8)
+        Image.fromarray(pixels).save(noise / f"{i}.png")
+    result = zsntta(
+        "extract", *TINY, "--dataset", f"mine={picture_folder}", "--dataset", f"theirs={noise}"
+    )
+    assert result.exit_code == 0, result.stderr
+    return zsntta, picture_folder, noise
+
+
+def test_folders_of_images(folders):
+    zsntta, mine, theirs = folders
+    command = ("simulate", *TINY, "--method", "tent", "--id", "mine", "--ood", "theirs", *SMALL)
+    where = ("--dataset", f"mine={mine}", "--dataset", f"theirs={theirs}")
+    result = zsntta(*command, *where)
+    assert result.exit_code == 0, result.stderr
+    assert "theirs" in result.stdout
+
+    missing = zsntta(*command, "--dataset", f"mine={mine}")
+    assert missing.exit_code == 1
+    assert missing.stderr.splitlines()[-1] == (
+        "error: a live method needs the images of 'theirs': say where they are with --dataset "
+        "theirs=PATH."
+    )
+    Image.new("RGB", (30, 30)).save(next(mine.glob("dog/*")))
+    changed = zsntta(*command, *where)
+    assert changed.exit_code == 1
+    assert "are not those that features/tiny/mine.h5 was made from" in changed.stderr
+
+
+def test_images_that_were_left_out(folders):
+    zsntta, mine, _ = folders
+    shutil.rmtree("features")
+    (mine / "dog" / "0.jpg").write_bytes(b"no image")
+    wanted = ("--dataset", f"mine={mine}")
+    extracted = zsntta("extract", *TINY, *wanted, "--skip-broken", "--noise", "none")
+    assert "1 broken left out" in extracted.stdout
+    result = zsntta(
+        "simulate", *TINY, "--method", "tpt", "--id", "mine", "--ratio", 0, *wanted, *SMALL,
+        "--pipeline", "all", "--scores", "items.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert len(scores_of("items.csv")) == 11
+
+
+def test_features_made_elsewhere_have_no_images(zsntta, tmp_path):
+    generator = np.random.default_rng(0)
+    features = generator.normal(size=(20, 8)).astype(np.float32)
+    np.savez("f.npz", features=features, labels=np.arange(20) % 2)
+    np.savez("t.npz", text_features=features[:2], class_names=["a", "b"])
+    imported = zsntta(
+        "cache", "import", "pets", "--encoder", "mine", "--features", "f.npz", "--text", "t.npz"
+    )
+    assert imported.exit_code == 0, imported.stderr
+    result = zsntta("simulate", "--encoder", "mine", "--id", "pets", "--method", "tent",
+                    "--ratio", 0)  # fmt: skip
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "error: features/mine/pets.h5 was imported: a live method needs the encoder and the "
+        "images, so extract the set here.\n"
+    )
+
+
+def test_several_processes_are_refused(cached):
+    result = cached("simulate", "--method", "tent", *STREAM, "--jobs", 2)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "error: live methods take the whole machine: run them with --jobs 1.\n"
+    )
+
+
+def test_ctrl_c_keeps_what_is_decided_and_says_so(cache):
+    """On a terminal, once the running accuracies have shown."""
+    command = ["simulate", *TINY, "--method", "zs-clip", "--method", "tpt", "--ood", "glyphs",
+               "--pipeline", "all"]  # fmt: skip
+    master, slave = pty.openpty()
+    run = subprocess.Popen(
+        [ZSNTTA, *map(str, command), "--format", "json"], cwd=cache.parent, stderr=slave,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(slave)
+    shown = b""
+    deadline = time.monotonic() + 120
+    while b"Acc_S" not in shown and time.monotonic() < deadline:
+        shown += os.read(master, 4096)
+    run.send_signal(signal.SIGINT)
+    stdout, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    os.close(master)
+    frozen, stopped = json.loads(stdout)
+    assert frozen["unfinished"] == 0
+    done = sum(stopped["counts"].values())
+    assert 0 < done < 600
+    assert stopped["unfinished"] == 600 - done
+
+
+def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):
+    from zsntta_cli.live import LIVE_METHODS, tent
+
+    def interrupted(data, settings):
+        for i, part in enumerate(tent.run(data, settings)):
+            if i == 3:
+                raise KeyboardInterrupt
+            yield part
+
+    monkeypatch.setitem(LIVE_METHODS, "tent", interrupted)
+    result = cached("simulate", "--method", "tent", "--method", "sotta", *STREAM, *SMALL)
+    assert result.exit_code == 130
+    title = " ".join(result.stdout.split())  # it is folded to the table's width
+    assert "PARTIAL: tent against glyphs stopped after 48 of 96 items" in title
+    assert "sotta" not in result.stdout
+    assert "interrupted" in result.stderr
+
+    def at_once(data, settings):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setitem(LIVE_METHODS, "tent", at_once)
+    result = cached("simulate", "--method", "tent", *STREAM)
+    assert result.exit_code == 130
+    assert result.stdout == ""
+
+
+def test_limit_is_the_head_of_the_same_stream(cached):
+    whole = cached("simulate", "--method", "zs-clip", *TINY, "--ood", "glyphs",
+                   "--scores", "whole.csv")  # fmt: skip
+    head = cached("simulate", "--method", "zs-clip", *STREAM, "--scores", "head.csv")
+    assert whole.exit_code == head.exit_code == 0
+    assert scores_of("head.csv") == scores_of("whole.csv")[:96]
