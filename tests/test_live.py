@@ -18,10 +18,12 @@ from zsntta_cli.encoder import load_encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.live import LIVE_METHODS, adaptation, sotta, tent, tpt, views
 from zsntta_cli.live.base import LiveData
+from zsntta_cli.live.watch import Running
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice, SottaSettings, TentSettings, build_run
+from zsntta_cli.stream import Stream
 from zsntta_cli.vocabulary import class_prompts
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -32,20 +34,45 @@ IMAGES = torch.from_numpy(VECTORS["images"])
 TRULY_CLEAN = VECTORS["targets"] >= 0
 
 
+RESNET = {
+    **CONFIG,
+    "vision_cfg": {"layers": [1, 1, 1, 1], "width": 16, "image_size": 64, "patch_size": None},
+}
+
+
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory):
-    """The ViT of the vectors, with their weights."""
+def registered():
+    """open_clip knows the architectures as it knows its own."""
+    known = dict(open_clip.factory._MODEL_CONFIGS)
+    open_clip.factory._MODEL_CONFIGS["clip-live-quickgelu"] = {**CONFIG, "quick_gelu": True}
+    open_clip.factory._MODEL_CONFIGS["clip-live-resnet"] = RESNET
+    yield
+    open_clip.factory._MODEL_CONFIGS.clear()
+    open_clip.factory._MODEL_CONFIGS.update(known)
+
+
+@pytest.fixture(scope="module")
+def resnet(registered):
+    """OpenAI's kind of ResNet, random."""
+    return load_encoder(EncoderChoice("clip-live-resnet", "none"), "cpu")
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """The weights of the vectors."""
     vectors = np.load(FIXTURES / "openai-clip.npz")
     state = {n[6:]: torch.from_numpy(vectors[n]) for n in vectors.files if n.startswith("state/")}
     table = torch.zeros(49408, 64)
     table[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows")
     path = tmp_path_factory.mktemp("weights") / "clip.pt"
     torch.save({**state, "token_embedding.weight": table}, path)
-    known = dict(open_clip.factory._MODEL_CONFIGS)
-    open_clip.factory._MODEL_CONFIGS["clip-live-quickgelu"] = {**CONFIG, "quick_gelu": True}
-    yield load_encoder(EncoderChoice("clip-live-quickgelu", str(path)), "cpu")
-    open_clip.factory._MODEL_CONFIGS.clear()
-    open_clip.factory._MODEL_CONFIGS.update(known)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def clip(registered, weights):
+    """The ViT of the vectors."""
+    return load_encoder(EncoderChoice("clip-live-quickgelu", weights), "cpu")
 
 
 class Ready(LiveData):
@@ -141,7 +168,8 @@ def bits(encoder):
     state = {name: value.clone() for name, value in encoder.model.state_dict().items()}
     flags = [p.requires_grad for p in encoder.model.parameters()]
     modes = [(m.training, getattr(m, "momentum", None)) for m in encoder.model.modules()]
-    return state, flags, modes
+    gradients = [p.grad is None for p in encoder.model.parameters()]
+    return state, flags, modes, gradients
 
 
 def assert_same_bits(before, after):
@@ -180,7 +208,7 @@ SHORT = {
 
 
 @pytest.mark.parametrize("method", SHORT)
-@pytest.mark.parametrize("tower", ["clip", "tiny"])  # a ViT, and a ResNet with BatchNorm
+@pytest.mark.parametrize("tower", ["clip", "tiny", "resnet"])  # a ViT, timm's, OpenAI's ResNet
 def test_the_encoder_is_left_as_it_came(method, tower, request):
     encoder = request.getfixturevalue(tower)
     data = picture_data(encoder, 32)
@@ -210,8 +238,10 @@ def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision(precision):
-    encoder = load_encoder(EncoderChoice("tiny", precision=precision), "cpu")
+@pytest.mark.parametrize("model", ["tiny", "clip-live-quickgelu"])
+def test_half_precision(model, precision, registered, weights):
+    pretrained = "openai" if model == "tiny" else weights
+    encoder = load_encoder(EncoderChoice(model, pretrained, precision), "cpu")
     data = picture_data(encoder, 16)
     before = bits(encoder)
     for method in ("tent", "sotta", "tpt"):
@@ -233,6 +263,24 @@ def test_decisions_are_those_of_the_plain_way(method, tower, request):
     assert np.array_equal(found.is_noise, plain.is_noise)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_on_a_gpu(precision, registered, weights):
+    encoder = load_encoder(EncoderChoice("clip-live-quickgelu", weights, precision), "cuda")
+    reference = load_encoder(EncoderChoice("clip-live-quickgelu", weights), "cpu")
+    before = bits(encoder)
+    for method, values in SHORT.items():
+        run = live_run(method, "paper", **values)
+        found, expected = (
+            Decisions.joined(list(LIVE_METHODS[method](picture_data(e, 32), run)))
+            for e in (encoder, reference)
+        )
+        tolerance = 1e-3 if precision == "fp32" else 0.1
+        np.testing.assert_allclose(found.id_score, expected.id_score, atol=tolerance)
+        assert_same_bits(before, bits(encoder))
+
+
 # Their parts
 
 
@@ -250,6 +298,22 @@ def test_entropy_of_the_mean_probability_by_hand():
     assert tpt.mean_entropy(logits[:1]) == pytest.approx(
         -(0.9 * np.log(0.9) + 0.1 * np.log(0.1)), rel=1e-6
     )
+
+
+def test_running_accuracies_by_hand():
+    stream = Stream(np.array([0, 1, 2, 0, 0, 1], np.int8), np.arange(6))  # ID, OOD, injected …
+    running = Running(stream, np.array([3, -1, -1, 5, 5, -1]))
+    running.add(decided([3], [False]))
+    assert running.text == "S/N/H 100.0/-/-"
+    running.add(decided([0, 0, 5, 4, 0], [True, False, True, False, False]))
+    # ID: right, called noise, wrong class; OOD: right, missed; the injected item counts nowhere.
+    assert running.text == "S/N/H 33.3/50.0/40.0"
+    assert running.items == 6
+
+
+def decided(classes, is_noise):
+    scores = np.zeros(len(classes))
+    return Decisions(np.array(classes, np.int32), np.array(is_noise), scores, scores)
 
 
 def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():

@@ -205,7 +205,7 @@ def test_ctrl_c_keeps_what_is_decided_and_says_so(cache):
     os.close(slave)
     shown = b""
     deadline = time.monotonic() + 120
-    while b"Acc_S" not in shown and time.monotonic() < deadline:
+    while b"S/N/H" not in shown and time.monotonic() < deadline:
         shown += os.read(master, 4096)
     run.send_signal(signal.SIGINT)
     stdout, _ = run.communicate(timeout=60)

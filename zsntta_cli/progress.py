@@ -70,10 +70,15 @@ class ConsoleReporter:
 
         return advance
 
+    @property
+    def _bar_width(self) -> int:
+        """What the other columns leave of 80; they matter more."""
+        return max(4, min(40, self._console.width - 72))
+
     @contextmanager
     def _bar(self, name: str, total: int) -> Iterator["Advance"]:
         columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.description}"), BarColumn(self._bar_width), MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
             TextColumn("{task.fields[status]}"),
         )  # fmt: skip
@@ -83,7 +88,8 @@ class ConsoleReporter:
             def advance(images: int, status: str = "") -> None:
                 progress.advance(task, images)
                 speed = progress.tasks[0].speed
-                rate = f"{speed:,.0f} images/s" if speed else ""
+                unit = "" if status else " images"
+                rate = f"{speed:,.0f}{unit}/s" if speed else ""
                 progress.update(task, rate=rate, status=status)
 
             yield advance

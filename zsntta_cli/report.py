@@ -117,7 +117,9 @@ def _settings(record: Record) -> dict[str, Any]:
 def _fixed(record: Record, varying: Sequence[str]) -> list[str]:
     """What a title says of the settings that do not vary."""
     ratio = [] if "ratio" in varying else [f"noise {_shown('ratio', record.settings.stream.ratio)}"]
-    return [*ratio, record.settings.encoder]
+    limit = record.settings.stream.limit
+    head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
+    return [*ratio, *head, record.settings.encoder]
 
 
 def _partial(records: Sequence[Record]) -> list[str]:

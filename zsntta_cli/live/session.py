@@ -51,7 +51,7 @@ class LiveSession:
         gc.enable()  # unlike replays, this makes cycles
         running, gradients = Running(stream, labels), GradientNorms(stream)
         live = self._live(settings, sources, stream, data, gradients if analyse else None)
-        name = f"{settings.method}, {settings.id_set} against {settings.ood_set or 'nothing'}"
+        name = f"{settings.method}: {settings.ood_set or settings.id_set}"
         parts: list[Decisions] = []
         with self.reporter.track(name, len(stream)) as advance:
             try:

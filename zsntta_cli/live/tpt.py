@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.encoder import Encoder
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.live.adaptation import Adapted, entropy
+from zsntta_cli.live.adaptation import Adapted, adapting, entropy
 from zsntta_cli.live.base import LiveData, zero_shot_scores
 from zsntta_cli.live.views import load_views
 from zsntta_cli.methods.base import Decisions
@@ -34,12 +34,13 @@ def run(data: LiveData, settings: RunSettings) -> Generator[Decisions]:
     chosen = _chosen(data, settings)
     threshold = OnlineThreshold(settings.threshold)
     class_index, u = data.stream.class_index.copy(), data.stream.noise_score.copy()
-    tuning = PromptTuning(data, options, settings.prompt)
     start = 0
-    for item, views in load_views(data, chosen, options.views - 1, options.augmix):
-        class_index[item : item + 1], u[item : item + 1] = zero_shot_scores(tuning(item, views))
-        yield _decided(slice(start, item + 1), class_index, u, threshold)
-        start = item + 1
+    with adapting(data.encoder, []):  # all of it is frozen, and so costs no gradients
+        tuning = PromptTuning(data, options, settings.prompt)
+        for item, views in load_views(data, chosen, options.views - 1, options.augmix):
+            class_index[item : item + 1], u[item : item + 1] = zero_shot_scores(tuning(item, views))
+            yield _decided(slice(start, item + 1), class_index, u, threshold)
+            start = item + 1
     yield _decided(slice(start, len(data)), class_index, u, threshold)
 
 

@@ -1,5 +1,7 @@
 """What is watched of a live run: its running accuracies, and whose gradients are large (Sec. 3)."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -34,11 +36,11 @@ class Running:
 
     @property
     def text(self) -> str:
-        """Acc_S, Acc_N and Acc_H in percent; nothing for a kind that has not come yet."""
+        """Acc_S, Acc_N and Acc_H in percent, a dash for a kind that has not come yet."""
         with np.errstate(invalid="ignore"):
             acc_s, acc_n = (100 * self._right / self._seen).tolist()
-        named = {"Acc_S": acc_s, "Acc_N": acc_n, "Acc_H": harmonic_mean(acc_s, acc_n)}
-        return " ".join(f"{name} {value:.1f}" for name, value in named.items() if value == value)
+        values = (acc_s, acc_n, harmonic_mean(acc_s, acc_n))
+        return "S/N/H " + "/".join("-" if math.isnan(v) else f"{v:.1f}" for v in values)
 
 
 class GradientNorms:
