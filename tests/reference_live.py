@@ -28,10 +28,10 @@ class Plain:
         self.threshold = OnlineThreshold(
             settings.threshold, getattr(settings.options, "batch_size", 1)
         )
-        self.tokens = self.encoder.tokens(class_prompts(settings.prompt, data.class_names))
+        self.tokens = self.encoder.text.tokens(class_prompts(settings.prompt, data.class_names))
 
     def text(self, context: torch.Tensor | None = None) -> torch.Tensor:
-        with self.encoder._context(context):
+        with self.encoder.text._replacing(context):
             features = self.encoder.model.encode_text(self.tokens).float()
         return features / features.norm(dim=-1, keepdim=True)
 

@@ -138,7 +138,7 @@ def test_openais_archives_of_other_towers(registered, tmp_path, model, config):
     images = torch.randn(3, 3, encoder.image_size, encoder.image_size)
     with torch.inference_mode():
         expected = reference.encode_image(images).numpy()
-        text = reference.encode_text(encoder._tokenize(["a cat"]), normalize=True).numpy()
+        text = reference.encode_text(encoder.text._tokenize(["a cat"]), normalize=True).numpy()
     np.testing.assert_allclose(encoder.encode_images(images), expected, atol=1e-5)
     np.testing.assert_allclose(encoder.encode_texts(["a cat"]), text, atol=1e-5)
 
@@ -291,7 +291,7 @@ def test_cut_prompts_give_the_features_of_whole_ones(openai_state, registered, t
     before = {k: v.clone() for k, v in encoder.model.state_dict().items()}
     for some in (prompts[:3], prompts):
         with torch.inference_mode():
-            whole = encoder.model.encode_text(encoder._tokenize(some), normalize=True).numpy()
+            whole = encoder.model.encode_text(encoder.text._tokenize(some), normalize=True).numpy()
         np.testing.assert_allclose(encoder.encode_texts(some), whole, atol=1e-6)
     after = encoder.model.state_dict()
     assert all(torch.equal(before[k], after[k]) for k in before)

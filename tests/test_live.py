@@ -423,12 +423,12 @@ def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
     for encoder in (clip, tiny):
         tokens, context = tpt.prompt_context(encoder, PROMPT, NAMES)
         assert context.shape[0] == 4  # "a photo of a"
-        features = encoder.text_features(tokens, context)
+        features = encoder.text.features(tokens, context)
         np.testing.assert_allclose(
             features.detach(), encoder.encode_texts(class_prompts(PROMPT, NAMES)), atol=1e-6
         )
         context.requires_grad_()
-        encoder.text_features(tokens, context)[:, 0].sum().backward()
+        encoder.text.features(tokens, context)[:, 0].sum().backward()
         assert (context.grad.abs().sum(dim=1) > 0).all()
     with pytest.raises(SettingsError, match="words before the class name"):
         tpt.prompt_context(tiny, "{}.", NAMES)

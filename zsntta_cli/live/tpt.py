@@ -91,11 +91,11 @@ class PromptTuning:
         adapted = Adapted([context], encoder.identity["precision"])
         optimizer = torch.optim.AdamW([context], options.learning_rate)
         for _ in range(options.steps):
-            text = encoder.text_features(self._tokens, context)
+            text = encoder.text.features(self._tokens, context)
             if adapted.backward(mean_entropy(self._data.logits(features, text))):
                 optimizer.step()
         with torch.no_grad():
-            return encoder.text_features(self._tokens, context)
+            return encoder.text.features(self._tokens, context)
 
 
 def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
@@ -112,8 +112,8 @@ def prompt_context(
     Raises:
         SettingsError: there are no such words.
     """
-    tokens = encoder.tokens(class_prompts(template, class_names))
-    prefix = encoder.tokens([template.partition("{")[0].strip()])
+    tokens = encoder.text.tokens(class_prompts(template, class_names))
+    prefix = encoder.text.tokens([template.partition("{")[0].strip()])
     words = prefix[:, 1 : int(prefix.argmax(dim=1))]
     context = tokens[:1, 1 : 1 + words.shape[1]]
     if not words.numel() or not (tokens[:, 1 : 1 + words.shape[1]] == words).all():
@@ -121,4 +121,4 @@ def prompt_context(
             f"tpt tunes the words before the class name, and the prompt '{template}' has none: "
             f"take another with --prompt."
         )
-    return tokens, encoder.word_embeddings(context)[0]
+    return tokens, encoder.text.word_embeddings(context)[0]
