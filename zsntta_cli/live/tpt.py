@@ -26,6 +26,8 @@ from zsntta_cli.settings import RunSettings, TptSettings
 from zsntta_cli.threshold import OnlineThreshold
 from zsntta_cli.vocabulary import class_prompts
 
+_LARGE_ON_CPU = 16  # views a pass: 1.3 times as fast as 63 for a ViT-B/16, whose layers stay cached
+
 
 def run(data: LiveData, settings: RunSettings) -> Generator[Decisions]:
     """Decide on every item, a run of them up to each one that the prompt is tuned on."""
@@ -67,6 +69,8 @@ class PromptTuning:
         self._data, self._options = data, options
         self._tokens, self._context = prompt_context(data.encoder, template, data.class_names)
         self._initial_text = data.text_features()
+        is_large = data.encoder.device.type == "cpu" and data.encoder.image_size >= 224
+        self._at_once = _LARGE_ON_CPU if is_large else options.views
 
     def __call__(self, item: int, views: torch.Tensor) -> torch.Tensor:
         """Logits (1, C) of an item, given its augmented views (V - 1, 3, H, W)."""
@@ -74,7 +78,8 @@ class PromptTuning:
         cached = data.stream.features(slice(item, item + 1))
         itself = torch.from_numpy(cached).to(data.encoder.device)
         with torch.no_grad():
-            encoded = [data.encoder.image_features(views)] if len(views) else []
+            parts = torch.split(views, self._at_once) if len(views) else ()
+            encoded = [data.encoder.image_features(part) for part in parts]
         features = torch.cat([itself, *encoded])
         confident = features[self._most_confident(features)]
         return data.logits(itself, self._tuned_text(confident))
