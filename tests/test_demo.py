@@ -10,7 +10,7 @@ from zsntta_cli.settings import EncoderChoice
 
 
 @pytest.mark.slow
-def test_the_demo_shows_the_papers_point(tmp_path):
+def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     command = [ZSNTTA, "demo"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -44,3 +44,10 @@ def test_the_demo_shows_the_papers_point(tmp_path):
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.stdout == result.stdout
     assert again.stderr.count("there already") == 6
+
+    monkeypatch.setattr(demo, "LIVE_LIMIT", 24)
+    live = zsntta("demo", "--live")  # in the same folder
+    assert live.exit_code == 0, live.stderr
+    assert "on the first 24 samples of each stream" in live.stdout
+    for method in ("tent", "sotta", "tpt", "adand+tent"):
+        assert f"│ {method} " in live.stdout
