@@ -284,3 +284,14 @@ def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path
     result = zsntta("simulate", "--method", "zs-clip")
     assert "no OOD partner of 'cifar10' is cached" in result.stderr
     assert "type zsntta extract --dataset svhn --dataset texture\n" in result.stderr
+
+
+def test_a_record_of_other_features_writes_no_scores(simulate, features, tmp_path):
+    first = simulate("--method", "adand", "--id", "pets", "--ood", "sky", "--format", "json")
+    record = json.loads(first.stdout)
+    record[0]["digests"]["pets"] = "0" * 64
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    again = simulate("--from", tmp_path / "record.json", "--scores", tmp_path / "items.csv")
+    assert again.exit_code == 1
+    assert "has changed since the record was made" in again.stderr
+    assert not (tmp_path / "items.csv").exists()

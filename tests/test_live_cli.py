@@ -150,6 +150,7 @@ def test_folders_of_images(folders):
     changed = zsntta(*command, *where)
     assert changed.exit_code == 1
     assert "are not those that features/tiny/mine.h5 was made from" in changed.stderr
+    assert "zsntta extract --dataset mine[=PATH] --overwrite" in changed.stderr
 
 
 def test_images_that_were_left_out(folders):

@@ -33,14 +33,14 @@ def run(
     runs = [run_from_record(old["settings"]) for old in before] or grid.runs(root)
     if scores and len(runs) != 1:
         raise SettingsError(f"--scores takes one run, these options make {len(runs)}.")
+    replay = None
     if scores:
         replay = Simulator(root, grid.encoder.options, live).replay(runs[0], analyse=True)
-        write_scores(scores, replay)
-        records = [replay.record]
-    else:
-        records = run_all(root, runs, grid.encoder.options, jobs, live)
+    records = [replay.record] if replay else run_all(root, runs, grid.encoder.options, jobs, live)
     for old, new in zip(before, records, strict=False):  # fewer records where Ctrl-C stopped them
         _check_digests(old["digests"], new.digests)
+    if scores and replay:
+        write_scores(scores, replay)
     return records
 
 

@@ -58,7 +58,7 @@ def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) 
     if images.identity() != made_from:
         raise DatasetError(
             f"the images of '{source.name}' are not those that {source.path} was made from: "
-            f"extract them again with --overwrite."
+            f"extract them again, zsntta extract --dataset {source.name}[=PATH] --overwrite."
         )
     if "skipped" not in source.source:
         return images
