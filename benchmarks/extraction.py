@@ -21,8 +21,8 @@ from rich.table import Table
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.encoder import load_encoder
-from zsntta_cli.extract import Extractor
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 

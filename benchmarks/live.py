@@ -29,18 +29,18 @@ PROMPT = "a photo of a {}."
 SAMPLES = {"tiny": {"tent": 256, "sotta": 128, "tpt": 32, "adand": 256},
            "big": {"tent": 64, "sotta": 4, "tpt": 4, "adand": 32}}  # fmt: skip
 FROZEN = "adand"  # its plain version is ZS-CLIP: both encode each image once
-METHODS = (FROZEN, "tent", "sotta", "tpt")
+MEASURED = (FROZEN, "tent", "sotta", "tpt")
 PLAIN, OURS = "plain", "zsntta"
 
 
 def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-def]
     """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
-    from zsntta_cli.datasets import imagenet
     from zsntta_cli.datasets.images import ImageSet
-    from zsntta_cli.live.base import LiveData
+    from zsntta_cli.datasets.readers import imagenet
     from zsntta_cli.methods.base import Pool, StreamData
-    from zsntta_cli.scores import zero_shot
-    from zsntta_cli.vocabulary import class_prompts
+    from zsntta_cli.methods.live.base import LiveData
+    from zsntta_cli.methods.scores import zero_shot
+    from zsntta_cli.settings.prompts import class_prompts
 
     generator = np.random.default_rng(0)
     pictures = [
@@ -56,11 +56,11 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(samples), np.zeros(samples, bool))
     truly_clean = np.arange(samples) % 2 == 0
-    return LiveData(stream, encoder, images, names, truly_clean=truly_clean)
+    return LiveData(stream, encoder, images, names, PROMPT, truly_clean=truly_clean)
 
 
 def settings(method: str, samples: int):  # type: ignore[no-untyped-def]
-    from zsntta_cli.settings import build_run
+    from zsntta_cli.simulation.runs import build_run
 
     every = {"update_every": min(samples, 64)} if method == "sotta" else {}
     gt = {"pipeline": "gt"} if method in ("tent", "sotta", "tpt") else {}
@@ -81,9 +81,10 @@ def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untype
             encoded.append(time.perf_counter() - started)
     seconds = []
     for method, encoded in times.items():
-        METHODS[method](data.stream, settings(method, samples))  # compiled or loaded
+        run, decide = settings(method, samples), METHODS[method].load()
+        decide(data.stream, run.options, run.threshold)  # compiled or loaded
         started = time.perf_counter()
-        METHODS[method](data.stream, settings(method, samples))
+        decide(data.stream, run.options, run.threshold)
         replay = time.perf_counter() - started
         seconds.append(statistics.median(encoded) + replay / samples)
     return seconds[0], seconds[1]
@@ -93,8 +94,8 @@ def one(model: str, classes: int, method: str, version: str) -> None:
     """One run; prints seconds a sample and peak memory."""
     import reference_live
 
-    from zsntta_cli.encoder import load_encoder
-    from zsntta_cli.live import LIVE_METHODS
+    from zsntta_cli.encoders.clip import load_encoder
+    from zsntta_cli.methods import METHODS
     from zsntta_cli.settings import EncoderChoice
 
     weights = "openai" if model == "tiny" else "none"
@@ -108,7 +109,7 @@ def one(model: str, classes: int, method: str, version: str) -> None:
     if version == PLAIN:
         reference_live.PLAIN[method](data, run)
     else:
-        list(LIVE_METHODS[method](data, run))
+        list(METHODS[method].load()(data, run.options, run.threshold))
     seconds = time.perf_counter() - started
     print(json.dumps([[seconds / samples, peak_memory()]]))
 
@@ -153,7 +154,7 @@ def main(
         table.add_column(head, justify="left" if head in ("model", "method") else "right")
     for name in model or ("tiny", "ViT-B-16"):
         for count in classes or (10, 100, 1000):
-            for what in method or METHODS:
+            for what in method or MEASURED:
                 both = [measured(name, count, what) for _ in range(runs)]
                 plain, ours = (medians([run[i] for run in both]) for i in (0, 1))
                 cells = [

@@ -23,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import reference
 
-from zsntta_cli import store
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.methods import adand, zs_clip
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import build_run
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.simulation.runs import build_run
 
 PROMPT = "a photo of a {}."
 DIM = 512
@@ -59,14 +60,14 @@ def write_set(root: Path, name: str, rows: int, classes: int = 0) -> None:
     labels = np.arange(rows) % classes if classes else np.full(rows, -1)
     text = generator.standard_normal((classes, DIM), np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
-    store.write_features(
-        root / "bench" / f"{name}.h5", kind=store.DATASET, name=name,
+    hdf5.write_features(
+        root / "bench" / f"{name}.h5", kind=DATASET, name=name,
         encoder={"model": "bench", "logit_scale": 100.0}, source={},
         blocks=[random_features(generator, rows)],
         labels=labels.astype(np.int32),
         sample_ids=[str(i) for i in range(rows)],
         class_names=[f"class {i}" for i in range(classes)],
-        texts=[store.Text(PROMPT, text)] if classes else (),
+        texts=[Text(PROMPT, text)] if classes else (),
     )  # fmt: skip
 
 
@@ -102,14 +103,14 @@ def in_process(table: Table) -> None:
     plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
     plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
     data = stream(items)
-    adand.run(data, run)
-    ours = median_time(lambda: adand.run(data, run))
+    adand.run(data, run.options, run.threshold)
+    ours = median_time(lambda: adand.run(data, run.options, run.threshold))
     table.add_row("AdaND, 22,500 x 512, in process", shown(ours), "25 ms", f"{plain / ours:,.0f}")
-    ours = median_time(lambda: zs_clip.run(data, zs))
+    ours = median_time(lambda: zs_clip.run(data, zs.options, zs.threshold))
     table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "-", f"{plain_zs / ours:,.0f}")
     for count in (10_000, 100_000, 1_000_000):
         data = stream(count)
-        seconds = median_time(functools.partial(adand.run, data, run), 3)
+        seconds = median_time(functools.partial(adand.run, data, run.options, run.threshold), 3)
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from zsntta_cli.cli import app
-from zsntta_cli.encoder import load_encoder
+from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
 
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed

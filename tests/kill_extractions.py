@@ -20,20 +20,21 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from zsntta_cli import store
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.images import ImageSet, numbered
-from zsntta_cli.encoder import load_encoder
-from zsntta_cli.extract import Extractor
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.encoders.weights import weights_request
+from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.weights import weights_request
 
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 KILLS_A_FILE = 6  # then the extraction may finish, and its file is compared
 TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=4, workers=2)
 BEFORE, ASSEMBLY, AFTER = "before", "in", "after"  # where in its work a child died
-WRITE_FEATURES = store.write_features
+WRITE_FEATURES = hdf5.write_features
 
 
 class Means:
@@ -84,7 +85,7 @@ def extract(images: ImageSet, encoder, root: Path, pipe: int) -> None:
         os.write(pipe, b"b")
         return digest
 
-    store.write_features = write_features
+    hdf5.write_features = write_features
     extractor = Extractor(TINY, lambda: encoder, root, SETTINGS, ConsoleReporter())
     extractor.dataset(images, ["a photo of a {}."])
 
@@ -135,13 +136,13 @@ def parts_of(path: Path) -> set[str]:
 
 
 def main() -> None:
-    store.datetime = FixedClock
+    hdf5.datetime = FixedClock
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
     work = make_images(), make_encoder()
     undisturbed = [Victim(*work, folder / f"whole-{i}").finish() for i in range(3)]
     encoding, assembly = map(min, zip(*undisturbed, strict=True))
-    reference = store.feature_path(folder / "whole-0", "tiny", "pets")
-    path = store.feature_path(folder / "killed", "tiny", "pets")
+    reference = feature_path(folder / "whole-0", "tiny", "pets")
+    path = feature_path(folder / "killed", "tiny", "pets")
     print(f"undisturbed: {encoding:.3f} s and {assembly:.3f} s", file=sys.stderr)
     for kill in range(KILLS):
         kept, in_assembly = parts_of(path), kill % KILLS_A_FILE >= KILLS_A_FILE // 2
@@ -155,7 +156,7 @@ def main() -> None:
             assert path.read_bytes() == reference.read_bytes()
             assert sorted(p.name for p in path.parent.iterdir()) == [".pets.lock", "pets.h5"]
             path.unlink()
-    whole = store.read_features(reference)
+    whole = hdf5.read_features(reference)
     assert len(whole) == len(work[0])
     where = ", ".join(f"{landed[place]} {place}" for place in (BEFORE, ASSEMBLY, AFTER))
     print(f"{KILLS} kills ({where} assembly), digest {whole.digest}")

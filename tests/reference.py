@@ -8,8 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.settings import AdaNDSettings, RunSettings, ThresholdSettings
-from zsntta_cli.threshold import GRID
+from zsntta_cli.methods.settings import AdaNDSettings
+from zsntta_cli.methods.threshold import GRID
+from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.simulation.runs import RunSettings
 
 
 def criteria(queue: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:

@@ -9,14 +9,14 @@ import random
 import numpy as np
 import torch
 
-from zsntta_cli.live import sotta, tpt
-from zsntta_cli.live.adaptation import adapting, norm_layers, use_batch_statistics
-from zsntta_cli.live.base import LiveData
-from zsntta_cli.live.views import load_views
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings import RunSettings
-from zsntta_cli.threshold import OnlineThreshold
-from zsntta_cli.vocabulary import class_prompts
+from zsntta_cli.methods.live import sotta, tpt
+from zsntta_cli.methods.live.adaptation import adapting, norm_layers, use_batch_statistics
+from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.views import load_views
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings.prompts import class_prompts
+from zsntta_cli.simulation.runs import RunSettings
 
 
 class Plain:

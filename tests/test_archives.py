@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from zsntta_cli import datasets, store
-from zsntta_cli.datasets import archives, shards
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.readers import archives, shards
 from zsntta_cli.errors import DatasetError
 
 KINDS = (".tar", ".tar.gz", ".tgz", ".zip")
@@ -246,7 +247,7 @@ def test_features_of_an_archive_are_those_of_its_folder(zsntta, picture_folder, 
     for place in (picture_folder, path):
         result = zsntta(*extract, f"pets={place}", "--features-dir", f"of{place.suffix}")
         assert result.exit_code == 0, result.output
-        digests.append(store.read_features(Path(f"of{place.suffix}", "tiny/pets.h5")).digest)
+        digests.append(hdf5.read_features(Path(f"of{place.suffix}", "tiny/pets.h5")).digest)
     assert digests[0] == digests[1]
     again = zsntta(*extract, f"pets={path}", "--features-dir", "of")
     assert again.stdout.endswith("there already\n")
@@ -319,7 +320,7 @@ def test_shards_on_the_command_line(zsntta):
     shard(Path("s-1.tar"), 2, [None], "webp")
     result = zsntta("extract", "--model", "tiny", "--noise", "none", "--dataset", "x=s-{0..1}.tar")
     assert result.exit_code == 0, result.output
-    features = store.read_features(Path("features/tiny/x.h5"))
+    features = hdf5.read_features(Path("features/tiny/x.h5"))
     assert features.labels.tolist() == [0, 1, -1]
     result = zsntta("datasets", "verify", "x=s-{0..1}.tar", "--deep")
     assert result.stdout == "x: 3 images, no classes, every image opened: ok\n"

@@ -13,10 +13,11 @@ import scipy.io
 import torchvision
 from PIL import Image
 
-from zsntta_cli import datasets, store
-from zsntta_cli.datasets import corruptions, imagenet
-from zsntta_cli.datasets.builtin import BUILTIN
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.drawn.builtin import BUILTIN
+from zsntta_cli.datasets.readers import corruptions, imagenet
 from zsntta_cli.errors import DatasetError
 
 WNIDS = [row.wnid for row in imagenet.classes()]
@@ -410,11 +411,11 @@ def test_extract_reads_them_by_name(cub, cifar_c, zsntta):
         "--noise", "none", "--no-partners", "--model", "tiny",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    birds = store.read_features(Path("features/tiny/cub200.h5"))
+    birds = hdf5.read_features(Path("features/tiny/cub200.h5"))
     assert [birds.class_names[label] for label in birds.labels] == [
         "Red winged Blackbird", "Black footed Albatross", "Laysan Albatross"
     ]  # fmt: skip
-    fog = store.read_features(Path("features/tiny/cifar10-c:fog:2.h5"))
+    fog = hdf5.read_features(Path("features/tiny/cifar10-c:fog:2.h5"))
     assert (fog.name, fog.class_names) == ("cifar10-c:fog:2", corruptions.CIFAR10)
     assert fog.labels.tolist() == [3, 0, 9, 5]
     assert len(fog.text_features) == 1

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from zsntta_cli.datasets.builtin import BUILTIN, render
-from zsntta_cli.datasets.concepts import LETTERS, NUMERALS, OTHER_SHAPES, SHAPES, SURFACES, Concept
-from zsntta_cli.datasets.drawing import HELD_OUT, TRAINING, draw
+from zsntta_cli.datasets.drawn.builtin import BUILTIN, render
+from zsntta_cli.datasets.drawn.concepts import (
+    LETTERS,
+    NUMERALS,
+    OTHER_SHAPES,
+    SHAPES,
+    SURFACES,
+    Concept,
+)
+from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, draw
 
 RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
 
@@ -74,7 +81,7 @@ def test_images_do_not_depend_on_order_or_process(name: str) -> None:
 
 def test_another_process_draws_the_same() -> None:
     code = (
-        "import hashlib; from zsntta_cli.datasets.builtin import BUILTIN, render;"
+        "import hashlib; from zsntta_cli.datasets.drawn.builtin import BUILTIN, render;"
         "print(hashlib.sha256(b''.join(render(n).image(i).tobytes()"
         " for n in BUILTIN for i in (7, 5, 900))).hexdigest());"
         "import sys; assert 'torch' not in sys.modules"

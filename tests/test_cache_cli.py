@@ -10,7 +10,9 @@ import h5py
 import numpy as np
 import pytest
 
-from zsntta_cli import store
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.folder import feature_path
 
 ENCODER = {"model": "toy", "pretrained": "imported", "logit_scale": 100.0}
 RNG = np.random.default_rng(0)
@@ -21,12 +23,12 @@ NAMES = ["cat", "[bold]dog", "猫"]
 
 def write(name="pets", folder="toy", **changes):
     content = {
-        "kind": store.DATASET, "name": name, "encoder": ENCODER, "source": {"images": 40},
+        "kind": DATASET, "name": name, "encoder": ENCODER, "source": {"images": 40},
         "blocks": [ROWS], "labels": LABELS, "sample_ids": [f"{i}.png" for i in range(40)],
-        "class_names": NAMES, "texts": [store.Text("a {}.", np.eye(3, 16, dtype=np.float32))],
+        "class_names": NAMES, "texts": [Text("a {}.", np.eye(3, 16, dtype=np.float32))],
     }  # fmt: skip
-    path = store.feature_path(Path("features"), folder, name)
-    return path, store.write_features(path, **(content | changes))
+    path = feature_path(Path("features"), folder, name)
+    return path, hdf5.write_features(path, **(content | changes))
 
 
 def fails(result, *parts):
@@ -142,9 +144,9 @@ def replaced(array, index, value):
      ({"labels": LABELS - 2}, "has the label -2"), ({"kind": "thing"}, "its kind is 'thing'"),
      ({"encoder": {"model": "toy"}}, "its logit scale is None, must be above 0"),
      ({"encoder": {"logit_scale": -1}}, "its logit scale is -1, must be above 0"),
-     ({"texts": [store.Text("a {}.", np.ones((3, 16), np.float32))]},
+     ({"texts": [Text("a {}.", np.ones((3, 16), np.float32))]},
       "text features of 'a {}.' have norms other than 1"),
-     ({"texts": [store.Text("a {}.", np.full((3, 16), np.nan, np.float32))]}, "norms other than")],
+     ({"texts": [Text("a {}.", np.full((3, 16), np.nan, np.float32))]}, "norms other than")],
 )  # fmt: skip
 def test_verify_finds(zsntta, changes, part):
     write(**changes)
@@ -202,7 +204,7 @@ def test_200_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
         (line,) = result.stdout.splitlines()
         if result.exit_code == 0:
             assert line == "features/toy/pets.h5: ok"
-            assert store.read_features(path).digest == digest
+            assert hdf5.read_features(path).digest == digest
         else:
             assert result.stderr.startswith("error: 1 of 1 files bad")
         assert zsntta("cache", "list").exit_code == 0
@@ -226,8 +228,8 @@ def test_import(zsntta, arrays):
     )
     assert "taken as raw features" in result.stderr
     assert "the text features' norms are 2 to 2: brought to 1" in result.stderr
-    features = store.read_features(Path("features/mine/pets.h5"))
-    assert features.encoder["logit_scale"] == 50
+    features = hdf5.read_features(Path("features/mine/pets.h5"))
+    assert features.identity["logit_scale"] == 50
     assert list(features.text_features) == ["art of {}"]
     assert zsntta("cache", "verify").exit_code == 0
     again = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")

@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 
 from zsntta_cli import datasets, progress
-from zsntta_cli.datasets import CATALOGUE, readers, status
+from zsntta_cli.datasets import CATALOGUE, status
 from zsntta_cli.datasets.catalogue import Entry
+from zsntta_cli.datasets.readers import folders
 
-PETS = Entry("id", 12, 2, "test", readers.folder, layout="pets/ with <class>/*.png and list.txt",
+PETS = Entry("id", 12, 2, "test", folders.folder, layout="pets/ with <class>/*.png and list.txt",
              home="https://example.org/pets", megabytes=1_234, licence="research use")  # fmt: skip
 
 
@@ -42,7 +43,7 @@ def picture(path, **options):
 @pytest.fixture
 def pets(zsntta, monkeypatch):
     """A set in the catalogue that is a folder: two classes with six images each."""
-    read = lambda name, root: readers.folder(name, root / "pets")  # noqa: E731
+    read = lambda name, root: folders.folder(name, root / "pets")  # noqa: E731
     monkeypatch.setitem(CATALOGUE, "pets", replace(PETS, read=read))
     for i in range(12):
         picture(f"data/pets/{'cat' if i % 2 else 'dog'}/{i}.png")

@@ -5,7 +5,10 @@ import subprocess
 import pytest
 from conftest import ZSNTTA
 
-from zsntta_cli import demo, store
+from zsntta_cli import demo
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cli.hints import NEXT_STEPS
 from zsntta_cli.settings import EncoderChoice
 
 
@@ -17,7 +20,7 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     assert "Traceback" not in result.stderr
     for word in ("zs-clip", "adand", "glyphs", "textures", "other-shapes", "digits", "Average"):
         assert word in result.stdout
-    assert result.stdout.endswith(demo.NEXT_STEPS + "\n")
+    assert result.stdout.endswith(NEXT_STEPS + "\n")
 
     records = demo.simulate(tmp_path / "features")
     assert len(records) == 2 * 4 * 4
@@ -34,8 +37,8 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
         }  # fmt: skip
         assert acc_h["adand"] > acc_h["zs-clip"], ratio
 
-    shapes = store.read_features(
-        store.feature_path(tmp_path / "features", EncoderChoice("tiny").slug, "shapes")
+    shapes = hdf5.read_features(
+        feature_path(tmp_path / "features", EncoderChoice("tiny").slug, "shapes")
     )
     [text] = shapes.text_features.values()
     predicted = (shapes.image_features.astype("float32") @ text.T).argmax(axis=1)

@@ -6,13 +6,14 @@ import pytest
 import torch
 from PIL import Image
 
-from zsntta_cli.encoder import load_encoder
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cli.hints import encoder_options
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError
-from zsntta_cli.scores import cosine_logits
+from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.store import read_features
-from zsntta_cli.vocabulary import class_prompts
-from zsntta_cli.weights import activation_note
+from zsntta_cli.settings.prompts import class_prompts
 
 VECTORS = Path(__file__).parent / "fixtures" / "openai-clip.npz"
 RESNET = {
@@ -179,7 +180,7 @@ def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypat
         assert result.exit_code == 0, result.output
         notes.append(result.stderr.count("does not tell which activation"))
     assert notes == [1, 0, 0]
-    known = [read_features(Path(f"features/ViT-B-16-{name}/digits.h5")).encoder["quick_gelu"]
+    known = [read_features(Path(f"features/ViT-B-16-{name}/digits.h5")).identity["quick_gelu"]
              for name in ("tensors", "archive")]  # fmt: skip
     assert known == [False, True]
 
@@ -335,4 +336,4 @@ def test_the_embedded_encoder_brings_its_own_weights():
 )  # fmt: skip
 def test_names_of_encoders(choice, slug, options):
     assert choice.slug == slug
-    assert choice.options == options
+    assert encoder_options(choice) == options

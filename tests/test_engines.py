@@ -14,14 +14,15 @@ import pytest
 import torch
 from conftest import ZSNTTA
 
-from zsntta_cli import datasets, engines, store
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.datasets.noise import noise_images
-from zsntta_cli.engines import cluster, jobs
-from zsntta_cli.engines.cluster import Cluster
-from zsntta_cli.engines.processes import Processes
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
-from zsntta_cli.extract import Extractor
+from zsntta_cli.extraction import cluster, engines, jobs
+from zsntta_cli.extraction.cluster import Cluster
+from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 TINY = EncoderChoice("tiny")
@@ -58,7 +59,7 @@ class Watching:
 
 @pytest.fixture(autouse=True)
 def noon(monkeypatch):
-    monkeypatch.setattr(store, "datetime", Noon)
+    monkeypatch.setattr(hdf5, "datetime", Noon)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zsntta_cli import store
-from zsntta_cli.grid import Grid
-from zsntta_cli.settings import EncoderChoice, build_run, run_from_record
-from zsntta_cli.simulate import Simulator, run_all
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, Text
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.batch import run_all
+from zsntta_cli.simulation.grid import Grid
+from zsntta_cli.simulation.runs import build_run, run_from_record
+from zsntta_cli.simulation.simulator import Simulator
 
 PROMPT = "a photo of a {}."
 ENCODER = {"model": "made-up", "logit_scale": 20.0}
@@ -28,9 +31,9 @@ def features(tmp_path_factory):
     generator = np.random.default_rng(0)
     text = np.linalg.qr(generator.standard_normal((16, 6)))[0].T.astype(np.float32)
 
-    def write(name, centres, labels, kind=store.DATASET, classes=(), texts=(), ids=None):
+    def write(name, centres, labels, kind=DATASET, classes=(), texts=(), ids=None):
         rows = 8 * centres + 1.2 * generator.standard_normal((len(labels), 16))
-        store.write_features(
+        hdf5.write_features(
             root / "made" / f"{name}.h5", kind=kind, name=name, encoder=ENCODER, source={},
             blocks=[rows.astype(np.float16)], labels=np.asarray(labels, np.int32),
             sample_ids=ids or [f"{name}/{i}" for i in range(len(labels))],
@@ -39,15 +42,15 @@ def features(tmp_path_factory):
 
     for name, names in (("pets", ["cat", "dog", "ox"]), ("birds", ["owl", "rook", "wren"])):
         labels = generator.integers(0, 3, 400)
-        texts = [store.Text(t, text[:3]) for t in (PROMPT, "art of a {}.")]
+        texts = [Text(t, text[:3]) for t in (PROMPT, "art of a {}.")]
         write(name, text[labels], labels, classes=names, texts=texts)
     for i, name in enumerate(("sky", "sand")):
         write(name, text[[3 + i] * 300], [-1] * 300)
-    write("noise-gaussian", 0.3 * text[[5] * 60], [-1] * 60, store.NOISE)
+    write("noise-gaussian", 0.3 * text[[5] * 60], [-1] * 60, NOISE)
     words = [f"word {i}" for i in range(40)]
     embedded = generator.standard_normal((40, 16)).astype(np.float32)
     embedded /= np.linalg.norm(embedded, axis=1, keepdims=True)
-    write("words-nouns", np.empty((0, 16)), [], store.WORDS, words, [store.Text(PROMPT, embedded)])
+    write("words-nouns", np.empty((0, 16)), [], WORDS, words, [Text(PROMPT, embedded)])
     return root
 
 
@@ -197,7 +200,10 @@ def test_neglabel_needs_words_with_the_prompt(simulate):
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     result = simulate("--method", "clipn", *PAIR)
-    assert "--no-text FILE.npy, an array (3, 16)" in result.stderr
+    assert (
+        "an array (3, 16) of finite numbers, a row a class, in the order of the class names: --no-text FILE.npy"
+        in result.stderr
+    )
     np.save(tmp_path / "no.npy", np.ones((2, 16)))
     result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
     assert "holds an array (2, 16), must be (3, 16)" in result.stderr
@@ -214,7 +220,7 @@ def test_words_are_embedded_once(zsntta, tmp_path):
     command = ("extract", "--words", "nouns.txt", "--model", "tiny")
     assert "words-nouns.h5: 2 words in" in zsntta(*command).stdout
     assert "there already" in zsntta(*command).stdout
-    words = store.read_features(Path("features/tiny/words-nouns.h5"))
+    words = hdf5.read_features(Path("features/tiny/words-nouns.h5"))
     assert words.class_names == ("apple", "noun phrase")
     (tmp_path / "empty.txt").write_text("\n")
     result = zsntta("extract", "--words", "empty.txt", "--model", "tiny")
@@ -249,19 +255,19 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
 
 def test_scores_take_one_run(simulate):
     result = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--scores", "s.csv")
-    assert "--scores takes one run, these options make 2" in result.stderr
+    assert "scores are those of one run, and these options make 2" in result.stderr
 
 
 def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):
-    pets = store.read_features(features / "made" / "pets.h5")
+    pets = hdf5.read_features(features / "made" / "pets.h5")
     unit = pets.image_features / np.linalg.norm(
         pets.image_features.astype(np.float32), axis=1, keepdims=True
     )
-    store.write_features(
-        tmp_path / "unit" / "pets.h5", kind=store.DATASET, name="pets", encoder=ENCODER,
+    hdf5.write_features(
+        tmp_path / "unit" / "pets.h5", kind=DATASET, name="pets", encoder=ENCODER,
         source={}, blocks=[unit.astype(np.float32)], labels=pets.labels,
-        sample_ids=store.read_sample_ids(pets.path), class_names=pets.class_names,
-        texts=[store.Text(PROMPT, pets.text_features[PROMPT])], normalized=True,
+        sample_ids=hdf5.read_sample_ids(pets.path), class_names=pets.class_names,
+        texts=[Text(PROMPT, pets.text_features[PROMPT])], normalized=True,
     )  # fmt: skip
     run = build_run("adand", "unit", "pets", None, PROMPT, noise="none", ratio=0.0)
     replay = Simulator(tmp_path)

@@ -12,13 +12,15 @@ import pytest
 from filelock import FileLock
 from PIL import Image
 
-from zsntta_cli import datasets, store
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.errors import DatasetError, StoreError
-from zsntta_cli.extract import Extractor
+from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.vocabulary import class_prompts
+from zsntta_cli.settings.prompts import class_prompts
 
 TINY = EncoderChoice("tiny")
 PROMPT = "a photo of a {}."
@@ -53,7 +55,7 @@ def glyphs(count=70):
 def test_features_are_the_encoders(extractor, tiny, picture_folder):
     images = datasets.load_images(f"pets={picture_folder}", Path())
     extracted = extractor().dataset(images, [PROMPT])
-    features = store.read_features(extracted.path)
+    features = hdf5.read_features(extracted.path)
     pixels = np.stack([tiny.resize(images.read(i)) for i in range(len(images))])
     expected = tiny.encode_pixels(pixels)
     np.testing.assert_allclose(features.image_features, expected, atol=0.02)
@@ -62,19 +64,19 @@ def test_features_are_the_encoders(extractor, tiny, picture_folder):
     text = tiny.encode_texts(["a photo of a big cat.", "a photo of a dog."])
     np.testing.assert_array_equal(features.text_features[PROMPT], text)
     np.testing.assert_allclose(np.linalg.norm(text, axis=1), 1, rtol=1e-5)
-    assert store.read_sample_ids(extracted.path) == tuple(images.sample_ids)
+    assert hdf5.read_sample_ids(extracted.path) == tuple(images.sample_ids)
     assert extracted.encoded == 12
 
 
 def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
     images = limited(datasets.load_images("shapes", Path()), 20)
     path = extractor().dataset(images, [PROMPT]).path
-    before = store.read_features(path)
+    before = hdf5.read_features(path)
     again = Extractor(TINY, lambda: tiny, path.parents[1], ExtractSettings(), Notes())
     assert again.dataset(images, [PROMPT]).encoded == 0
     assert again._encoder is None, "the encoder was loaded for nothing"
     again.dataset(images, [PROMPT, "art of a {}."])
-    after = store.read_features(path)
+    after = hdf5.read_features(path)
     assert after.digest == before.digest
     assert list(after.text_features) != list(before.text_features)
     expected = tiny.encode_texts(class_prompts("art of a {}.", images.class_names))
@@ -82,7 +84,7 @@ def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
 
 
 def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tiny, monkeypatch):
-    reference = store.read_features(extractor(tmp_path / "whole").dataset(glyphs()).path)
+    reference = hdf5.read_features(extractor(tmp_path / "whole").dataset(glyphs()).path)
     calls = []
 
     def stop_at_the_fifth(batch):
@@ -94,12 +96,12 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
     monkeypatch.setattr(tiny, "encode_pixels", stop_at_the_fifth)
     with pytest.raises(KeyboardInterrupt):
         extractor().dataset(glyphs())
-    path = store.feature_path(tmp_path / "features", "tiny", "glyphs")
+    path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert not path.exists()
     resumed = extractor()
     assert resumed.dataset(glyphs()).encoded == 70 - 32, "one part of four batches was finished"
     assert resumed.reporter.advanced[0] == 32
-    assert store.read_features(path).digest == reference.digest
+    assert hdf5.read_features(path).digest == reference.digest
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
@@ -150,7 +152,7 @@ def test_noise_grows_and_keeps_its_bits(extractor, tmp_path):
     assert first.images == 20
     grown = extractor().noise("gaussian", pool(50), 50)
     assert grown.encoded == 50 - 16, "two whole batches of eight were there"
-    assert store.read_features(grown.path).digest == store.read_features(whole.path).digest
+    assert hdf5.read_features(grown.path).digest == hdf5.read_features(whole.path).digest
     assert extractor().noise("gaussian", pool(30), 30).encoded == 0
 
 
@@ -170,10 +172,10 @@ def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
         extractor().dataset(images)
     extracted = extractor(skip_broken=True).dataset(images, [PROMPT])
     assert extracted.skipped == ("dog/0.jpg",)
-    features = store.read_features(extracted.path)
+    features = hdf5.read_features(extracted.path)
     assert len(features) == 11
     assert features.source["skipped"] == ["dog/0.jpg"]
-    assert "dog/0.jpg" not in store.read_sample_ids(extracted.path)
+    assert "dog/0.jpg" not in hdf5.read_sample_ids(extracted.path)
     assert extractor().dataset(images, [PROMPT]).encoded == 0, "a skipped image is not a change"
 
 
@@ -186,7 +188,7 @@ def test_nothing_readable(extractor, tmp_path):
 
 
 def test_a_second_process_waits(extractor, tmp_path):
-    path = store.feature_path(tmp_path / "features", "tiny", "glyphs")
+    path = feature_path(tmp_path / "features", "tiny", "glyphs")
     path.parent.mkdir(parents=True)
     held, done = threading.Event(), threading.Event()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zsntta_cli import foreign
+from zsntta_cli.cache import import_readers
 from zsntta_cli.errors import StoreError
 
 
@@ -21,21 +21,23 @@ def folder(tmp_path, monkeypatch):
 
 def refused(part, path):
     with pytest.raises(StoreError) as info:
-        foreign.read(path)
+        import_readers.read(path)
     assert "\n" not in str(info.value)
     assert part in str(info.value)
 
 
 def test_only_known_arrays_are_looked_at(folder):
     np.savez("f.npz", features=np.eye(2), config=np.array([{}], object))
-    content = foreign.read(Path("f.npz"))
-    assert np.array_equal(foreign.pick(content, foreign.FEATURES, Path("f.npz")), np.eye(2))
+    content = import_readers.read(Path("f.npz"))
+    assert np.array_equal(
+        import_readers.pick(content, import_readers.FEATURES, Path("f.npz")), np.eye(2)
+    )
     assert content["config"] is None
 
 
 def test_a_npy_file_is_not_read_as_a_whole(folder):
     np.save("f.npy", np.eye(3))
-    (array,) = foreign.read(Path("f.npy")).values()
+    (array,) = import_readers.read(Path("f.npy")).values()
     assert isinstance(array, np.memmap)
 
 
@@ -57,7 +59,7 @@ def test_files_that_are_not_what_they_should_be(folder, name, content, part):
 def test_missing_files_and_folders_without_parts(folder):
     refused("nothing.npz is no file", Path("nothing.npz"))
     with pytest.raises(StoreError, match="no img_emb_0"):
-        foreign.read_parts(folder)
+        import_readers.read_parts(folder)
 
 
 def test_arrays_that_are_none(folder):
@@ -99,7 +101,7 @@ def test_malicious_files_never_run(folder, suffix, key):
     write_malicious(path, key)
     words = ("objects other than tensors", "Python objects in dtype", "Object arrays cannot")
     with pytest.raises(StoreError, match=f"cannot read bad.*({'|'.join(words)})"):
-        foreign.read(path)
+        import_readers.read(path)
     assert not Path("code-has-run").exists()
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from zsntta_cli import inventory, store
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.verify import problems
 from zsntta_cli.errors import ZsnttaError
-from zsntta_cli.settings import build_run
-from zsntta_cli.simulate import Simulator
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
 
 FILES = 2_000
 PROMPT = "a photo of a {}."
@@ -20,11 +22,11 @@ def root(tmp_path):
     labels = np.arange(60, dtype=np.int32) % 3
     for name, centre in (("pets", text[labels]), ("sky", np.zeros((60, 8)))):
         rows = 8 * centre + generator.standard_normal((60, 8))
-        store.write_features(
-            tmp_path / "made" / f"{name}.h5", kind=store.DATASET, name=name, encoder=ENCODER,
+        hdf5.write_features(
+            tmp_path / "made" / f"{name}.h5", kind=DATASET, name=name, encoder=ENCODER,
             source={}, blocks=[rows.astype(np.float16)], labels=labels,
             sample_ids=[str(i) for i in range(60)], class_names=["cat", "dog", "ox"],
-            texts=[store.Text(PROMPT, text)],
+            texts=[Text(PROMPT, text)],
         )  # fmt: skip
     return tmp_path
 
@@ -64,6 +66,6 @@ def test_damaged_files_are_refused_or_give_the_same_numbers(root):
         else:
             assert found.accuracies == right.accuracies
             assert found.detection == right.detection
-        inventory.problems(path)  # as `cache verify`: says what is wrong, never raises
+        problems(path)  # as `cache verify`: says what is wrong, never raises
     assert len(refusals) > FILES / 4
     assert not any("\n" in line for line in refusals)

@@ -13,10 +13,12 @@ import pytest
 from PIL import Image
 from test_archives import pack
 
-from zsntta_cli import datasets, store
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import StoreError
-from zsntta_cli.extract import Extractor
+from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 RED, ORANGE = [255, 0, 0], [200, 100, 50]
@@ -120,7 +122,7 @@ def test_all_kinds_at_once_on_the_command_line(zsntta):
         for folder in ("kinds", "plain"):
             result = zsntta(*EXTRACT, f"{folder}={folder}")
             assert result.exit_code == 0, result.output
-            features.append(store.read_features(Path(f"features/tiny/{folder}.h5")))
+            features.append(hdf5.read_features(Path(f"features/tiny/{folder}.h5")))
     one, other = (f.image_features.astype(np.float32) for f in features)
     cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
     assert cosine.min() > 0.999
@@ -236,9 +238,9 @@ def test_two_extractions_of_one_set_at_once(tmp_path, tiny):
     assert (results[0].encoded, second.encoded) == (40, 0)
     assert (encoders[0].images, encoders[1].images) == (40, 0)
     assert notes[0].notes == []
-    path = store.feature_path(tmp_path, "tiny", "glyphs")
+    path = feature_path(tmp_path, "tiny", "glyphs")
     assert notes[1].notes == [f"{path} is being extracted by another process: waiting."]
-    assert len(store.read_features(path)) == 40
+    assert len(hdf5.read_features(path)) == 40
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
@@ -253,9 +255,9 @@ def test_a_disk_that_fills_up_loses_no_finished_part(tmp_path, tiny, room):
             extractor(tmp_path, tiny, Notes()).dataset(glyphs(70))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    path = store.feature_path(tmp_path, "tiny", "glyphs")
+    path = feature_path(tmp_path, "tiny", "glyphs")
     assert not path.exists()
     assert not list(path.parent.rglob("*.tmp"))
     resumed = extractor(tmp_path, tiny, Notes()).dataset(glyphs(70))
     assert resumed.encoded == (70 if room == 20_000 else 0)
-    assert store.read_features(path).digest == store.read_features(whole.path).digest
+    assert hdf5.read_features(path).digest == hdf5.read_features(whole.path).digest

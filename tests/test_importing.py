@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zsntta_cli import store
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.imports import ImportPlan, import_features
 from zsntta_cli.cli import cache
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.importing import ImportPlan, import_features
-from zsntta_cli.library import Library
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import build_run
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.sources import Library
 
 PROMPT = "a photo of a {}."
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)  # norms 5, 13, 17, 3
@@ -38,7 +38,7 @@ def savez(path, **arrays):
 def imported(**plan):
     """Import in the current folder and read what was written."""
     done = import_features(ImportPlan(**{"name": "pets"} | plan), Path("features"))
-    return store.read_features(done.path), " ".join(done.fitted.notes)
+    return hdf5.read_features(done.path), " ".join(done.fitted.notes)
 
 
 def refused(*parts, error=StoreError, **plan):
@@ -62,7 +62,7 @@ def test_one_file_with_everything(folder):
     assert np.array_equal(features.text_features[PROMPT], TEXT)
     assert (features.kind, features.normalized) == ("dataset", False)
     assert "norms are 3 to 17: taken as raw features" in notes
-    assert store.read_sample_ids(features.path) == ("00000", "00001", "00002", "00003")
+    assert hdf5.read_sample_ids(features.path) == ("00000", "00001", "00002", "00003")
     assert features.source == {"images": 4, "imported": ["all.npz"]}
 
 
@@ -70,7 +70,7 @@ def test_an_import_can_be_classified(folder):
     """Cosines by hand: row 0 is 0.6 to cat, 0.48 to dog, 0.8 to big_猫."""
     features, _ = imported(features=savez("all.npz", **ALL), logit_scale=10)
     scores = zero_shot(
-        features.image_features, features.text_features[PROMPT], features.encoder["logit_scale"]
+        features.image_features, features.text_features[PROMPT], features.identity["logit_scale"]
     )
     assert scores.class_index.tolist() == [2, 1, 1, 1]
     powers = np.exp([6, 4.8, 8])
@@ -236,7 +236,7 @@ def test_a_folder_is_of_one_encoder(folder):
             name="more", features=other)  # fmt: skip
     refused("another encoder (logit_scale: 100.0, not 50)", name="more", features=Path("f.npz"),
             logit_scale=50)  # fmt: skip
-    assert imported(name="more", features=other, encoder="mine")[0].encoder["model"] == "mine"
+    assert imported(name="more", features=other, encoder="mine")[0].identity["model"] == "mine"
 
 
 def test_the_same_again_and_other_content(folder):

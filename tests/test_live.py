@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import made
 import numpy as np
 import open_clip.factory
 import pytest
@@ -14,17 +15,19 @@ from PIL import Image
 from test_encoder import CONFIG
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.encoder import load_encoder
+from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.live import LIVE_METHODS, adaptation, sotta, tent, tpt, views
-from zsntta_cli.live.base import LiveData
-from zsntta_cli.live.watch import Running
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import EncoderChoice, SottaSettings, TentSettings, build_run
-from zsntta_cli.stream import Stream
-from zsntta_cli.vocabulary import class_prompts
+from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
+from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.methods.settings import SottaSettings, TentSettings
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.prompts import class_prompts
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.stream import Stream
+from zsntta_cli.simulation.watch import Running
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PROMPT = "a photo of a {}."
@@ -135,7 +138,7 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
     count = len(want["logits"])
     data = live_data(clip, count, TRULY_CLEAN[:count] if case.endswith("gt") else None)
     run = live_run(method, **CASES[case])
-    decisions = Decisions.joined(list(LIVE_METHODS[method](data, run)))
+    decisions = Decisions.joined(list(made.decisions(data, run)))
     assert np.array_equal(decisions.class_index, want["class_index"])
     assert np.array_equal(decisions.is_noise, want["is_noise"])
     np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=1e-4)
@@ -196,7 +199,7 @@ def picture_data(encoder, count, truly_clean=None):
     scale = 20.0  # of a softmax that is not one class alone
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(count), np.arange(count) % 3 == 2)
-    return LiveData(stream, encoder, images, names, truly_clean=truly_clean)
+    return LiveData(stream, encoder, images, names, PROMPT, truly_clean=truly_clean)
 
 
 SHORT = {
@@ -213,12 +216,12 @@ def test_the_encoder_is_left_as_it_came(method, tower, request):
     encoder = request.getfixturevalue(tower)
     data = picture_data(encoder, 32)
     before = bits(encoder)
-    steps = LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method]))
+    steps = made.decisions(data, live_run(method, "paper", **SHORT[method]))
     next(steps)
     changed = bits(encoder)
     steps.close()  # as Ctrl-C does
     assert_same_bits(before, bits(encoder))
-    parts = list(LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method])))
+    parts = list(made.decisions(data, live_run(method, "paper", **SHORT[method])))
     assert_same_bits(before, bits(encoder))
     assert len(Decisions.joined(parts).class_index) == 32
     if method in ("tent", "sotta"):  # it had been changed in between
@@ -228,8 +231,8 @@ def test_the_encoder_is_left_as_it_came(method, tower, request):
 def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
     data = picture_data(tiny, 48)
     run = live_run("adand+tent", "paper", **SHORT["adand+tent"])
-    joined = Decisions.joined(list(LIVE_METHODS["adand+tent"](data, run)))
-    alone = adand.run(data.stream, run)
+    joined = Decisions.joined(list(made.decisions(data, run)))
+    alone = adand.run(data.stream, run.options, run.threshold)
     assert np.array_equal(joined.is_noise, alone.is_noise)
     assert np.array_equal(joined.id_score, alone.id_score)
     stage1 = np.isnan(alone.detector_threshold)
@@ -245,7 +248,7 @@ def test_half_precision(model, precision, registered, weights):
     data = picture_data(encoder, 16)
     before = bits(encoder)
     for method in ("tent", "sotta", "tpt"):
-        parts = list(LIVE_METHODS[method](data, live_run(method, "paper", **SHORT[method])))
+        parts = list(made.decisions(data, live_run(method, "paper", **SHORT[method])))
         assert np.isfinite(Decisions.joined(parts).id_score).all()
         assert_same_bits(before, bits(encoder))
 
@@ -257,7 +260,7 @@ def test_decisions_are_those_of_the_plain_way(method, tower, request):
     values = {**SHORT[method], "pipeline": "normal"}
     data, run = picture_data(encoder, 32), live_run(method, "paper", **values)
     plain = reference_live.PLAIN[method](data, run)
-    found = Decisions.joined(list(LIVE_METHODS[method](data, run)))
+    found = Decisions.joined(list(made.decisions(data, run)))
     np.testing.assert_allclose(found.id_score, plain.id_score, atol=2e-4)
     assert np.array_equal(found.class_index, plain.class_index)
     assert np.array_equal(found.is_noise, plain.is_noise)
@@ -273,7 +276,7 @@ def test_on_a_gpu(precision, registered, weights):
     for method, values in SHORT.items():
         run = live_run(method, "paper", **values)
         found, expected = (
-            Decisions.joined(list(LIVE_METHODS[method](picture_data(e, 32), run)))
+            Decisions.joined(list(made.decisions(picture_data(e, 32), run)))
             for e in (encoder, reference)
         )
         tolerance = 1e-3 if precision == "fp32" else 0.1
@@ -445,7 +448,7 @@ def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     monkeypatch.setattr(
         type(tiny), "image_features", lambda s, b: encoded.append(len(b)) or original(s, b)
     )
-    decisions = Decisions.joined(list(tpt.run(data, run)))
+    decisions = Decisions.joined(list(made.decisions(data, run)))
     assert encoded == [3] * len(chosen)  # view 0 is in the cache
     rest = np.setdiff1d(np.arange(24), chosen)
     assert np.array_equal(decisions.class_index[rest], data.stream.class_index[rest])
@@ -457,8 +460,8 @@ def test_views_do_not_depend_on_threads_or_on_what_else_is_viewed(tiny):
     one = dict(views.load_views(dataclasses.replace(data, workers=1), np.arange(12), 2, True))
     many = dict(views.load_views(dataclasses.replace(data, workers=4), np.array([3, 7]), 2, True))
     assert list(one) == list(range(12))
-    for item, made in many.items():
-        assert torch.equal(made, one[item])
+    for item, viewed in many.items():
+        assert torch.equal(viewed, one[item])
 
 
 def test_settings_say_what_is_wrong():

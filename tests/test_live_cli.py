@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,9 +97,9 @@ def test_gradients_are_of_the_entropy_of_each_kind(tiny):
     """Against autograd on the last layer alone."""
     import torch
 
-    from zsntta_cli.live.adaptation import adapting, entropy, norm_layers
-    from zsntta_cli.live.watch import GradientNorms
-    from zsntta_cli.stream import Stream
+    from zsntta_cli.methods.live.adaptation import adapting, entropy, norm_layers
+    from zsntta_cli.simulation.stream import Stream
+    from zsntta_cli.simulation.watch import GradientNorms
 
     layers = list(norm_layers(tiny.model.visual).values())
     images = torch.randn(4, 3, tiny.image_size, tiny.image_size, generator=torch.manual_seed(0))
@@ -220,15 +221,16 @@ def test_ctrl_c_keeps_what_is_decided_and_says_so(cache):
 
 
 def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):
-    from zsntta_cli.live import LIVE_METHODS, tent
+    from zsntta_cli.methods import METHODS
+    from zsntta_cli.methods.live import tent
 
-    def interrupted(data, settings):
-        for i, part in enumerate(tent.run(data, settings)):
+    def interrupted(data, options, threshold):
+        for i, part in enumerate(tent.run(data, options, threshold)):
             if i == 3:
                 raise KeyboardInterrupt
             yield part
 
-    monkeypatch.setitem(LIVE_METHODS, "tent", interrupted)
+    monkeypatch.setitem(METHODS, "tent", replace(METHODS["tent"], run=interrupted))
     result = cached("simulate", "--method", "tent", "--method", "sotta", *STREAM, *SMALL)
     assert result.exit_code == 130
     title = " ".join(result.stdout.split())  # it is folded to the table's width
@@ -236,11 +238,11 @@ def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):
     assert "sotta" not in result.stdout
     assert "interrupted" in result.stderr
 
-    def at_once(data, settings):
+    def at_once(data, options, threshold):
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setitem(LIVE_METHODS, "tent", at_once)
+    monkeypatch.setitem(METHODS, "tent", replace(METHODS["tent"], run=at_once))
     result = cached("simulate", "--method", "tent", *STREAM)
     assert result.exit_code == 130
     assert result.stdout == ""

@@ -1,14 +1,16 @@
+import dataclasses
+
+import made
 import numpy as np
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zsntta_cli.live import LIVE_METHODS
 from zsntta_cli.methods import METHODS, adand
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import METHOD_SETTINGS, build_run
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.simulation.runs import build_run
 
 DIM = 16
 
@@ -37,7 +39,9 @@ def test_adand_is_algorithm_1(update_every, warmup):
     weight = generator.uniform(-0.25, 0.25, (2, DIM)).astype(np.float32)
     bias = generator.uniform(-0.25, 0.25, 2).astype(np.float32)
     is_noise, id_score = reference.adand(data, config, weight, bias)
-    decisions = adand.adapt(data, config, adand.NoiseDetector(weight, bias))
+    decisions = adand.adapt(
+        data, config.options, config.threshold, adand.NoiseDetector(weight, bias)
+    )
     np.testing.assert_allclose(decisions.id_score, id_score, atol=2e-4)
     assert np.array_equal(decisions.is_noise, is_noise)
 
@@ -46,12 +50,12 @@ def test_zs_clip_is_its_definition():
     data = stream()
     config = run("zs-clip", queue=64)
     expected = reference.zs_clip(data, config)
-    assert np.array_equal(METHODS["zs-clip"](data, config).is_noise, expected)
+    assert np.array_equal(made.decisions(data, config).is_noise, expected)
 
 
 def test_the_detector_learns_what_injected_noise_looks_like():
     data = stream(3000)
-    decisions = METHODS["adand"](data, run(update_every=32, learning_rate=0.01))
+    decisions = made.decisions(data, run(update_every=32, learning_rate=0.01))
     late = np.arange(len(data)) > 1000
     assert decisions.is_noise[data.injected & late].mean() > 0.95
 
@@ -71,10 +75,12 @@ def test_a_random_detector_starts_as_torchs_linear_layer():
 )
 def test_every_item_gets_a_decision(items, batch_size, method):
     data = stream(items)
-    decisions = METHODS[method](data, run(method, batch_size=batch_size, warmup=1))
+    decisions = made.decisions(data, run(method, batch_size=batch_size, warmup=1))
     assert len(decisions.is_noise) == len(decisions.id_score) == len(decisions.class_index) == items
     assert np.isfinite(decisions.id_score).all()
 
 
-def test_every_method_has_settings():
-    assert [*METHODS, *LIVE_METHODS] == list(METHOD_SETTINGS)
+def test_every_method_is_where_its_line_says():
+    for name, method in METHODS.items():
+        assert callable(method.load()), name
+        assert dataclasses.is_dataclass(method.settings), name

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from zsntta_cli.metrics import accuracies, detection, harmonic_mean
+from zsntta_cli.simulation.metrics import accuracies, detection, harmonic_mean
 
 
 def of(labels, classes, noise):

@@ -1,11 +1,11 @@
+import made
 import numpy as np
 import pytest
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.ood_scores import log_sum_exp, mine_negatives
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import build_run
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.
 TEXT = np.eye(2, 3, dtype=np.float32)
@@ -16,7 +16,7 @@ SCALE = 2.0
 def scores(method, more_text=None, **values):
     pool = Pool(IMAGES, TEXT, SCALE, zero_shot(IMAGES, TEXT, SCALE), more_text)
     data = StreamData(pool, np.array([3, 0, 1, 2, 0]), np.zeros(5, bool))
-    decisions = METHODS[method](data, build_run(method, "", "", None, "", **values))
+    decisions = made.decisions(data, build_run(method, "", "", None, "", **values))
     assert decisions.is_noise is None
     assert decisions.id_score[1] == decisions.id_score[4], "one image, one score"
     return decisions.id_score

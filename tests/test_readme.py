@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.settings import METHOD_SETTINGS, PRESETS
+from zsntta_cli.methods import METHODS
+from zsntta_cli.simulation.runs import PRESETS
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -86,7 +87,7 @@ def test_the_readmes_method_runs_beside_the_others(cache, tmp_path):
 
 
 def test_the_tables_name_everything_there_is():
-    for name in (*METHOD_SETTINGS, *PRESETS, *CATALOGUE):
+    for name in (*METHODS, *PRESETS, *CATALOGUE):
         assert f"`{name}`" in README, name
 
 

@@ -4,11 +4,11 @@ import math
 import pytest
 from rich.console import Console
 
-from zsntta_cli.formats import render, rich_tables
-from zsntta_cli.metrics import Accuracies, Detection
-from zsntta_cli.report import KINDS, result_tables
-from zsntta_cli.settings import build_run
-from zsntta_cli.simulate import Record
+from zsntta_cli.report.formats import render, rich_tables
+from zsntta_cli.report.tables import KINDS, result_tables
+from zsntta_cli.simulation.metrics import Accuracies, Detection
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Record
 
 NAN = math.nan
 

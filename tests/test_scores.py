@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.scores import cosine_logits, mcm, softmax, zero_shot
+from zsntta_cli.methods.scores import cosine_logits, mcm, softmax, zero_shot
 
 TEXT = np.eye(2, dtype=np.float32)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import StreamSettings
-from zsntta_cli.stream import ID, NOISE, OOD, build_stream
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
 
 
 def counts(stream):

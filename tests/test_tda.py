@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import made
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import adand, tda
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.tda import AdaNDTDASettings, Cache, TDASettings
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import RunSettings, ThresholdSettings
+from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.simulation.runs import RunSettings
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -113,7 +115,7 @@ def test_the_reference_test_sees_both_caches_at_work():
     none = TDASettings(positive_shots=0, negative_shots=0)
     positive, negative = replace(STRONG, negative_shots=0), replace(STRONG, positive_shots=0)
     for options, at_least in [(none, 0), (positive, 0.02), (negative, 0.02)]:
-        changed = tda.run(data, configure(options)).class_index != data.class_index
+        changed = made.decisions(data, configure(options)).class_index != data.class_index
         assert at_least <= changed.mean() <= 100 * at_least
 
 
@@ -165,9 +167,9 @@ def test_three_neighbours_outvote_the_frozen_model_by_hand():
     # class 0's cache, 2.8 in all; class 1 has 0.6 + 3 * 2 exp(-5 (1 - 0.96)) = 5.51.
     data = stream([[0.6, 0.8]] * 3 + [[0.8, 0.6]], np.eye(2), 1.0)
     assert data.class_index.tolist() == [1, 1, 1, 0]
-    assert tda.run(data, configure(OPTIONS)).class_index.tolist() == [1, 1, 1, 1]
+    assert made.decisions(data, configure(OPTIONS)).class_index.tolist() == [1, 1, 1, 1]
     one_shot = configure(TDASettings(positive_shots=1))  # 0.6 + 1.64 < 2.8
-    assert tda.run(data, one_shot).class_index.tolist() == [1, 1, 1, 0]
+    assert made.decisions(data, one_shot).class_index.tolist() == [1, 1, 1, 0]
 
 
 def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
@@ -175,10 +177,10 @@ def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
     # the window. With the mask from 0.2 each speaks against class 1: 8 - 1.5, then 8 - 3.
     options = TDASettings(positive_shots=0, negative_alpha=1.5, mask_low=0.2)
     data = stream([[0.6, 0.8]] * 2, np.eye(2), 10.0)
-    assert tda.run(data, configure(options)).class_index.tolist() == [1, 0]
+    assert made.decisions(data, configure(options)).class_index.tolist() == [1, 0]
     for change in ({"entropy_low": 0.37}, {"mask_high": 0.85}):
         unused = configure(replace(options, **change))
-        assert tda.run(data, unused).class_index.tolist() == [1, 1]
+        assert made.decisions(data, unused).class_index.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("name", ["k10", "k100"])
@@ -187,7 +189,9 @@ def test_every_decision_is_the_released_codes(name):
     features = vectors["features"][vectors["targets"] != -1000]
     data = stream(features, vectors["text_features"], float(vectors["logit_scale"]))
     assert vectors["tda/params"].tolist() == [1, 128, 10, 512]  # batch size, L, N, N_q
-    decisions = tda.run(data, configure(OPTIONS, queue=512, degenerate="zero"))  # as `official`
+    decisions = made.decisions(
+        data, configure(OPTIONS, queue=512, degenerate="zero")
+    )  # as `official`
     predicted = np.where(decisions.is_noise, -1, decisions.class_index)
     assert np.array_equal(predicted, vectors["tda/prediction"])
     np.testing.assert_allclose(decisions.id_score, vectors["tda/id_score"], atol=1e-4)
@@ -214,7 +218,7 @@ def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batc
         batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
     )
     decisions = tda.run_behind_adand(data, configure(options))
-    detector = adand.run(data, configure(options))
+    detector = adand.run(data, (c := configure(options)).options, c.threshold)
     assert np.array_equal(decisions.is_noise, detector.is_noise)
     assert np.array_equal(decisions.id_score, detector.id_score)
     assert (decisions.class_index != detector.class_index).any()
@@ -224,7 +228,7 @@ def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batc
 
 def test_two_runs_are_equal():
     data = random_stream(10, 1500, dim=32)
-    first, second = (tda.run(data, configure(OPTIONS)).class_index for _ in range(2))
+    first, second = (made.decisions(data, configure(OPTIONS)).class_index for _ in range(2))
     assert np.array_equal(first, second)
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import criteria
 
+from zsntta_cli.methods.threshold import GRID, OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.threshold import GRID, OnlineThreshold
 
 
 def assert_is_brute_force(scores, found, config: ThresholdSettings, batch_size: int) -> None:

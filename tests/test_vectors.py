@@ -7,8 +7,8 @@ import pytest
 
 from zsntta_cli.methods import adand, zs_clip
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.scores import zero_shot
-from zsntta_cli.settings import build_run
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.simulation.runs import build_run
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CASES = [
@@ -36,9 +36,9 @@ def run_case(vectors: np.lib.npyio.NpzFile, case: str) -> Decisions:
         batch_size=batch_size, update_every=update_every, warmup=warmup, queue=queue,
     )  # fmt: skip
     if method == "zs-clip":
-        return zs_clip.run(data, run)
+        return zs_clip.run(data, run.options, run.threshold)
     start = adand.NoiseDetector(vectors["detector_weight"], vectors["detector_bias"])
-    return adand.adapt(data, run, start)
+    return adand.adapt(data, run.options, run.threshold, start)
 
 
 @pytest.mark.parametrize(("stream", "case"), CASES)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
-from zsntta_cli.live import views
+from zsntta_cli.methods.live import views
 
 
 def photo(width=90, height=60):

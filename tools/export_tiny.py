@@ -26,9 +26,9 @@ from torch import Tensor
 from torch.nn import functional
 from train_tiny import CONFIG, build_model
 
-from zsntta_cli.datasets.builtin import BUILTIN, VERSION, render
+from zsntta_cli.datasets.drawn.builtin import BUILTIN, VERSION, render
+from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.settings import TINY, EncoderChoice
-from zsntta_cli.weights import load_weights
 
 WEIGHTS = CONFIG.with_name("tiny.safetensors")
 RECORD = CONFIG.with_name("tiny-training.json")

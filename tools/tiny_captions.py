@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from open_clip.tokenizer import SimpleTokenizer
 
-from zsntta_cli.datasets.concepts import (
+from zsntta_cli.datasets.drawn.concepts import (
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
@@ -18,8 +18,8 @@ from zsntta_cli.datasets.concepts import (
     SURFACES,
     Concept,
 )
-from zsntta_cli.datasets.drawing import Drawing
-from zsntta_cli.datasets.textures import BACKGROUNDS
+from zsntta_cli.datasets.drawn.drawing import Drawing
+from zsntta_cli.datasets.drawn.textures import BACKGROUNDS
 
 CONTEXT = 32  # tokens a caption may have
 

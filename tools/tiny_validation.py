@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from tiny_captions import tokenize
 from torch.nn import functional
 
-from zsntta_cli.datasets.concepts import (
+from zsntta_cli.datasets.drawn.concepts import (
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
@@ -22,7 +22,7 @@ from zsntta_cli.datasets.concepts import (
     SURFACES,
     Concept,
 )
-from zsntta_cli.datasets.drawing import HELD_OUT, TRAINING, Distribution, draw
+from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, Distribution, draw
 
 Features = NDArray[np.float32]
 

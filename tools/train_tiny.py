@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from zsntta_cli.datasets.drawing import TRAINING, draw
+from zsntta_cli.datasets.drawn.drawing import TRAINING, draw
 
 CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "assets" / "tiny.json"
 FRESH = 128  # new pictures a step; as many are repeated, without their captions

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.extract import Extracted, Reporter
-from zsntta_cli.grid import Grid
+from zsntta_cli.extraction.extractor import Extracted
+from zsntta_cli.extraction.plan import ExtractPlan, extract
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings
-from zsntta_cli.simulate import LiveFactory, Record, run_all
-from zsntta_cli.workflow import ExtractPlan, extract
+from zsntta_cli.simulation.batch import run_all
+from zsntta_cli.simulation.grid import Grid
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.simulator import LiveFactory
 
 _ID_SET = "shapes"
 _RATIOS = (0.0, 0.25, 0.5, 0.75)  # the paper's
@@ -19,11 +22,6 @@ _ENCODER = EncoderChoice(TINY)
 # AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
 LIVE_LIMIT = 2_000
 _LIVE_METHODS = ("zs-clip", "adand", "tent", "sotta", "tpt", "adand+tent")
-
-NEXT_STEPS = (
-    "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
-    "Another stream: zsntta simulate --model tiny --method zs-clip --method adand --ratio 0.4"
-)
 
 
 def extract_sets(root: Path, reporter: Reporter) -> Iterator[Extracted]:
@@ -36,10 +34,10 @@ def extract_sets(root: Path, reporter: Reporter) -> Iterator[Extracted]:
 def simulate(root: Path) -> list[Record]:
     """ZS-CLIP and AdaND against each built-in OOD set at the paper's noise ratios."""
     grid = Grid(("zs-clip", "adand"), _ENCODER, axes={"ratio": _RATIOS})
-    return run_all(root, grid.runs(root), _ENCODER.options)
+    return run_all(root, grid.runs(root))
 
 
 def simulate_live(root: Path, live: LiveFactory) -> list[Record]:
     """All methods, with live encoder passes, on the first samples of each stream at 50 %."""
     grid = Grid(_LIVE_METHODS, _ENCODER, axes={"limit": [LIVE_LIMIT]})
-    return run_all(root, grid.runs(root), _ENCODER.options, live=live)
+    return run_all(root, grid.runs(root), live=live)

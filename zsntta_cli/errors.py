@@ -1,15 +1,33 @@
-"""Errors a user can cause. The CLI prints one line of them and exits with 1.
+"""Errors a user can cause. They carry values; the command line prints one line and exits with 1.
 
 ZsnttaError
 ├── SettingsError     a setting out of its range, or two that do not go together
+│   ├── UnknownName     a name that is none of its choices
+│   ├── NoPartner       an ID set without a cached OOD set
+│   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
+    ├── MissingFeatures a set that has no feature file
+    ├── MissingText     a prompt template that no text features are cached for
+    └── MissingWords    no word list, or none that is meant
+
+What to type stands in `cli/hints.py` alone: an error's type or its `remedy` become a command there.
 """
+
+import difflib
+from collections.abc import Sequence
 
 
 class ZsnttaError(Exception):
-    """Base of all errors above: its message says what is wrong, what is right, what to type."""
+    """Base of all errors above: its message says what is wrong and what would be right."""
+
+    remedy: str = ""  # a word for what mends it
+
+    def __init__(self, *args: object, remedy: str = "") -> None:
+        super().__init__(*args)
+        if remedy:
+            self.remedy = remedy
 
 
 class SettingsError(ZsnttaError):
@@ -26,3 +44,89 @@ class EncoderError(ZsnttaError):
 
 class StoreError(ZsnttaError):
     """A feature file is missing, broken, foreign, or cannot be written."""
+
+
+class UnknownName(SettingsError):
+    """A name that is none of its choices."""
+
+    def __init__(self, what: str, value: str, choices: Sequence[str]) -> None:
+        super().__init__(what, value, choices)
+        self.what, self.value, self.choices = what, value, choices
+
+    def __str__(self) -> str:
+        meant, choices = near(self.value, self.choices), ", ".join(self.choices)
+        return f"{self.what} is '{self.value}'{meant}, must be one of: {choices}."
+
+
+class NoPartner(SettingsError):
+    """A noise ratio above 0, and no OOD set of an ID set's partners is cached."""
+
+    def __init__(self, id_set: str, where: str, partners: Sequence[str]) -> None:
+        super().__init__(id_set, where, partners)
+        self.id_set, self.where, self.partners = id_set, where, partners
+
+    def __str__(self) -> str:
+        if not self.partners:
+            return f"a noise ratio above 0 needs an OOD set beside '{self.id_set}'"
+        return f"no OOD partner of '{self.id_set}' is cached in {self.where}"
+
+
+class NotOfMethods(SettingsError):
+    """A setting that none of the chosen methods has."""
+
+    def __init__(self, setting: str, chosen: Sequence[str], having: Sequence[str]) -> None:
+        super().__init__(setting, chosen, having)
+        self.setting, self.chosen, self.having = setting, chosen, having
+
+    def __str__(self) -> str:
+        return (
+            f"{self.setting} is no setting of {', '.join(self.chosen)}: it is one of "
+            f"{', '.join(self.having)}."
+        )
+
+
+class MissingFeatures(StoreError):
+    """A set that has no feature file."""
+
+    def __init__(self, name: str, encoder: str, root: str, there: Sequence[str] = ()) -> None:
+        super().__init__(name, encoder, root, there)
+        self.name, self.encoder, self.root, self.there = name, encoder, root, there
+
+    def __str__(self) -> str:
+        by = f" by {self.encoder}" if self.encoder else ""
+        return f"no features of '{self.name}'{by} in {self.root}/{near(self.name, self.there)}"
+
+
+class MissingText(StoreError):
+    """A prompt template that no text features of a set's class names are cached for."""
+
+    def __init__(self, prompt: str, name: str, cached: Sequence[str]) -> None:
+        super().__init__(prompt, name, cached)
+        self.prompt, self.name, self.cached = prompt, name, cached
+
+    def __str__(self) -> str:
+        cached = ", ".join(f"'{template}'" for template in self.cached) or "none"
+        return f"the prompt '{self.prompt}' is not cached for '{self.name}' (cached: {cached})"
+
+
+class MissingWords(StoreError):
+    """No word list is cached, or several and none is named."""
+
+    def __init__(self, cached: Sequence[str]) -> None:
+        super().__init__(cached)
+        self.cached = cached
+
+    def __str__(self) -> str:
+        return f"neglabel needs a word list (cached: {', '.join(self.cached) or 'none'})"
+
+
+def near(value: str, choices: Sequence[str]) -> str:
+    """A question after the one of the choices that is close to a value; nothing where none is."""
+    found = difflib.get_close_matches(value, [str(choice) for choice in choices], 1)
+    return f" (did you mean '{found[0]}'?)" if found else ""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what a foreign library says; its type's name where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, first_line
 
 
 @contextlib.contextmanager
@@ -16,7 +16,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
 
 

@@ -2,27 +2,37 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from zsntta_cli.extract import Advance
+    from rich.console import Console
 
 _PLAIN_WIDTH = 240  # what goes to a file is not folded
 _SECONDS_A_LINE = 10  # of progress where there is no terminal
 
 
-def console(stderr: bool = False, plain: bool = False) -> Console:
+class Advance(Protocol):
+    """Moves a progress on."""
+
+    def __call__(self, images: int, status: str = "") -> None:
+        """By so many images; `status` says how it goes."""
+
+
+class Reporter(Protocol):
+    """Where long work tells how it goes."""
+
+    def note(self, text: str) -> None:
+        """Tell one thing."""
+
+    def track(self, name: str, total: int) -> AbstractContextManager[Advance]:
+        """Show progress; the function advances it by so many images."""
+
+
+def console(stderr: bool = False, plain: bool = False) -> "Console":
     """A console; `plain`, or where its output is no terminal: wide and without colours."""
+    from rich.console import Console
+
     terminal = Console(stderr=stderr, highlight=False, emoji=False)
     if terminal.is_terminal and not plain:
         return terminal
@@ -42,7 +52,7 @@ class ConsoleReporter:
         self._console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
-    def track(self, name: str, total: int) -> Iterator["Advance"]:
+    def track(self, name: str, total: int) -> Iterator[Advance]:
         """Show progress; the function advances it by so many images, and says how it goes."""
         if self._console.is_terminal:
             with self._bar(name, total) as advance:
@@ -50,7 +60,7 @@ class ConsoleReporter:
         else:
             yield self._lines(name, total)
 
-    def _lines(self, name: str, total: int) -> "Advance":
+    def _lines(self, name: str, total: int) -> Advance:
         started = last = time.monotonic()
         first: int | None = None
         done = 0
@@ -76,7 +86,15 @@ class ConsoleReporter:
         return max(4, min(40, self._console.width - 72))
 
     @contextmanager
-    def _bar(self, name: str, total: int) -> Iterator["Advance"]:
+    def _bar(self, name: str, total: int) -> Iterator[Advance]:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         columns = (
             TextColumn("{task.description}"), BarColumn(self._bar_width), MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),

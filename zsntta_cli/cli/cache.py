@@ -1,70 +1,70 @@
 """`zsntta cache`: what is in the features folder, is it whole, take in features made elsewhere."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.options import FEATURES, FeaturesDir
-from zsntta_cli.errors import StoreError
-from zsntta_cli.settings import EncoderChoice
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from zsntta_cli.inventory import Details, Entry
-
-app = typer.Typer(
-    help="What is in the features folder: list, show, verify; import features made elsewhere.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+from zsntta_cli.cli.command import Command, group
+from zsntta_cli.cli.hints import NOTHING_CACHED
+from zsntta_cli.cli.options import (
+    FEATURES,
+    EncoderName,
+    FeaturesDir,
+    Model,
+    Precision,
+    Pretrained,
+    chosen_encoder,
 )
+from zsntta_cli.errors import StoreError
 
-Encoder = Annotated[str | None, typer.Option(help="Folder name of the encoder. Default: all.")]
-_NAMES_SHOWN = 6  # first and last class names
+app = group("What is in the features folder: list, show, verify; import features made elsewhere.")
 
 
-@app.command("list")
-def list_files(encoder: Encoder = None, features_dir: FeaturesDir = FEATURES) -> None:
+@app.command("list", cls=Command)
+def list_files(encoder: EncoderName = None, features_dir: FeaturesDir = FEATURES) -> None:
     """All feature files and unfinished extractions."""
-    from zsntta_cli.inventory import entries
+    from zsntta_cli.cache.folder import stored
     from zsntta_cli.progress import console
+    from zsntta_cli.report.cards import feature_lists
 
-    found = entries(features_dir, encoder)
+    found = stored(features_dir, encoder)
     if found:
-        console().print(*_tables(found), sep="\n")
+        console().print(*feature_lists(found), sep="\n")
     else:
         _say_nothing(features_dir, encoder)
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     name: Annotated[str, typer.Argument(help="A set.")],
-    encoder: Encoder = None,
-    model: Annotated[str | None, typer.Option(help="Instead of --encoder: its model.")] = None,
-    pretrained: Annotated[str | None, typer.Option(help="And its weights.")] = None,
-    precision: Annotated[str | None, typer.Option(help="And its precision.")] = None,
+    encoder: EncoderName = None,
+    model: Model = None,
+    pretrained: Pretrained = None,
+    precision: Precision = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Everything about the features of one set, by one encoder or by all that have it."""
-    from zsntta_cli.inventory import find, read_details
+    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.verify import read_details
     from zsntta_cli.progress import console
+    from zsntta_cli.report.cards import feature_card
 
-    chosen = {"model": model, "pretrained": pretrained, "precision": precision}
-    given = {option: value for option, value in chosen.items() if value}
-    slug = encoder or (EncoderChoice(**given).slug if given else None)
-    for path in find(features_dir, [name], slug):
-        console().print(_card(path, read_details(path)))
+    named = any((encoder, model, pretrained, precision))
+    choice = chosen_encoder(model, pretrained, precision, encoder)
+    for path in find(features_dir, [name], choice.slug if named else None):
+        console().print(feature_card(path, read_details(path)))
 
 
-@app.command()
+@app.command(cls=Command)
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Sets. Default: all.")] = None,
-    encoder: Encoder = None,
+    encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Read feature files whole and check all that they hold; exit code 1 if any is bad."""
-    from zsntta_cli.inventory import find, problems
+    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.verify import problems
 
     paths, bad = find(features_dir, names or (), encoder), 0
     for path in paths:
@@ -77,7 +77,7 @@ def verify(
         _say_nothing(features_dir, encoder)
 
 
-@app.command("import")
+@app.command("import", cls=Command)
 def import_(
     name: Annotated[str, typer.Argument(help="What the set is to be called.")],
     features: Annotated[
@@ -100,7 +100,7 @@ def import_(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled."""
-    from zsntta_cli.importing import ImportPlan, import_features
+    from zsntta_cli.cache.imports import ImportPlan, import_features
     from zsntta_cli.progress import ConsoleReporter
 
     plan = ImportPlan(
@@ -119,86 +119,4 @@ def import_(
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:
-    typer.echo(
-        f"nothing in {features_dir / (encoder or '')}: type zsntta extract --dataset cifar10, "
-        f"zsntta demo, or zsntta cache import NAME --features FILE.",
-        err=True,
-    )
-
-
-def _tables(found: "list[Entry]") -> "list[Table]":
-    """A table for each encoder."""
-    by_encoder: dict[str, list[Entry]] = {}
-    for entry in found:
-        by_encoder.setdefault(entry.encoder, []).append(entry)
-    return [_table(encoder, entries) for encoder, entries in by_encoder.items()]
-
-
-def _table(encoder: str, found: "list[Entry]") -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(encoder), title_justify="left")
-    table.add_column("Name", overflow="fold")
-    table.add_column("Images", justify="right", no_wrap=True)
-    table.add_column("Classes", justify="right", no_wrap=True)
-    table.add_column("Prompt templates", overflow="fold")
-    table.add_column("MiB", justify="right", no_wrap=True)
-    table.add_column("Created", no_wrap=True)
-    for entry in found:
-        table.add_row(*map(escape, _cells(entry)))
-    return table
-
-
-def _cells(entry: "Entry") -> list[str]:
-    header, size = entry.header, f"{entry.size / 2**20:,.1f}"
-    if header is None:
-        return [entry.name, "", "", entry.problem, size, ""]
-    classes, templates = str(header.classes or ""), "\n".join(header.templates)
-    return [entry.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
-
-
-def _card(path: Path, details: "Details") -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(str(path)), show_header=False, title_justify="left")
-    for field, value in _facts(details).items():
-        table.add_row(field, escape(value))
-    return table
-
-
-def _facts(details: "Details") -> dict[str, str]:
-    header, features = details.header, details.features
-    norms = details.norms
-    return {
-        "kind": header.kind,
-        "images": f"{header.images:,} × {header.dim} {header.dtype}",
-        "norms": f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
-        + (" (normalised)" if header.normalized else " (raw)")
-        if len(norms)
-        else "",
-        "labels": _label_counts(details.label_counts),
-        "class names": _abridged(features.class_names),
-        "prompt templates": "\n".join(features.text_features) or "none",
-        **{f"encoder: {key}": str(value) for key, value in header.encoder.items()},
-        **{f"source: {key}": str(value) for key, value in features.source.items()},
-        "created": header.created,
-        "digest": features.digest,
-    }
-
-
-def _abridged(names: tuple[str, ...]) -> str:
-    half = _NAMES_SHOWN // 2
-    shown = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
-    return f"{len(names)}: {', '.join(shown)}" if names else "none"
-
-
-def _label_counts(counts: dict[int, int]) -> str:
-    """How many images the classes have, and how many classes that is."""
-    labelled = [count for label, count in counts.items() if label >= 0]
-    if not labelled:
-        return "none"
-    fewest, most = min(labelled), max(labelled)
-    text = f"{len(labelled)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
-    return text + (f", {counts[-1]:,} images without a label" if -1 in counts else "")
+    typer.echo(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)

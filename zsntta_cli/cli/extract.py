@@ -5,9 +5,19 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.options import ENCODER, FEATURES, FeaturesDir, Model, Precision, Pretrained
+from zsntta_cli.cli.hints import NEXT_STEPS
+from zsntta_cli.cli.options import (
+    DATA,
+    FEATURES,
+    DataRoot,
+    FeaturesDir,
+    Model,
+    Precision,
+    Pretrained,
+    chosen_encoder,
+)
 from zsntta_cli.cli.simulate import live_session, stop_if_unfinished
-from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
+from zsntta_cli.settings import ExtractSettings, LiveSettings
 
 _EXTRACT = ExtractSettings()
 
@@ -17,9 +27,9 @@ def extract(
         list[str] | None,
         typer.Option(help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards."),
     ] = None,
-    model: Model = ENCODER.model,
-    pretrained: Pretrained = ENCODER.pretrained,
-    precision: Precision = ENCODER.precision,
+    model: Model = None,
+    pretrained: Pretrained = None,
+    precision: Precision = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
     ] = "auto",
@@ -32,9 +42,7 @@ def extract(
     workers: Annotated[int, typer.Option(help="Threads that read images, a device.")] = (
         _EXTRACT.workers
     ),
-    data_root: Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")] = Path(
-        "data"
-    ),
+    data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
     limit: Annotated[int | None, typer.Option(help="At most so many images a set.")] = None,
     prompt: Annotated[
@@ -57,20 +65,21 @@ def extract(
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
-    if not dataset and not words:
+    if not dataset and not words and not noise:
         raise typer.BadParameter("a known set, or NAME=FOLDER.", param_hint="--dataset")
-    from zsntta_cli import workflow
+    from zsntta_cli.extraction.plan import ExtractPlan, summary
+    from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter
 
-    plan = workflow.ExtractPlan(
+    plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
         tuple(noise) if noise else None, noise_count, partners,
     )  # fmt: skip
-    choice = EncoderChoice(model, pretrained, precision)
+    choice = chosen_encoder(model, pretrained, precision)
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     reporter = ConsoleReporter()
-    for extracted in workflow.extract(plan, choice, device, features_dir, settings, reporter):
-        typer.echo(workflow.summary(extracted))
+    for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
+        typer.echo(summary(extracted))
 
 
 def demo(
@@ -79,17 +88,17 @@ def demo(
 ) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
     from zsntta_cli import demo as job
-    from zsntta_cli import workflow
-    from zsntta_cli.formats import render
+    from zsntta_cli.extraction.plan import summary
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report import KINDS
+    from zsntta_cli.report.formats import render
+    from zsntta_cli.report.tables import KINDS
 
     for extracted in job.extract_sets(features_dir, ConsoleReporter()):
-        typer.echo(workflow.summary(extracted), err=True)
+        typer.echo(summary(extracted), err=True)
     typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
         records = job.simulate_live(features_dir, lambda: live_session(LiveSettings()))
         typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
         stop_if_unfinished(records)
-    typer.echo(job.NEXT_STEPS)
+    typer.echo(NEXT_STEPS)

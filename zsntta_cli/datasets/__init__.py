@@ -1,17 +1,24 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
-import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets import readers
 from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.errors import DatasetError
-from zsntta_cli.vocabulary import DEFAULT_PROMPT
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.errors import DatasetError, near
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
-__all__ = ["CATALOGUE", "default_prompt", "has_text", "load_images", "needs_no_hand", "partners"]
+__all__ = [
+    "CATALOGUE",
+    "default_prompt",
+    "has_text",
+    "known",
+    "load_images",
+    "needs_no_hand",
+    "partners",
+]
 
 
 def load_images(spec: str, data_root: Path) -> ImageSet:
@@ -20,41 +27,44 @@ def load_images(spec: str, data_root: Path) -> ImageSet:
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
-    name, _, path = spec.partition("=")
-    absolute = f"{name}={Path(path).expanduser().absolute()}" if path else spec
+    name = SetName.parse(spec)
+    absolute = f"{name}={name.path.absolute()}" if name.path else spec
     again = partial(load_images, absolute, data_root.absolute())
-    return replace(_load(spec, data_root), reload=again)
+    return replace(_load(name, data_root), reload=again)
 
 
-def _load(spec: str, data_root: Path) -> ImageSet:
-    name, _, path = spec.partition("=")
-    if not path:
-        if (entry := _entry(name)) is None:
-            raise DatasetError(
-                f"no data set '{name}': known are {', '.join(CATALOGUE)}; a folder of images is "
-                f"given as NAME=PATH."
-            )
-        return _read(entry, name, data_root)
-    reserved = name in CATALOGUE or name.startswith(("noise-", "words-"))
-    if reserved or not re.fullmatch(r"[\w.-]+", name):
+def _load(name: SetName, data_root: Path) -> ImageSet:
+    if name.path is None:
+        return _read(known(str(name)), str(name), data_root)
+    name.check_own(known=name.base in CATALOGUE)
+    # Replays look up names, and read no archive.
+    from zsntta_cli.datasets.readers import archives, folders, shards
+
+    if shards.is_pattern(name.path):
+        return shards.shards(name.base, name.path)
+    read = archives.archive if archives.is_archive(name.path) else folders.folder
+    return read(name.base, name.path)
+
+
+def known(name: str) -> Entry:
+    """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    if (entry := _entry(name)) is None:
         raise DatasetError(
-            f"'{name}' cannot name a folder of images: take letters, digits, '.', '_' or '-', and "
-            f"no known set's name."
+            f"no data set '{name}'{near(name, tuple(CATALOGUE))}: known are "
+            f"{', '.join(CATALOGUE)}; a folder of images is given as NAME=PATH."
         )
-    from zsntta_cli.datasets import archives, shards  # replays look up names, and read no archive
-
-    place = Path(path).expanduser()
-    if shards.is_pattern(place):
-        return shards.shards(name, place)
-    read = archives.archive if archives.is_archive(place) else readers.folder
-    return read(name, place)
+    return entry
 
 
 def _entry(name: str) -> Entry | None:
-    """The entry of a known set, by its name or by `cifar10-c:fog:1`."""
-    base, colon, _ = name.partition(":")
-    entry = CATALOGUE.get(base)
-    return None if entry and colon and not entry.parameters else entry
+    """The entry of a known set, by its name or by `cifar10-c:fog:1`; no set takes no parameters."""
+    parsed = SetName.parse(name)
+    entry = CATALOGUE.get(parsed.base)
+    return None if entry and parsed.parameters and not entry.parameters else entry
 
 
 def _read(entry: Entry, name: str, root: Path) -> ImageSet:
@@ -64,8 +74,9 @@ def _read(entry: Entry, name: str, root: Path) -> ImageSet:
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
         raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there, or "
-            f"name their folder with --data-root; get it from {entry.home}."
+            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there; "
+            f"it is to be had from {entry.home}.",
+            remedy="data-root",
         ) from error
 
 

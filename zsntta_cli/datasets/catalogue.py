@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets import corruptions, finegrained, imagenet, readers
-from zsntta_cli.datasets.builtin import BUILTIN
+from zsntta_cli.datasets.drawn import builtin
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.vocabulary import DEFAULT_PROMPT
+from zsntta_cli.datasets.readers import corruptions, finegrained, folders, imagenet, originals
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
     "cifar10": Entry(
-        "id", 10_000, 10, "test", readers.cifar10, partners=_CIFAR_PARTNERS,
+        "id", 10_000, 10, "test", originals.cifar10, partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
     "cifar100": Entry(
-        "id", 10_000, 100, "test", readers.cifar100, partners=_CIFAR_PARTNERS,
+        "id", 10_000, 100, "test", originals.cifar100, partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
@@ -112,38 +112,38 @@ _ID_SETS = {
 
 _OOD_SETS = {
     "svhn": Entry(
-        "ood", 26_032, 10, "test", readers.svhn,
+        "ood", 26_032, 10, "test", originals.svhn,
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
     ),
     "lsun": Entry(
-        "ood", 10_000, 10, "test", partial(readers.unpacked, path="lsun"),
+        "ood", 10_000, 10, "test", partial(folders.unpacked, path="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
         layout="lsun/ with images, in class folders or not", licence="not stated",
     ),
     "inaturalist": Entry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
-        partial(readers.unpacked, path="iNaturalist/images"),
+        partial(folders.unpacked, path="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
     ),
     "sun": Entry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        partial(readers.unpacked, path="SUN/images"),
+        partial(folders.unpacked, path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
     ),
     "places": Entry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        partial(readers.unpacked, path="Places/images"),
+        partial(folders.unpacked, path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
     ),
     "texture": Entry(
-        "ood", 5_640, 47, "all", readers.texture,
+        "ood", 5_640, 47, "all", originals.texture,
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
     ),
     "ninco": Entry(
-        "ood", 5_879, 64, "all", partial(readers.unpacked, path="NINCO/NINCO_OOD_classes"),
+        "ood", 5_879, 64, "all", partial(folders.unpacked, path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
     ),
@@ -175,12 +175,12 @@ _SHIFTED_SETS = {
 _BUILTIN_SETS = {
     name: Entry(
         "both" if name == "digits" else entry.role, entry.count, len(entry.class_names),
-        "built in", readers.builtin, entry.prompt,
+        "built in", builtin.read, entry.prompt,
         _BUILTIN_PARTNERS if name == "shapes" else (),
         home="scikit-learn" if name == "digits" else "drawn on demand",
         licence="BSD" if name == "digits" else "MIT",
     )
-    for name, entry in BUILTIN.items()
+    for name, entry in builtin.BUILTIN.items()
 }  # fmt: skip
 
 CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _BUILTIN_SETS

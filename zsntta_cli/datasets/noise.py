@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.images import ImageSet, numbered
-from zsntta_cli.settings import NOISE_TYPES, noise_name
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.settings import NOISE_TYPES
 
 _SALT = 0.025  # share of values that salt-and-pepper sets to the maximum
 

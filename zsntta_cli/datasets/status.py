@@ -9,25 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
+from zsntta_cli.datasets.catalogue import Entry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.errors import first_line
 
 BUILT_IN, YES, NO, PARTLY = "built in", "yes", "no", "in part"
 _CHUNK = 1024  # images that wait for a thread at a time
-
-
-def known(name: str) -> Entry:
-    """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
-
-    Raises:
-        DatasetError: there is none.
-    """
-    base, colon, _ = name.partition(":")
-    entry = CATALOGUE.get(base)
-    if entry is None or (colon and not entry.parameters):
-        raise DatasetError(f"no data set '{name}': known are {', '.join(CATALOGUE)}.")
-    return entry
 
 
 def on_disk(entry: Entry, data_root: Path) -> str:
@@ -62,12 +49,6 @@ def _count(pattern: str, data_root: Path, all_images: bool) -> int:
     if all_images and _of_images(pattern):
         return sum(1 for _ in found)
     return int(next(found, None) is not None)
-
-
-def encoders(name: str, features_dir: Path) -> list[str]:
-    """The encoders that have features of a set, by their folders' names."""
-    files = features_dir.glob("*/*.h5")
-    return sorted({p.parent.name for p in files if name in (p.stem, p.stem.partition(":")[0])})
 
 
 def problems(images: ImageSet, expected: Entry | None) -> Iterator[str]:
@@ -114,5 +95,5 @@ def _reason(images: ImageSet, i: int) -> str:
     try:
         images.read(i)
     except UNREADABLE as error:
-        return str(error).partition("\n")[0] or repr(error)
+        return first_line(error)
     return ""

@@ -1,16 +1,62 @@
-"""The methods: a file each, `run(data, settings) -> Decisions`; a new one is a line in METHODS."""
+"""The methods: a file each, a settings class, and a line in METHODS. Light: it imports no NumPy.
 
-from zsntta_cli.methods import adand, ood_scores, tda, zs_clip
-from zsntta_cli.methods.base import Method
+`run(data, options, threshold)` gets the stream, the method's own settings and those of the
+threshold. A cached one returns its decisions on all items; a live one, which is given images and
+the encoder too, yields them as it has them (methods/live/).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from zsntta_cli.methods import settings
+
+WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
+
+
+@dataclass(frozen=True)
+class Method:
+    """One line of METHODS."""
+
+    run: str | Callable[..., Any]  # the function, or where it is: "module:function"
+    settings: type[Any]  # a dataclass
+    live: bool = False
+    decides: bool = True  # or it gives a score without a decision rule
+    needs: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
+    imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
+
+    def load(self) -> Callable[..., Any]:
+        """The function `run`, imported when it is first needed."""
+        if not isinstance(self.run, str):
+            return self.run
+        module, _, name = self.run.partition(":")
+        function: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
+        return function
+
+
+# AdaND injects noise as part of the method; ZS-CLIP only where it is asked to.
+_INJECTS = {"noise": "gaussian"}
+_SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
 
 METHODS: dict[str, Method] = {
-    "zs-clip": zs_clip.run,
-    "adand": adand.run,
-    "tda": tda.run,
-    "adand+tda": tda.run_behind_adand,
-    "max-logit": ood_scores.max_logit,
-    "energy": ood_scores.energy,
-    "mcm": ood_scores.maximum_concept_matching,
-    "neglabel": ood_scores.neglabel,
-    "clipn": ood_scores.clipn,
-}
+    "zs-clip": Method("zs_clip:run", settings.ZsClipSettings),
+    "adand": Method("adand:run", settings.AdaNDSettings, defaults=_INJECTS),
+    "tda": Method("tda:run", settings.TDASettings),
+    "adand+tda": Method("tda:run_behind_adand", settings.AdaNDTDASettings, defaults=_INJECTS),
+    "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
+    "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
+    "mcm": Method("ood_scores:maximum_concept_matching", settings.ScoreSettings, decides=False),
+    "neglabel": Method(
+        "ood_scores:neglabel", settings.NegLabelSettings, decides=False, needs=WORDS
+    ),
+    "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
+    "tent": Method("live.tent:run", settings.TentSettings, live=True, imagenet=_SGD),
+    "sotta": Method("live.sotta:run", settings.SottaSettings, live=True),
+    "tpt": Method("live.tpt:run", settings.TptSettings, live=True, imagenet={"augmix": False}),
+    "adand+tent": Method(
+        "live.adand_tent:run", settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
+        imagenet=_SGD,
+    ),
+}  # fmt: skip

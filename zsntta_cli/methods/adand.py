@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.settings import AdaNDSettings, RunSettings
-from zsntta_cli.threshold import OnlineThreshold
+from zsntta_cli.methods.settings import AdaNDSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
 
 
 class NoiseDetector:
@@ -72,25 +73,24 @@ def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
 
 
-def run(data: StreamData, settings: RunSettings) -> Decisions:
+def run(data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings) -> Decisions:
     """Decide on every item of the stream as it would be online."""
-    assert isinstance(settings.options, AdaNDSettings)
     dim = data.pool.image_features.shape[1]
-    start = NoiseDetector.zero if settings.options.detector_init == "zero" else NoiseDetector.random
-    return adapt(data, settings, start(dim, data.seed))
+    start = NoiseDetector.zero if options.detector_init == "zero" else NoiseDetector.random
+    return adapt(data, options, threshold, start(dim, data.seed))
 
 
-def adapt(data: StreamData, settings: RunSettings, detector: NoiseDetector) -> Decisions:
+def adapt(
+    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
+) -> Decisions:
     """Algorithm 1 from a given detector."""
-    options = settings.options
-    assert isinstance(options, AdaNDSettings)
     u, stage1 = data.noise_score, _stage1_items(options)
-    zero_shot_threshold = OnlineThreshold(settings.threshold, options.batch_size)(u)
+    zero_shot_threshold = OnlineThreshold(threshold, options.batch_size)(u)
     zero_shot_noise = u > zero_shot_threshold
     evidence = options.evidence * (_logit(u, 1e-4) - _logit(zero_shot_threshold, 1e-2))
-    v = _learn(data, settings, detector, zero_shot_noise | data.injected, evidence)
+    v = _learn(data, options, threshold, detector, zero_shot_noise | data.injected, evidence)
 
-    detector_threshold = OnlineThreshold(settings.threshold, options.batch_size)(v[stage1:])
+    detector_threshold = OnlineThreshold(threshold, options.batch_size)(v[stage1:])
     # Known noise is called noise in batches but not one by one, as the released code does; injected
     # items enter no metric.
     stage1_noise = zero_shot_noise | (data.injected & (options.batch_size > 1))
@@ -106,15 +106,14 @@ def adapt(data: StreamData, settings: RunSettings, detector: NoiseDetector) -> D
 
 def _learn(
     data: StreamData,
-    settings: RunSettings,
+    options: AdaNDSettings,
+    threshold: ThresholdSettings,
     detector: NoiseDetector,
     pseudo_label: NDArray[np.bool_],
     evidence: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The detector's noise scores v of all items (T,), each by the detector of its time."""
-    options = settings.options
-    assert isinstance(options, AdaNDSettings)
-    own_threshold = OnlineThreshold(settings.threshold, options.batch_size)
+    own_threshold = OnlineThreshold(threshold, options.batch_size)
     stage1 = _stage1_items(options)
     scores = np.empty(len(data))
     for queue, is_full in _queues(len(data), options):

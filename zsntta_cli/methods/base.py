@@ -1,6 +1,6 @@
 """What a cached method is given and what it returns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.scores import ZeroShot, cosine_logits
-from zsntta_cli.settings import RunSettings
+from zsntta_cli.methods.scores import ZeroShot, cosine_logits
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,3 @@ class Decisions:
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
-
-
-Method = Callable[[StreamData, RunSettings], Decisions]

@@ -10,32 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.scores import cosine_logits, mcm, softmax
-from zsntta_cli.settings import NegLabelSettings, RunSettings
+from zsntta_cli.methods.scores import cosine_logits, mcm, softmax
+from zsntta_cli.methods.settings import NegLabelSettings
+from zsntta_cli.settings import ThresholdSettings
 
 _CHUNK = 1024  # images at a time: bounds memory where there are many words
 Array = NDArray[np.float32]
 
 
-def max_logit(data: StreamData, _: RunSettings) -> Decisions:
+def max_logit(data: StreamData, *_: object) -> Decisions:
     """The largest scaled cosine."""
     return _decisions(data, lambda logits: logits.max(axis=1))
 
 
-def energy(data: StreamData, _: RunSettings) -> Decisions:
+def energy(data: StreamData, *_: object) -> Decisions:
     """Minus the free energy at temperature 1: log Σ exp(logit)."""
     return _decisions(data, log_sum_exp)
 
 
-def maximum_concept_matching(data: StreamData, _: RunSettings) -> Decisions:
+def maximum_concept_matching(data: StreamData, *_: object) -> Decisions:
     """The largest softmax value."""
     return _decisions(data, mcm)
 
 
-def neglabel(data: StreamData, settings: RunSettings) -> Decisions:
+def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
     """The softmax mass of the ID names against groups of mined negative words, averaged."""
-    options, words = settings.options, data.pool.more_text
-    assert isinstance(options, NegLabelSettings)
+    words = data.pool.more_text
     assert words is not None
     names = data.pool.text_features
     mined = mine_negatives(words, names, options.negatives, options.percentile)
@@ -51,7 +51,7 @@ def neglabel(data: StreamData, settings: RunSettings) -> Decisions:
     return _decisions(data, score, np.concatenate([names, words[mined]]))
 
 
-def clipn(data: StreamData, _: RunSettings) -> Decisions:
+def clipn(data: StreamData, *_: object) -> Decisions:
     """Agreeing-to-differ: Σ p(class) · p("yes" | class), the probability of no "no"."""
     no = data.pool.more_text
     assert no is not None

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.scores import softmax
-from zsntta_cli.settings import AdaNDTDASettings, RunSettings, TDASettings
-from zsntta_cli.threshold import OnlineThreshold
+from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.settings import AdaNDTDASettings, TDASettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
 
 _BLOCK = 512  # items a product at a time: bounds memory, changes no decision
 
@@ -115,7 +116,7 @@ def adapted_classes(
     negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
     adapted = np.empty(len(data), np.int32)
     for block in _blocks(len(data)):
-        features, logits = _unit(data.features(block)), data.logits(block)
+        features, logits = unit(data.features(block)), data.logits(block)
         probability, label = softmax(logits), data.class_index[block]
         entropy = _entropy(probability)
         one_hot = label[:, None] == np.arange(classes)
@@ -127,21 +128,19 @@ def adapted_classes(
     return adapted
 
 
-def run(data: StreamData, settings: RunSettings) -> Decisions:
+def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) -> Decisions:
     """Noise as ZS-CLIP decides it, classes by the adapted logits, every sample offered."""
-    options = settings.options
-    assert isinstance(options, TDASettings)
     u = data.noise_score
-    threshold = OnlineThreshold(settings.threshold, options.batch_size)(u)
+    found = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
-    return Decisions(class_index, u > threshold, 1 - u, threshold)
+    return Decisions(class_index, u > found, 1 - u, found)
 
 
-def run_behind_adand(data: StreamData, settings: RunSettings) -> Decisions:
+def run_behind_adand(
+    data: StreamData, options: AdaNDTDASettings, threshold: ThresholdSettings
+) -> Decisions:
     """Noise as AdaND decides it, classes by the adapted logits, samples called clean offered."""
-    options = settings.options
-    assert isinstance(options, AdaNDTDASettings)
-    decisions = adand.run(data, settings)
+    decisions = adand.run(data, options, threshold)
     assert decisions.is_noise is not None
     offered = ~decisions.is_noise & ~data.injected
     return replace(decisions, class_index=adapted_classes(data, options, offered))
@@ -149,11 +148,6 @@ def run_behind_adand(data: StreamData, settings: RunSettings) -> Decisions:
 
 def _blocks(total: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, total)) for start in range(0, total, _BLOCK))
-
-
-def _unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Features (B, D) scaled to unit norm; a zero feature stays zero."""
-    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
 
 
 def _entropy(probability: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,6 +1,8 @@
 """Checks of values: one line that says what is wrong and what would be right."""
 
-from zsntta_cli.errors import SettingsError
+from collections.abc import Sequence
+
+from zsntta_cli.errors import SettingsError, UnknownName
 
 
 def check(ok: bool, message: str) -> None:
@@ -9,6 +11,7 @@ def check(ok: bool, message: str) -> None:
         raise SettingsError(message)
 
 
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise SettingsError unless the value is one of the choices."""
-    check(value in choices, f"{name} is '{value}', must be one of: {', '.join(choices)}.")
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise UnknownName unless the value is one of the choices."""
+    if value not in choices:
+        raise UnknownName(name, value, tuple(choices))

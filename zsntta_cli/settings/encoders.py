@@ -1,9 +1,7 @@
 """Which encoder, and how images are fed to it."""
 
-import dataclasses
 import os
 import re
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +25,9 @@ class EncoderChoice:
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, ("fp32", "fp16", "bf16"))
         if self.model == TINY:
-            message = f"pretrained is '{self.pretrained}', but --model tiny brings its own weights."
+            message = (
+                f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
+            )
             check(self.pretrained in (_OPENAI, _EMBEDDED), message)
             object.__setattr__(self, "pretrained", _EMBEDDED)
 
@@ -46,17 +46,6 @@ class EncoderChoice:
     def is_file(self) -> bool:
         """Whether `pretrained` is a checkpoint's path and no tag."""
         return Path(self.pretrained).is_file()
-
-    @property
-    def options(self) -> str:
-        """The options of the command line that name this encoder, empty for the default one."""
-        words = []
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            if value != f.default and not (f.name == "pretrained" and self.model == TINY):
-                name = "encoder" if f.name == "folder" else f.name
-                words.append(f"--{name} {shlex.quote(value)}")
-        return " ".join(words)
 
 
 # Sec. 5.1 and the table of backbones.

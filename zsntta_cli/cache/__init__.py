@@ -1,0 +1,1 @@
+"""Feature files: what they hold, whose they are, where they lie."""

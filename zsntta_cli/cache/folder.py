@@ -1,0 +1,108 @@
+"""The layout of a features folder, and what lies in it: files, unfinished work."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import Header
+from zsntta_cli.datasets.names import DATASET, SetName
+from zsntta_cli.errors import MissingFeatures, StoreError
+
+
+def encoder_folder(root: Path, encoder_name: str) -> Path:
+    """Where the features of one encoder lie."""
+    return root / encoder_name
+
+
+def feature_path(root: Path, encoder_name: str, name: str) -> Path:
+    """Where the features of a set lie."""
+    return encoder_folder(root, encoder_name) / f"{name}.h5"
+
+
+def parts_path(path: Path) -> Path:
+    """Where the work in progress of a feature file lies."""
+    return path.with_name(f".{path.stem}.parts")
+
+
+def lock_path(path: Path) -> Path:
+    """The lock of whoever makes a feature file."""
+    return path.with_name(f".{path.stem}.lock")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One feature file or one unfinished extraction."""
+
+    path: Path
+    size: int  # bytes
+    header: Header | None = None
+    problem: str = ""  # why there is no header
+
+    @property
+    def encoder_name(self) -> str:
+        """The folder name of the encoder."""
+        return self.path.parent.name
+
+    @property
+    def name(self) -> str:
+        """The set's name."""
+        return self.path.stem.removeprefix(".")
+
+
+def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
+    """All feature files and unfinished extractions, of one encoder's folder or of all."""
+    found = [_file(path) for path in _files(root, encoder_name)]
+    parts = [p for p in root.glob("*/.*.parts") if encoder_name in (None, p.parent.name)]
+    found += [_unfinished(path) for path in parts]
+    return sorted(found, key=lambda one: (one.encoder_name, one.name, one.problem))
+
+
+def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
+    """Names of the sets of a kind that one encoder has features of, by the files' names alone."""
+    names = (path.stem for path in _files(root, encoder_name))
+    return [name for name in names if SetName.parse(name).kind == kind]
+
+
+def encoders_with(root: Path, name: str) -> list[str]:
+    """The encoders that have features of a set, or of it with any parameters: folders' names."""
+    files = _files(root, None)
+    return sorted({p.parent.name for p in files if name in (p.stem, SetName.parse(p.stem).base)})
+
+
+def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None) -> list[Path]:
+    """The feature files of some sets, or of all where none is named.
+
+    Raises:
+        MissingFeatures: a set has no feature file.
+    """
+    files = _files(root, encoder_name)
+    there = tuple(dict.fromkeys(path.stem for path in files))
+    for name in names:
+        if name not in there:
+            raise MissingFeatures(name, encoder_name or "", str(root), there)
+    return [path for path in files if not names or path.stem in names]
+
+
+def _files(root: Path, encoder_name: str | None) -> list[Path]:
+    """Feature files, in order; the encoder is a folder's name and never a pattern."""
+    found = root.glob("*/*.h5")
+    files = [path for path in found if not path.name.startswith(".") and path.is_file()]
+    return sorted(path for path in files if encoder_name in (None, path.parent.name))
+
+
+def _file(path: Path) -> Stored:
+    try:
+        return Stored(path, path.stat().st_size, hdf5.read_header(path))
+    except StoreError as error:
+        reason = re.search(r"\((.*)\)", str(error))
+        return Stored(
+            path, path.stat().st_size, problem=f"broken: {reason[1] if reason else error}"
+        )
+
+
+def _unfinished(path: Path) -> Stored:
+    parts = list(path.glob("*.npz"))
+    size = sum(part.stat().st_size for part in parts)
+    return Stored(path, size, problem=f"unfinished: {len(parts)} parts")

@@ -1,0 +1,224 @@
+"""Feature files, format 1 (HDF5): the only module that imports h5py.
+
+`features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
+finished, fsynced file. Until then the work lies in parts beside it (see parts.py).
+"""
+
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import FeatureSet, Header, Text
+from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.files import Sink, whole_file
+
+FORMAT = 1
+_BROKEN = (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError)  # h5py's own
+
+
+@contextlib.contextmanager
+def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
+    with Sink(path, mode.replace("w", "w+")) as sink:
+        with h5py.File(sink, mode, libver="v110") as file:
+            yield file
+        if sink.error:
+            raise sink.error
+
+
+def write_features(
+    path: Path,
+    *,
+    kind: str,
+    name: str,
+    encoder: Mapping[str, Any],
+    source: Mapping[str, Any],
+    blocks: Iterable[NDArray[np.floating]],
+    labels: NDArray[np.int32],
+    sample_ids: Sequence[str],
+    class_names: Sequence[str] = (),
+    texts: Sequence[Text] = (),
+    normalized: bool = False,
+) -> str:
+    """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
+
+    Raises:
+        StoreError: the file cannot be written; nothing half-written is left.
+    """
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        digest = _write_rows(file, blocks, labels)
+        _write_strings(file, "sample_ids", sample_ids)
+        file.attrs.update(format=FORMAT, normalized=normalized)
+        _write_attrs(
+            file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
+            source=json.dumps(source),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        if class_names:
+            _write_strings(file, "class_names", class_names)
+        for text in texts:
+            _write_text(file, text)
+    return digest
+
+
+def _write_rows(
+    file: h5py.File, blocks: Iterable[NDArray[np.floating]], labels: NDArray[np.int32]
+) -> str:
+    digest = hashlib.sha256()
+    start, rows = 0, None
+    for block in blocks:
+        if rows is None:
+            rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
+        rows[start : start + len(block)] = block
+        start += len(block)
+        digest.update(np.ascontiguousarray(block).data)
+    assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
+    file["labels"] = labels
+    digest.update(np.ascontiguousarray(labels).data)
+    return digest.hexdigest()
+
+
+# Strings have a fixed length: HDF5 loops for ever in a damaged heap of strings of any length.
+
+
+def _write_attrs(group: h5py.Group, **values: str) -> None:
+    for name, value in values.items():
+        raw = np.array(value.encode())
+        group.attrs.create(name, raw, dtype=h5py.string_dtype("utf-8", max(1, raw.itemsize)))
+
+
+def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
+    raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
+    dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
+    file.create_dataset(name, data=raw.astype(dtype))
+
+
+def _text_attrs(group: h5py.Group) -> dict[str, str]:
+    """All attributes as texts, of any length or fixed."""
+    return {
+        name: value.decode() if isinstance(value, bytes) else str(value)
+        for name, value in group.attrs.items()
+    }
+
+
+def _write_text(file: h5py.File, text: Text) -> None:
+    name = hashlib.sha256(text.template.encode()).hexdigest()[:16]
+    group = file.create_group(f"text/{name}")
+    digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
+    _write_attrs(group, template=text.template, digest=digest)
+    group["text_features"] = text.features
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[h5py.File]:
+    """A feature file, open for reading; what is broken in it becomes one clear line.
+
+    Raises:
+        StoreError: no such file, not a feature file, or what is read of it is broken.
+    """
+    if not path.exists():
+        raise StoreError(f"no features at {path}.")
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs.get("format") != FORMAT:
+                raise ValueError(f"format is {file.attrs.get('format')}, must be {FORMAT}")
+            yield file
+    except _BROKEN as error:
+        raise StoreError(
+            f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
+            f"extract again."
+        ) from error
+
+
+def read_features(path: Path) -> FeatureSet:
+    """Read a feature file and check that it is whole: StoreError where it is not."""
+    with opened(path) as file:
+        return _read(path, file)
+
+
+def _read(path: Path, file: h5py.File) -> FeatureSet:
+    attrs = _text_attrs(file)
+    features, labels = file["image_features"][()], file["labels"][()]
+    _check_arrays(features, labels)
+    digest = hashlib.sha256(features.data)
+    digest.update(labels.data)
+    if digest.hexdigest() != attrs["digest"]:
+        raise ValueError("its content does not match its digest")
+    class_names = _read_strings(file, "class_names") if "class_names" in file else ()
+    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+        raise ValueError("a label has no class name")
+    return FeatureSet(
+        path, attrs["kind"], attrs["name"], json.loads(attrs["encoder"]),
+        json.loads(attrs["source"]), digest.hexdigest(), features, labels, class_names,
+        _read_texts(file, len(class_names), features.shape[1]), bool(file.attrs["normalized"]),
+    )  # fmt: skip
+
+
+def _check_arrays(features: NDArray[np.floating], labels: NDArray[np.int32]) -> None:
+    if features.ndim != 2 or features.dtype not in (np.float16, np.float32):
+        raise ValueError("image_features are not a (N, D) array of float16 or float32")
+    if labels.shape != features.shape[:1] or labels.dtype != np.int32:
+        raise ValueError("labels are not (N,) int32")
+
+
+def _read_strings(file: h5py.File, name: str) -> tuple[str, ...]:
+    return tuple(file[name].asstr()[()])
+
+
+def _read_texts(file: h5py.File, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
+    texts = {}
+    for group in file["text"].values() if "text" in file else ():
+        features, attrs = group["text_features"][()], _text_attrs(group)
+        if features.shape != (classes, dim) or features.dtype != np.float32:
+            raise ValueError("text_features are not (C, D) float32")
+        if hashlib.sha256(features.data).hexdigest() != attrs["digest"]:
+            raise ValueError("its text features do not match their digest")
+        texts[attrs["template"]] = features
+    return texts
+
+
+def read_header(path: Path) -> Header:
+    """What a feature file says of itself: StoreError where it is broken."""
+    with opened(path) as file:
+        attrs, rows = _text_attrs(file), file["image_features"]
+        images, dim = rows.shape
+        groups = file["text"].values() if "text" in file else ()
+        return Header(
+            attrs["kind"], images, dim, str(rows.dtype),
+            len(file["class_names"]) if "class_names" in file else 0,
+            tuple(_text_attrs(group)["template"] for group in groups),
+            bool(file.attrs["normalized"]), attrs["created"], dict(json.loads(attrs["encoder"])),
+        )  # fmt: skip
+
+
+def read_sample_ids(path: Path) -> tuple[str, ...]:
+    """The sample ids (N,) of a feature file."""
+    with opened(path) as file:
+        return _read_strings(file, "sample_ids")
+
+
+def add_texts(path: Path, texts: Sequence[Text]) -> None:
+    """Add class text features to a feature file, in a copy that then takes its place."""
+    with whole_file(path) as temporary:
+        shutil.copyfile(path, temporary)
+        with _writable(temporary, "r+") as file:
+            for text in texts:
+                _write_text(file, text)
+
+
+def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns (T,) of numbers or strings as the data sets of an HDF5 file."""
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        for name, column in columns.items():
+            if column.dtype == object:
+                _write_strings(file, name, column.tolist())
+            else:
+                file[name] = column

@@ -1,0 +1,248 @@
+"""Features made elsewhere -> a feature file: read, checked, written as an extraction would.
+
+An import's encoder is known by the name that it is given, its dims and its logit scale alone.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from zsntta_cli import __version__, datasets
+from zsntta_cli.cache import hdf5, import_readers
+from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.folder import feature_path, lock_path, stored
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.import_checks import (
+    Fitted,
+    Rows,
+    check_labels,
+    check_names,
+    check_text,
+    no_labels,
+)
+from zsntta_cli.cache.verify import UNIT_TOLERANCE
+from zsntta_cli.datasets.images import numbered
+from zsntta_cli.datasets.names import SetName, noise_name
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.files import writing
+from zsntta_cli.settings import NOISE_TYPES
+from zsntta_cli.settings.prompts import prompt_template
+
+DEFAULT_ENCODER = "imported"
+DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
+_NAME = r"\w[\w.-]{0,99}"
+_POOLS = tuple(map(noise_name, NOISE_TYPES))
+
+Contents = Mapping[Path, import_readers.Content]
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What to import, as what, from where."""
+
+    name: str
+    features: Path
+    labels: Path | None = None
+    class_names: Path | None = None
+    text: Path | None = None
+    encoder: str = DEFAULT_ENCODER
+    logit_scale: float = DEFAULT_LOGIT_SCALE  # already exponentiated
+    normalized: bool | None = None  # None: as the norms say
+    prompt: str | None = None  # of the text features; None: the set's own
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        for what, value in (("name", self.name), ("encoder", self.encoder)):
+            if not re.fullmatch(_NAME, value):
+                raise SettingsError(
+                    f"{what} is '{value}', must be up to 100 letters, digits, '.', '_' or '-'."
+                )
+        if not 0 < self.logit_scale < math.inf:
+            raise SettingsError(
+                f"logit-scale is {self.logit_scale}, must be above 0: 100 for most CLIP models."
+            )
+        pools = ", ".join(_POOLS)
+        if SetName.parse(self.name).kind != DATASET and not self.is_noise:
+            raise SettingsError(f"name is '{self.name}', must be a data set's or one of: {pools}.")
+        if self.is_noise and (self.labels or self.class_names or self.text):
+            raise SettingsError(f"'{self.name}' is a noise pool: it has neither labels nor text.")
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether these are noise images."""
+        return self.name in _POOLS
+
+    @property
+    def template(self) -> str:
+        """The prompt template that the text features are filed under."""
+        return prompt_template(self.prompt or datasets.default_prompt(self.name))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The encoder, in the words of an extraction."""
+        unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
+        return {
+            "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
+            "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of an import."""
+
+    path: Path
+    fitted: Fitted
+    written: bool  # False: all of it was there already
+
+
+def import_features(plan: ImportPlan, root: Path) -> Imported:
+    """Check features made elsewhere and write their feature file.
+
+    Raises:
+        StoreError: a file is unreadable, arrays do not fit each other, or other features are there.
+    """
+    fitted = fit(plan)
+    path = feature_path(root, plan.encoder, plan.name)
+    _check_neighbours(plan, fitted.rows.dim, root, path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(lock_path(path))  # the one that an extraction takes
+        lock.acquire()
+    try:
+        return Imported(path, fitted, _write(path, plan, fitted))
+    finally:
+        lock.release()
+
+
+def fit(plan: ImportPlan) -> Fitted:
+    """Read all files of a plan and check that they fit each other."""
+    given = [path for path in (plan.labels, plan.class_names, plan.text) if path]
+    given += [] if plan.features.is_dir() else [plan.features]
+    contents = {path: import_readers.read(path) for path in given}
+    rows = _rows(plan.features, contents)
+    normalized, note = _normalized(rows, plan.normalized)
+    notes = [note]
+    if plan.is_noise:
+        return Fitted(rows, normalized, no_labels(len(rows)), (), (), notes)
+    names, text = _names_and_text(plan, contents, rows.dim, notes)
+    found = _find(contents, import_readers.LABELS, plan.labels, plan.features)
+    if found:
+        labels = check_labels(found[0], len(rows), len(names), found[1])
+    else:
+        labels = no_labels(len(rows))
+        notes.append("no labels: can be an OOD set only")
+    texts = () if text is None else (Text(plan.template, text),)
+    return Fitted(rows, normalized, labels, names, texts, notes)
+
+
+def _rows(path: Path, contents: Contents) -> Rows:
+    if path.is_dir():
+        return Rows(import_readers.read_parts(path), path)
+    return Rows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
+
+
+def _normalized(rows: Rows, wanted: bool | None) -> tuple[bool, str]:
+    """Whether features count as normalised, and a note on why."""
+    norms = rows.norms()
+    unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
+    span = f"norms are {norms.min():.4g} to {norms.max():.4g}"
+    if wanted and not unit:
+        raise StoreError(
+            f"{rows.where}: the {span}, must be 1 of features that are said to be normalised",
+            remedy="raw",
+        )
+    if wanted is not None:
+        return wanted, f"{span}: {'normalised' if wanted else 'raw'} features, as said"
+    return unit, f"{span}: taken as {'normalised' if unit else 'raw'} features"
+
+
+def _names_and_text(
+    plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
+) -> tuple[tuple[str, ...], NDArray[np.float32] | None]:
+    """Class names (C,) and their text features (C, D), as far as they are there."""
+    own = plan.features
+    found = _find(contents, import_readers.NAMES, plan.class_names, plan.text or own, own)
+    names = check_names(*found) if found else ()
+    text = _find(contents, import_readers.TEXT, plan.text, own)
+    if text is None:
+        return names, None
+    features, note = check_text(text[0], dim, len(names), text[1])
+    notes += [note] if note else []
+    if not names:
+        names = tuple(f"class {i}" for i in range(len(features)))
+        notes.append(f"no class names: called '{names[0]}' … '{names[-1]}'")
+    return names, features
+
+
+def _find(
+    contents: Contents, keys: tuple[str, ...], given: Path | None, *others: Path
+) -> tuple[NDArray[Any], Path] | None:
+    """An array from the file given for it, or from the first other one that has it, and which."""
+    if given:
+        return import_readers.pick(contents[given], keys, given), given
+    for path in others:
+        array = contents.get(path, {}).get(keys[0])
+        if array is not None and array.size:
+            return array, path
+    return None
+
+
+def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> None:
+    """A folder holds the features of one encoder."""
+    wanted = {**plan.identity, "dims": dim}
+    for other in stored(root, plan.encoder):
+        if other.header is None or other.path == path:
+            continue
+        theirs = {**other.header.identity, "dims": other.header.dim}
+        if found := difference(theirs, wanted, sorted(wanted.keys() - {"versions"})):
+            raise StoreError(
+                f"{other.path} is of another encoder ({found.key}: {found.one}, not {found.other})",
+                remedy="other-encoder",
+            )
+
+
+def _write(path: Path, plan: ImportPlan, fitted: Fitted) -> bool:
+    """Write the file, or what it lacks; False where all of it is there already."""
+    if path.exists() and not plan.overwrite:
+        return _complete(path, plan, fitted)
+    given = (plan.features, plan.labels, plan.class_names, plan.text)
+    hdf5.write_features(
+        path,
+        kind=NOISE if plan.is_noise else DATASET,
+        name=plan.name,
+        encoder=plan.identity,
+        source={"images": len(fitted.rows), "imported": [file.name for file in given if file]},
+        blocks=fitted.rows.blocks(),
+        labels=fitted.labels,
+        sample_ids=numbered(len(fitted.rows)),
+        class_names=fitted.class_names,
+        texts=fitted.texts,
+        normalized=fitted.normalized,
+    )
+    return True
+
+
+def _complete(path: Path, plan: ImportPlan, fitted: Fitted) -> bool:
+    """Add text of a new template to the same features; False where there is none."""
+    old = hdf5.read_features(path)
+    new = [text for text in fitted.texts if text.template not in old.text_features]
+    known = [text for text in fitted.texts if text not in new]
+    same_text = all(
+        np.array_equal(old.text_features[text.template], text.features) for text in known
+    )
+    same_scale = old.identity.get("logit_scale") == plan.logit_scale
+    if not (fitted.is_in(old) and same_text and same_scale):
+        raise StoreError(
+            f"{path} holds other features, labels or text than these", remedy="import-elsewhere"
+        )
+    if new:
+        hdf5.add_texts(path, new)
+    return bool(new)

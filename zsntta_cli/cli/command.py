@@ -1,0 +1,89 @@
+"""How every command parses, shows its help, and ends: all errors become one line here."""
+
+from collections import Counter
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from zsntta_cli.cli.hints import worded
+from zsntta_cli.errors import ZsnttaError
+
+_RESUMABLE = ("extract", "demo")
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class Command(TyperCommand):
+    """A command whose options stand under headings, each given once unless it may be repeated."""
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        values["context_settings"] = _HELP | (values.get("context_settings") or {})
+        super().__init__(*args, **values)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice, where the second would silently win."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for parameter, times in Counter(order).items():
+            if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
+                raise typer.BadParameter(f"it is given {times} times.", ctx, parameter)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Options under the headings that they name, in order."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                is_option = isinstance(parameter, TyperOption)
+                panel = getattr(parameter, "rich_help_panel", None)
+                panel = panel or ("Options" if is_option else "Arguments")
+                panels.setdefault(panel, []).append(record)
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; exit with 1 on a ZsnttaError, with 130 on Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except ZsnttaError as error:
+            if ctx.find_root().params.get("debug"):
+                raise
+            _end(f"error: {worded(error, ctx.params)}", 1, error)
+        except KeyboardInterrupt as error:
+            resumable = ctx.info_name in _RESUMABLE
+            kept = ": what was finished is kept; the same command resumes" if resumable else ""
+            _end(f"interrupted{kept}.", 130, error)
+
+
+def _end(line: str, code: int, error: BaseException) -> NoReturn:
+    typer.echo(line, err=True)
+    raise typer.Exit(code) from error
+
+
+class Group(TyperGroup):
+    """A group of commands; `default` is run where none is named."""
+
+    default = ""
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        values["context_settings"] = _HELP | (values.get("context_settings") or {})
+        super().__init__(*args, **values)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command in where there is none."""
+        bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
+        return super().parse_args(ctx, [self.default, *args] if self.default and bare else args)
+
+
+class ListUnasked(Group):
+    """A group whose bare name lists."""
+
+    default = "list"
+
+
+def group(help_text: str, lists: bool = False) -> typer.Typer:
+    """A group of commands of one subject; `lists`: bare, it lists."""
+    return typer.Typer(
+        cls=ListUnasked if lists else Group, help=help_text, no_args_is_help=not lists,
+        rich_markup_mode=None,
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""What to type: the only place where the program composes commands.
+
+An error below the command line carries values, or one word for its remedy; here it becomes a line
+that works as it is typed, with the options that the user's own command had.
+"""
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli.cli.options import DATA, FEATURES
+from zsntta_cli.datasets.names import NOISE, WORDS, SetName
+from zsntta_cli.errors import (
+    MissingFeatures,
+    MissingText,
+    MissingWords,
+    NoPartner,
+    StoreError,
+    ZsnttaError,
+)
+from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
+
+NEXT_STEPS = (
+    "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
+    "Another stream: zsntta simulate --model tiny --method zs-clip --method adand --ratio 0.4"
+)
+NOTHING_CACHED = (
+    "type zsntta demo, zsntta extract --dataset cifar10, "
+    "or zsntta cache import NAME --features FILE"
+)
+
+_REMEDIES = {
+    "data-root": "name the folder of all sets with --data-root",
+    "extract-again": "extract them again with --overwrite",
+    "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
+    "install-ray": "pip install 'zsntta[ray]'",
+    "name-ood": "add --ood NAME",
+    "no-text": "--no-text FILE.npy",
+    "other-device": "try --device cpu",
+    "other-encoder": "give this one another name with --encoder NAME",
+    "other-folder": "delete it, or take another --features-dir",
+    "other-prompt": "take another with --prompt",
+    "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
+    "raw": "leave --normalized out for raw features",
+    "run-anew": "or run the settings anew without --from",
+    "say-where": "add --dataset NAME=PATH",
+    "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
+}
+
+Given = Mapping[str, Any]  # the parameters of the command that failed
+
+
+def worded(error: ZsnttaError, given: Given) -> str:
+    """An error's line, with what to type behind a colon where there is something."""
+    remedy = _REMEDIES.get(error.remedy, "") or mend(error, given)
+    return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
+
+
+@singledispatch
+def mend(_error: ZsnttaError, _given: Given) -> str:
+    """What to type to mend an error; nothing where no command does."""
+    return ""
+
+
+@mend.register
+def _(error: MissingFeatures, given: Given) -> str:
+    return "type " + _making(error.name, given)
+
+
+@mend.register
+def _(error: MissingText, given: Given) -> str:
+    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}"
+
+
+@mend.register
+def _(error: MissingWords, given: Given) -> str:
+    embed = f"type zsntta extract --words FILE.txt{options_of(given)}"
+    return f"name one with --words NAME, or {embed}" if error.cached else embed
+
+
+@mend.register
+def _(error: NoPartner, given: Given) -> str:
+    from zsntta_cli.datasets import needs_no_hand
+
+    if not error.partners:
+        return "add --ood NAME"
+    easy = [name for name in error.partners if needs_no_hand(name)]
+    named = " ".join(f"--dataset {name}" for name in easy or error.partners)
+    return f"type zsntta extract {named}{options_of(given)}"
+
+
+def _making(name: str, given: Given) -> str:
+    """The command that makes the features of a set, or imports them where nothing can make them."""
+    from zsntta_cli.datasets import CATALOGUE
+
+    parsed, folder = SetName.parse(name), _folder(given)
+    if folder is not None and _choice(given) is None and parsed.kind != WORDS:
+        where = (
+            ""
+            if given.get("features_dir", FEATURES) == FEATURES
+            else (f" --features-dir {shlex.quote(str(given['features_dir']))}")
+        )
+        return f"zsntta cache import {name} --encoder {folder} --features FILE{where}"
+    what = {
+        WORDS: f"--words {parsed.bare}.txt",
+        NOISE: f"--noise {parsed.bare}",
+    }.get(parsed.kind, f"--dataset {name}" + "=PATH" * (parsed.base not in CATALOGUE))
+    return f"zsntta extract {what}{options_of(given)}"
+
+
+def options_of(given: Given) -> str:
+    """The options that name the encoder and the folders, as the user gave them."""
+    choice = _choice(given) or EncoderChoice()
+    words = [encoder_options(choice)] if encoder_options(choice) else []
+    for name, default in (("features_dir", FEATURES), ("data_root", DATA)):
+        value = given.get(name, default)
+        if Path(value) != default:
+            words.append(f"--{name.replace('_', '-')} {shlex.quote(str(value))}")
+    return "".join(f" {word}" for word in words)
+
+
+def encoder_options(choice: EncoderChoice) -> str:
+    """The options of the command line that name an encoder, none for the default one."""
+    words = []
+    for f in dataclasses.fields(choice):
+        value = getattr(choice, f.name)
+        if value != f.default and not (f.name == "pretrained" and choice.model == TINY):
+            words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
+    return " ".join(words)
+
+
+def set_commands(name: str, parameters: str, is_id: bool) -> list[str]:
+    """What one types with a known set; `parameters` are those that its name may have."""
+    name += ":fog:1" * (bool(parameters) and not SetName.parse(name).parameters)
+    simulate = [f"zsntta simulate --method adand --id {name}"] if is_id else []
+    return [f"zsntta datasets verify {name}", f"zsntta extract --dataset {name}", *simulate]
+
+
+def _folder(given: Given) -> str | None:
+    folder = given.get("encoder")
+    return folder if isinstance(folder, str) else None
+
+
+def _choice(given: Given) -> EncoderChoice | None:
+    """The encoder that was asked for; None where all that is known of it is a folder's name."""
+    names = ("model", "pretrained", "precision")
+    named = {name: given[name] for name in names if given.get(name) is not None}
+    folder = _folder(given)
+    if folder is None:
+        return EncoderChoice(**named)
+    known = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    return known.get(folder) or _made_here(Path(given.get("features_dir", FEATURES)), folder)
+
+
+def _made_here(root: Path, folder: str) -> EncoderChoice | None:
+    """The encoder that made the features in a folder; None where they were imported."""
+    from zsntta_cli.cache.folder import stored
+
+    try:
+        headers = [one.header for one in stored(root, folder) if one.header]
+        known = [h.identity for h in headers if h.identity.get("pretrained") != "imported"]
+        return EncoderChoice(*(known[0][k] for k in ("model", "pretrained", "precision")))
+    except (IndexError, KeyError, TypeError, OSError, StoreError, ZsnttaError):
+        return None

@@ -1,0 +1,231 @@
+"""Draws one 32 x 32 picture of a concept and says what can be seen in it.
+
+A `Distribution` says how hard the pictures are. The embedded encoder learns from
+`TRAINING`; the built-in sets come from `HELD_OUT`, which has backgrounds the training
+never shows, occlusion, thinner strokes and stronger blur and noise.
+All randomness comes from the generator passed in. Nothing here imports torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from zsntta_cli.datasets.drawn.camera import photograph
+from zsntta_cli.datasets.drawn.concepts import IMPOSSIBLE, PALETTE, STYLES, Concept
+from zsntta_cli.datasets.drawn.handwriting import pen_strokes
+from zsntta_cli.datasets.drawn.outlines import (
+    OUTLINES,
+    SIZE,
+    Part,
+    Placement,
+    draw_glyph,
+    draw_parts,
+)
+from zsntta_cli.datasets.drawn.textures import (
+    BACKGROUNDS,
+    Field,
+    Pixels,
+    blend,
+    static,
+    texture,
+)
+
+Span = tuple[float, float]
+
+_COLOURS = tuple(PALETTE)
+_RGB = np.array(list(PALETTE.values()), dtype=np.float32)
+
+
+def _uniform_styles() -> Mapping[str, float]:
+    weights = dict.fromkeys(STYLES, 1.0)
+    weights["plain"] = 3.0
+    weights["handwritten"] = 8.0  # digits only: more than half of them
+    return weights
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How pictures vary. Spans are uniform ranges; lengths in half pictures."""
+
+    size: Span = (0.5, 0.95)
+    shift: float = 0.2
+    weight: Span = (0.75, 1.3)  # thickness of strokes and arms
+    squeeze: float = 0.12  # standard deviation of the aspect and shear
+    contrast: Span = (0.3, 1.0)  # least distance of the ink from the background
+    backgrounds: tuple[str, ...] = ("plain", "gradient", "cloudy", "two-tone")
+    relief: Span = (0.1, 0.5)  # contrast of the background's own two colours
+    styles: Mapping[str, float] = field(default_factory=_uniform_styles)
+    strength: Span = (0.1, 0.8)  # of the style's effect
+    blur: Span = (0.0, 0.7)  # pixels, every picture
+    noise: Span = (0.0, 0.05)  # standard deviation, every picture
+    occlusion: float = 0.0  # probability that a bar lies over the concept
+
+
+TRAINING = Distribution()
+HELD_OUT = Distribution(
+    size=(0.45, 0.95),
+    shift=0.25,
+    weight=(0.6, 1.0),
+    squeeze=0.16,
+    contrast=(0.3, 0.9),
+    backgrounds=("gradient", "striped", "checkered", "speckled", "scribbled", "blotchy"),
+    relief=(0.1, 0.5),
+    strength=(0.35, 0.95),
+    blur=(0.2, 0.9),
+    noise=(0.02, 0.07),
+    occlusion=0.25,
+)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture, and for captions what is true of it ("" where nothing can be said)."""
+
+    pixels: NDArray[np.uint8]  # (SIZE, SIZE, 3)
+    concept: Concept
+    colour: str
+    size: str
+    background: str
+    style: str
+
+
+def _between(span: Span, gen: np.random.Generator) -> float:
+    return span[0] + (span[1] - span[0]) * gen.random()
+
+
+def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) -> str:
+    """Draw one of the styles that the concept can have, by weight."""
+    impossible = IMPOSSIBLE[concept.kind]
+    allowed = [(name, weight) for name, weight in dist.styles.items() if name not in impossible]
+    left = gen.random() * sum(weight for _, weight in allowed)
+    for name, weight in allowed:
+        left -= weight
+        if left < 0:
+            return name
+    return allowed[-1][0]
+
+
+def _pick_ink(dist: Distribution, base: Pixels, gen: np.random.Generator) -> tuple[str, Pixels]:
+    """Draw a colour that stands out from the colour `base`, and vary it a little."""
+    least = _between(dist.contrast, gen)
+    distance = np.abs(_RGB - base).max(axis=1)
+    allowed = np.flatnonzero(distance >= min(least, float(distance.max())))
+    index = int(allowed[int(gen.random() * len(allowed))])
+    return _COLOURS[index], _vary(_RGB[index], gen)
+
+
+def _vary(colour: Pixels, gen: np.random.Generator) -> Pixels:
+    varied: Pixels = np.clip(colour + 0.05 * gen.standard_normal(3, dtype=np.float32), 0, 1)
+    return varied
+
+
+def _place(
+    dist: Distribution, concept: Concept, wobble: float, gen: np.random.Generator
+) -> tuple[Placement, float]:
+    """Draw size, turn (any for shapes, a little for what is read) and position."""
+    size = _between(dist.size, gen)
+    turn = np.pi if concept.kind == "shape" else 0.3
+    angle = turn * (2 * gen.random() - 1)
+    stretch, shear = dist.squeeze * gen.standard_normal(2)
+    cos, sin = np.cos(angle), np.sin(angle)
+    bent = np.array([[np.exp(stretch), shear], [0, np.exp(-stretch)]])
+    room = dist.shift + max(0.0, 0.9 - size) * 0.5
+    shift = room * (2 * gen.random(2) - 1)
+    matrix = size * np.array([[cos, -sin], [sin, cos]]) @ bent
+    return Placement(matrix, shift, _between(dist.weight, gen), wobble), size
+
+
+def _mask(concept: Concept, style: str, place: Placement, gen: np.random.Generator) -> Image.Image:
+    if style == "handwritten":
+        return draw_parts(pen_strokes(concept.name, place.weight, gen), place, gen)
+    if concept.kind in ("letter", "digit"):
+        return draw_glyph(concept.character, place)
+    return draw_parts(OUTLINES[concept.name](place.weight), place, gen)
+
+
+def _as_field(mask: Image.Image) -> Field:
+    return np.asarray(mask, dtype=np.float32) / np.float32(255)
+
+
+def _paint_background(
+    dist: Distribution, gen: np.random.Generator, base: Pixels
+) -> tuple[str, Pixels]:
+    name = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
+    other = _RGB[int(gen.random() * len(_RGB))]
+    second = base + np.float32(_between(dist.relief, gen)) * (other - base)
+    return name, blend(BACKGROUNDS[name](gen), base, second)
+
+
+def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pixels:
+    """Lay a bar of one colour across the concept, off its centre."""
+    angle = 2 * np.pi * gen.random()
+    along = np.array([np.cos(angle), np.sin(angle)])
+    reach = float(np.sqrt(abs(np.linalg.det(place.matrix))))
+    middle = place.shift + np.array([-along[1], along[0]]) * reach * (0.25 + 0.6 * gen.random())
+    width = 0.1 + 0.25 * gen.random()
+    bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
+    mask = draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
+    return blend(_as_field(mask), picture, _vary(_RGB[int(gen.random() * len(_RGB))], gen))
+
+
+def _draw_surface(
+    concept: Concept, dist: Distribution, gen: np.random.Generator
+) -> tuple[Pixels, str, str, str]:
+    base = _vary(_RGB[int(gen.random() * len(_RGB))], gen)
+    colour, ink = _pick_ink(dist, base, gen)
+    pattern = texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
+    return blend(pattern, base, ink), colour, "", ""
+
+
+def _draw_object(
+    concept: Concept, style: str, dist: Distribution, gen: np.random.Generator
+) -> tuple[Pixels, str, str, str]:
+    """Return the picture before the camera, its colour, size and background words."""
+    base = _vary(_RGB[int(gen.random() * len(_RGB))], gen)
+    background, picture = _paint_background(dist, gen, base)
+    colour, ink = _pick_ink(dist, base, gen)
+    place, size = _place(dist, concept, 0.04 if style == "sketched" else 0.0, gen)
+    mask = _mask(concept, style, place, gen)
+    if style == "outlined":
+        border = _as_field(mask.filter(ImageFilter.MaxFilter(3)))
+        picture = blend(border, picture, _pick_ink(dist, ink, gen)[1])
+    elif style == "sketched":
+        hatch = texture("striped", 5.0, gen)
+        picture = blend(_as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
+        mask = Image.new("L", (SIZE, SIZE))
+    picture = blend(_as_field(mask), picture, ink)
+    if gen.random() < dist.occlusion:
+        picture = _occlude(picture, place, gen)
+    return picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", background
+
+
+def _scan_of_handwriting(
+    concept: Concept, dist: Distribution, gen: np.random.Generator
+) -> tuple[Pixels, str, str, str]:
+    """Draw a digit as scanners give it: bright on black, filling a coarse frame."""
+    place, _ = _place(replace(dist, size=(0.75, 1.0), shift=0.0), concept, 0.0, gen)
+    mask = _mask(concept, "handwritten", place, gen)
+    if gen.random() < 0.7:
+        mask = mask.reduce(4).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+    return np.repeat(_as_field(mask)[..., None], 3, axis=2), "white", "large", "plain"
+
+
+def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:
+    """Draw one picture of the concept, as the distribution says."""
+    style = _pick_style(concept, dist, gen)
+    if concept.kind == "static":
+        picture, colour, size, background = static(gen), "", "", ""
+    elif concept.kind == "texture":
+        picture, colour, size, background = _draw_surface(concept, dist, gen)
+    elif style == "handwritten" and gen.random() < 0.5:
+        picture, colour, size, background = _scan_of_handwriting(concept, dist, gen)
+    else:
+        picture, colour, size, background = _draw_object(concept, style, dist, gen)
+    strength, blur, noise = (_between(s, gen) for s in (dist.strength, dist.blur, dist.noise))
+    pixels = photograph(picture, style, strength, blur, noise, gen)
+    return Drawing(
+        pixels, concept, "" if style == "colourless" else colour, size, background, style
+    )

@@ -1,0 +1,72 @@
+"""A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.errors import DatasetError
+
+DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
+_PREFIXES = {"noise-": NOISE, "words-": WORDS}
+IMAGENET = "imagenet"
+# The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
+# ImageNet-C is not on it, so it gets the defaults of all other sets.
+_IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
+
+
+@dataclass(frozen=True)
+class SetName:
+    """A set's name and what it says."""
+
+    base: str  # "cifar10-c"
+    parameters: str = ""  # "fog:1"
+    path: Path | None = None  # of NAME=PATH
+
+    @classmethod
+    def parse(cls, text: str) -> "SetName":
+        """A name as it is typed or as a feature file has it."""
+        name, equals, path = text.partition("=")
+        if equals:
+            return cls(name, path=Path(path).expanduser())
+        base, _, parameters = name.partition(":")
+        return cls(base, parameters)
+
+    def __str__(self) -> str:
+        return self.base + f":{self.parameters}" * bool(self.parameters)
+
+    @property
+    def kind(self) -> str:
+        """DATASET, NOISE or WORDS."""
+        return next((k for p, k in _PREFIXES.items() if self.base.startswith(p)), DATASET)
+
+    @property
+    def bare(self) -> str:
+        """The name of the noise type or the word list; of a data set all of it."""
+        return str(self).removeprefix(f"{self.kind}-") if self.kind != DATASET else str(self)
+
+    @property
+    def family(self) -> str:
+        """IMAGENET for the five sets of that family, else nothing: a user's own are of none."""
+        return IMAGENET if self.base in _IMAGENET_SETS and self.path is None else ""
+
+    def check_own(self, known: bool) -> None:
+        """Refuse a name that a set of one's own cannot have; `known`: the catalogue has it.
+
+        Raises:
+            DatasetError: reserved, or other characters than a file's name should have.
+        """
+        if known or self.kind != DATASET or not re.fullmatch(r"[\w.-]+", self.base):
+            raise DatasetError(
+                f"'{self.base}' cannot name a folder of images: take letters, digits, '.', '_' or "
+                f"'-', and no known set's name."
+            )
+
+
+def noise_name(noise_type: str) -> str:
+    """The name of the pool of one type of noise images."""
+    return f"{NOISE}-{noise_type}"
+
+
+def words_name(words: str) -> str:
+    """The name of the features of a word list."""
+    return f"{WORDS}-{words}"

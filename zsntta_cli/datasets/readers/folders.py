@@ -1,0 +1,122 @@
+"""Folders of image files: class subfolders are labels."""
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zsntta_cli.datasets.images import SUFFIXES, ImageSet
+from zsntta_cli.errors import DatasetError
+
+
+def folder(name: str, path: Path) -> ImageSet:
+    """A folder of images: class subfolders are labels; without subfolders there are no labels.
+
+    Raises:
+        DatasetError: no such folder, no image in it, or images beside class folders.
+    """
+    if not path.is_dir():
+        raise DatasetError(f"data set '{name}': there is no folder {path}.")
+    found = images_in(path)
+    if not found:
+        raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
+    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in found])
+    return listed(name, path, found, labels, class_names)
+
+
+def by_folder(
+    name: str, where: Path, places: Sequence[tuple[str, ...]]
+) -> tuple[list[int], list[str]]:
+    """Labels and class names of images by the parts of their paths: the first folder is the class.
+
+    Without folders there are neither: labels of -1, no names.
+
+    Raises:
+        DatasetError: images beside class folders.
+    """
+    classes = [place[0] if len(place) > 1 else "" for place in places]
+    names = sorted(set(classes))
+    if "" in names and len(names) > 1:
+        raise DatasetError(
+            f"data set '{name}': {where} has images beside class folders, such as "
+            f"{places[classes.index('')][0]}: each must be in a folder of its class."
+        )
+    index = {class_name: -1 if class_name == "" else i for i, class_name in enumerate(names)}
+    return [index[one] for one in classes], [] if names == [""] else names
+
+
+def unpacked(name: str, root: Path, *, path: str) -> ImageSet:
+    """A known set: a folder of images at `path` under the data root, or the archive it comes in.
+
+    The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
+    """
+    packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
+    if packed and not (root / path).exists():
+        from zsntta_cli.datasets.readers import archives  # replays import this, and read none
+
+        return archives.archive(name, packed[0])
+    return folder(name, existing(root / path))
+
+
+def listed(
+    name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], class_names: Sequence[str]
+) -> ImageSet:
+    """Image files with their labels; the ids are the paths below `base`.
+
+    Raises:
+        DatasetError: a file is missing or a label has no class name.
+        OSError: a file cannot be looked at.
+    """
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise DatasetError(
+            f"data set '{name}' is not whole: {len(missing):,} of {len(paths):,} images are "
+            f"missing, such as {missing[0]}."
+        )
+    checked = _checked(name, labels, class_names)
+    sizes = ",".join(str(path.stat().st_size) for path in paths)
+    ids = [path.relative_to(base).as_posix() for path in paths]
+    return ImageSet(name, _FileImage(paths), checked, ids, class_names, fingerprint=sizes)
+
+
+def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> NDArray[np.int32]:
+    array = np.asarray(labels, np.int32)
+    if class_names and len(array) and not 0 <= array.min() <= array.max() < len(class_names):
+        raise DatasetError(
+            f"data set '{name}': labels run from {array.min()} to {array.max()}, but there are "
+            f"{len(class_names)} class names."
+        )
+    return array
+
+
+def images_in(path: Path) -> list[Path]:
+    """All image files below a folder, sorted; without what macOS adds."""
+    found = (p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    return sorted(p for p in found if "__MACOSX" not in p.parts and not p.name.startswith("._"))
+
+
+def existing(path: Path) -> Path:
+    """The path, if there is something.
+
+    Raises:
+        FileNotFoundError: there is not; `load_images` adds where to get the set.
+    """
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return path
+
+
+@dataclass(frozen=True)
+class _FileImage:
+    """Read image i of a list of files."""
+
+    paths: Sequence[Path]
+
+    def __call__(self, i: int) -> Image.Image:
+        with Image.open(self.paths[i]) as image:
+            return image.convert("RGB")

@@ -1,0 +1,84 @@
+"""The ImageNet family: a folder a class, labels in ImageNet's standard order.
+
+`imagenet_classes.tsv` has the 1000 wnids (from timm, Apache-2.0) with the curated names of CLIP
+(from open_clip, MIT) and marks the 200 classes of ImageNet-A and of ImageNet-R.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.readers.folders import existing, images_in, listed
+from zsntta_cli.errors import DatasetError
+
+_TABLE = Path(__file__).with_name("imagenet_classes.tsv")
+
+
+class ImageNetClass(NamedTuple):
+    """One class of ImageNet."""
+
+    wnid: str  # of WordNet, the name of its folder
+    name: str  # for the prompt
+    subsets: str  # "a" and "r" where ImageNet-A and -R have it
+
+
+@cache
+def classes(subset: str = "") -> tuple[ImageNetClass, ...]:
+    """The 1000 classes in standard order, or the 200 of subset "a" or "r"."""
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [ImageNetClass(*line.split("\t")) for line in lines if not line.startswith("#")]
+    return tuple(row for row in rows if subset in row.subsets)
+
+
+def by_wnid(name: str, root: Path, *, path: str, subset: str = "") -> ImageSet:
+    """A set with one folder a wnid at `path` under the data root."""
+    return by_wnids(name, root, [path], subset)
+
+
+def by_wnids(name: str, root: Path, paths: list[str], subset: str = "") -> ImageSet:
+    """Several such folders, one after the other; labels count the classes of the subset."""
+    known = classes(subset)
+    index = {row.wnid: label for label, row in enumerate(known)}
+    return _class_folders(name, root, paths, index, [row.name for row in known])
+
+
+def by_number(name: str, root: Path, *, path: str) -> ImageSet:
+    """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
+    names = [row.name for row in classes()]
+    index = {str(label): label for label in range(len(names))}
+    return _class_folders(name, root, [path], index, names)
+
+
+def _class_folders(
+    name: str, root: Path, paths: list[str], index: Mapping[str, int], class_names: list[str]
+) -> ImageSet:
+    found: list[Path] = []
+    labels: list[int] = []
+    for path in paths:
+        _check_folders(name, existing(root / path), index)
+        for folder, label in index.items():
+            images = images_in(root / path / folder)
+            found += images
+            labels += [label] * len(images)
+    if not found:
+        raise DatasetError(f"data set '{name}': the class folders in {root / paths[0]} are empty.")
+    base = root / paths[0] if len(paths) == 1 else root
+    return listed(name, base, found, labels, class_names)
+
+
+def _check_folders(name: str, path: Path, index: Mapping[str, int]) -> None:
+    """Every class has its folder, and every folder is a class."""
+    found = {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
+    missing, unknown = sorted(index.keys() - found), sorted(found - index.keys())
+    if missing:
+        raise DatasetError(
+            f"data set '{name}': {len(missing):,} of {len(index):,} class folders are missing in "
+            f"{path}, such as {missing[0]}."
+        )
+    if unknown:
+        raise DatasetError(
+            f"data set '{name}': {len(unknown):,} of {len(found):,} folders in {path} are no class "
+            f"of it, such as {unknown[0]}."
+        )

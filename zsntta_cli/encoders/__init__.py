@@ -1,0 +1,1 @@
+"""CLIP encoders: images and prompts to features."""

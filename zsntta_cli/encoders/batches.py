@@ -1,0 +1,79 @@
+"""Images to batches of pixels, read and resized by threads ahead of the encoder.
+
+Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled. What is
+arithmetic (scaling, normalising) is left to the encoder, a batch at a time.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zsntta_cli.datasets.images import UNREADABLE, ImageSet
+from zsntta_cli.errors import DatasetError, first_line
+
+_TASK = 16  # images that one thread reads at a time
+_AHEAD = 3  # batches in memory before the one being encoded
+
+Pixels = NDArray[np.uint8]
+Resize = Callable[[Image.Image], Pixels]
+Batch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
+
+
+def load_batches(
+    images: ImageSet,
+    batches: Sequence[Sequence[int]],
+    resize: Resize,
+    workers: int,
+    skip_broken: bool,
+) -> Iterator[Batch]:
+    """The batches in order, each with a mark on which of its images could be read.
+
+    Raises:
+        DatasetError: a broken image, unless such are skipped.
+    """
+    waiting: deque[list[Future[list[Pixels | None]]]] = deque()
+    upcoming = iter(batches)
+    threads = ThreadPoolExecutor(workers)
+    try:
+        for _ in range(len(batches)):
+            while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
+                tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
+                waiting.append(
+                    [threads.submit(_read, images, t, resize, skip_broken) for t in tasks]
+                )
+            yield _collate([one for task in waiting.popleft() for one in task.result()])
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _read(
+    images: ImageSet, rows: Sequence[int], resize: Resize, skip_broken: bool
+) -> list[Pixels | None]:
+    """Pixels of some rows, None for a broken image."""
+    pixels: list[Pixels | None] = []
+    for i in rows:
+        try:
+            pixels.append(resize(images.read(i)))
+        except UNREADABLE as error:
+            if not skip_broken:
+                raise unreadable(images, i, error) from error
+            pixels.append(None)
+    return pixels
+
+
+def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
+    """What to say of a broken image."""
+    return DatasetError(
+        f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({first_line(error)})",
+        remedy="skip-broken",
+    )
+
+
+def _collate(pixels: list[Pixels | None]) -> Batch:
+    readable = [one for one in pixels if one is not None]
+    stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
+    return stacked, np.array([one is not None for one in pixels])

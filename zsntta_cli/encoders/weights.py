@@ -1,0 +1,215 @@
+"""Where an encoder's weights come from: the package, the hub, a checkpoint, or chance.
+
+OpenAI's weights were trained with QuickGELU; with plain GELU they load and give wrong features, so
+the activation that the weights want is forced. A file with nothing but tensors does not say which
+one that is: there the model's name decides, and `activation_note` says so.
+"""
+
+import hashlib
+import textwrap
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli.errors import EncoderError, first_line, near
+from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
+
+if TYPE_CHECKING:
+    import open_clip
+
+_ASSETS = Path(__file__).parent / "assets"
+_TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
+_WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
+_PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag may say of it
+_REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip names them
+    "RN50": "timm/resnet50_clip.openai",
+    "ViT-B-16": "timm/vit_base_patch16_clip_224.openai",
+    "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
+}
+_QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
+_TIMEOUT = 10  # seconds until the hub counts as out of reach
+_RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
+
+
+def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
+    """The embedded encoder; rows of its word table that training never saw are zero."""
+    import open_clip
+    import torch
+    from safetensors.torch import load
+
+    open_clip.add_model_config(_ASSETS / "tiny.json")
+    content = _TINY_WEIGHTS.read_bytes()
+    state = load(content)
+    ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
+    model = open_clip.create_model(TINY, precision=precision)
+    state["token_embedding.weight"] = torch.zeros(model.token_embedding.weight.shape)
+    state["token_embedding.weight"][ids] = rows.float()
+    model.load_state_dict(state)
+    return model, hashlib.sha256(content).hexdigest()
+
+
+def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
+    """A model with its weights, and the sha256 of the weights' file where there is one.
+
+    Raises:
+        EncoderError: no such model, or weights that cannot be had or do not fit.
+    """
+    try:
+        return _load_tiny(choice.precision) if choice.model == TINY else _load_open_clip(choice)
+    except EncoderError:
+        raise
+    except Exception as error:  # open_clip raises whatever its many sources raise
+        raise EncoderError(_unavailable(choice, error)) from error
+
+
+def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
+    import open_clip
+    import torch
+
+    if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
+        models = open_clip.list_models()
+        raise EncoderError(
+            f"open_clip has no model '{choice.model}'{near(choice.model, models)}: see "
+            f"open_clip.list_models()."
+        )
+    if choice.pretrained == RANDOM_WEIGHTS:
+        with torch.random.fork_rng():
+            torch.manual_seed(_RANDOM_SEED)
+            return open_clip.create_model(choice.model, precision=choice.precision), None
+    if ":" in choice.model:  # hf-hub:… or local-dir:…, open_clip's own words
+        if choice.model.startswith(_HUB):
+            _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
+        model = open_clip.create_model(
+            choice.model, precision=choice.precision, require_pretrained=True
+        )
+        return model, None
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    path = _download(tag) if tag else Path(choice.pretrained)
+    if not path.is_file():
+        tags = ", ".join(open_clip.list_pretrained_tags_by_model(choice.model)) or "none"
+        raise EncoderError(
+            f"'{choice.pretrained}' is no file and no weights of {choice.model} (known: {tags})."
+        )
+    archive = _is_torchscript(path)  # only OpenAI's own files are
+    model = open_clip.create_model(
+        choice.model,
+        pretrained=None if archive else str(path),
+        precision=choice.precision,
+        force_quick_gelu=archive or bool(tag.get("quick_gelu")),
+        force_preprocess_cfg={key: tag[key] for key in _PREPROCESSING if key in tag},
+    )
+    if archive:
+        state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
+        names = ("input_resolution", "context_length", "vocab_size")
+        model.load_state_dict({k: v for k, v in state.items() if k not in names})
+    return model, _sha256(path)
+
+
+def _download(tag: dict[str, Any]) -> Path:
+    """The weights file of a tag, from the local cache or the hub."""
+    import open_clip
+
+    repository = "/".join(tag["hf_hub"].split("/")[:2])
+    return _check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+
+
+def _check_reachable(repository: str, file: str) -> Path | None:
+    """A file of the hub in the local cache; where it is not, fail at once without a network."""
+    import huggingface_hub
+
+    cached = huggingface_hub.try_to_load_from_cache(repository, file)
+    if isinstance(cached, str):
+        return Path(cached)
+    huggingface_hub.model_info(repository, timeout=_TIMEOUT)
+    return None
+
+
+def _is_torchscript(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith("constants.pkl") for name in archive.namelist())
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unavailable(choice: EncoderChoice, error: Exception) -> str:
+    """Why weights cannot be had, and where a person gets the file."""
+    import open_clip
+
+    reason = _reason(error)
+    if choice.model.startswith(_HUB):
+        return (
+            f"cannot load {choice.model}: download the files of "
+            f"https://huggingface.co/{choice.model.removeprefix(_HUB)} and take local-dir:PATH of "
+            f"their folder as the model ({reason})."
+        )
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    if not tag:
+        return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
+    suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
+    hub = str(tag.get("hf_hub", "")).rstrip("/")
+    return (
+        f"cannot download the weights '{choice.pretrained}' of {choice.model}: get "
+        f"{_WEIGHTS} from https://huggingface.co/{hub} and take its path as the weights of "
+        f"{choice.model.removesuffix(suffix)}{suffix} ({reason})."
+    )
+
+
+def _reason(error: Exception) -> str:
+    """One line of an error; of torch's on weights that do not fit, the first that says what."""
+    first, _, rest = str(error).partition("\n")
+    if "loading state_dict" in first and rest:
+        return f"they do not fit: {textwrap.shorten(rest.splitlines()[0], 200, placeholder=' …')}"
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
+def activation_note(choice: EncoderChoice) -> str | None:
+    """What to know of a file under a model whose known weights differ in their activation."""
+    import open_clip
+
+    path, name = Path(choice.pretrained), choice.model.removesuffix(_QUICK_GELU)
+    quick = choice.model.endswith(_QUICK_GELU)
+    twin = name if quick else name + _QUICK_GELU
+    if not choice.is_file or twin not in open_clip.list_models() or _is_torchscript(path):
+        return None
+    tags = open_clip.list_pretrained_tags_by_model(name)
+    others = [
+        tag for tag in tags
+        if bool(open_clip.get_pretrained_cfg(name, tag).get("quick_gelu")) != quick
+    ]  # fmt: skip
+    if not others:
+        return None
+    used, other = ("QuickGELU", "GELU") if quick else ("GELU", "QuickGELU")
+    some = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+    return (
+        f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
+        f"{used}, but the weights {some} want {other}; for such take the model {twin}."
+    )
+
+
+def weights_request(choice: EncoderChoice) -> dict[str, Any]:
+    """What of an encoder's identity is known without loading it."""
+    known: dict[str, Any] = {
+        "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision
+    }  # fmt: skip
+    if choice.model == TINY:
+        known["weights_sha256"] = _sha256(_TINY_WEIGHTS)
+    elif choice.is_file:
+        known["weights_sha256"] = _sha256(Path(choice.pretrained))
+    return known
+
+
+def whereabouts(choice: EncoderChoice) -> str:
+    """Where the weights of the embedded or one of the paper's encoders are."""
+    if choice.folder:
+        return "not known"
+    if choice.model == TINY:
+        return "embedded"
+    import huggingface_hub
+
+    found = huggingface_hub.try_to_load_from_cache(_REPOSITORIES[choice.model], _WEIGHTS)
+    return "on disk" if isinstance(found, str) else "to be downloaded"

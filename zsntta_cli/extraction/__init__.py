@@ -1,0 +1,1 @@
+"""Data sets x encoder -> feature files."""

@@ -1,0 +1,135 @@
+"""What a worker encodes and how: the same parts, batches and threads everywhere, so the same bytes.
+
+A worker gets a `Job`, loads the images and the encoder again, and hands features back; only the
+process that asked for them writes.
+"""
+
+import pickle
+import platform
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.encoders.batches import load_batches
+from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.errors import DatasetError, EncoderError
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+EncodedPart = tuple[
+    range, NDArray[np.float16], NDArray[np.bool_]
+]  # features of its readable images
+Encoded = Generator[EncodedPart, None, None]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """An image set and an encoder, as a worker gets them: small and picklable."""
+
+    reload: Callable[[], ImageSet]
+    source: Mapping[str, object]  # the identity that the images must have
+    choice: EncoderChoice
+    encoder: Mapping[str, Any]  # the identity that the encoder must have
+    settings: ExtractSettings
+    threads: int  # of torch: features of another number differ in their last bits
+
+
+class Engine(Protocol):
+    """Encodes parts elsewhere."""
+
+    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+        """The features of parts in any order; the engine is closed if it is left early."""
+
+    def close(self) -> None:
+        """Stop what it started; the next job starts it again."""
+
+
+def job_for(
+    images: ImageSet, encoder: Encoder, choice: EncoderChoice, settings: ExtractSettings
+) -> Job:
+    """What workers need to encode these images as this encoder does."""
+    import torch
+
+    if images.reload is None:
+        raise DatasetError(f"'{images.name}' cannot be loaded by other processes: take one device.")
+    if choice.is_file:  # workers may stand in another folder
+        choice = replace(choice, pretrained=str(Path(choice.pretrained).absolute()))
+    return Job(
+        images.reload, images.identity(), choice, encoder.identity, settings,
+        torch.get_num_threads(),
+    )  # fmt: skip
+
+
+def encode_parts(
+    images: ImageSet,
+    encoder: Encoder,
+    settings: ExtractSettings,
+    parts: Sequence[range],
+    advance: Advance,
+) -> Encoded:
+    """The features of parts, one after the other, while the next images are read."""
+    size = settings.batch_size
+    batches = [rows[i : i + size] for rows in parts for i in range(0, len(rows), size)]
+    loaded = load_batches(images, batches, encoder.resize, settings.workers, settings.skip_broken)
+    for rows in parts:
+        features, readable = [np.empty((0, encoder.embed_dim), np.float16)], []
+        for _ in range(0, len(rows), size):
+            pixels, is_readable = next(loaded)
+            if len(pixels):
+                features.append(_half(encoder.encode_pixels(pixels)))
+            readable.append(is_readable)
+            advance(len(is_readable))
+        yield rows, np.concatenate(features), np.concatenate(readable)
+
+
+def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Features as they are stored.
+
+    Raises:
+        EncoderError: a feature that is not finite.
+    """
+    half = features.astype(np.float16)
+    if not np.isfinite(half).all():
+        raise EncoderError("the encoder gives features that are not finite in half precision.")
+    return half
+
+
+def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advance) -> Encoded:
+    """What a worker does with a pickled job; images and encoder are loaded at their first part."""
+    job, images = _received(content)
+    encoder = _encoder(job.choice, device, job.threads)
+    keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
+    if found := difference(encoder.identity, job.encoder, sorted(keys)):
+        raise EncoderError(
+            f"{platform.node()} has another encoder ({found.key} is {found.one}, not "
+            f"{found.other}): install and copy the same on all machines."
+        )
+    return encode_parts(images, encoder, job.settings, parts, advance)
+
+
+@lru_cache(maxsize=1)
+def _received(content: bytes) -> tuple[Job, ImageSet]:
+    job: Job = pickle.loads(content)
+    images = job.reload()
+    if images.identity() != job.source:
+        raise DatasetError(
+            f"{platform.node()} has other images of '{images.name}' ({len(images):,}, not "
+            f"{job.source['images']:,}, or of other sizes): the same must lie there."
+        )
+    return job, images
+
+
+@lru_cache(maxsize=1)
+def _encoder(choice: EncoderChoice, device: str, threads: int) -> Encoder:
+    encoder = load_encoder(choice, device)
+    import torch  # not before its environment is set
+
+    torch.set_num_threads(threads)
+    return encoder

@@ -1,0 +1,107 @@
+"""Work in progress of an extraction: finished parts beside the feature file to be.
+
+A part is a run of images, encoded; it is absent or whole, as the feature file itself. Parts belong
+to one identity (encoder, source, batch size); those of another are thrown away, never mixed in.
+"""
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.folder import lock_path, parts_path
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import write_whole, writing
+
+
+@contextmanager
+def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Be the only process that makes a feature file; tells where it waits for another one."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(lock_path(path))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            note(f"{path} is being extracted by another process: waiting.")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def discard_parts(path: Path) -> None:
+    """Remove the parts of a whole feature file: a run that was killed at its end leaves them."""
+    _remove(parts_path(path))
+
+
+def _remove(folder: Path) -> None:
+    with writing(folder):
+        if folder.exists():
+            shutil.rmtree(folder)
+
+
+class Parts:
+    """The parts of the extraction of some images, `size` images a part."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], images: range, size: int) -> None:
+        self._folder = parts_path(path)
+        self._images, self._size = images, size
+        identity_file = self._folder / "identity.json"
+        known = {**identity, "first": images.start, "part_size": size}
+        content = json.dumps(known, sort_keys=True).encode()
+        if not identity_file.exists() or identity_file.read_bytes() != content:
+            self.discard()
+            write_whole(identity_file, content)
+
+    def missing(self) -> list[range]:
+        """The images of each part that is still to be encoded."""
+        return [rows for rows in self._all() if not self._file(rows).exists()]
+
+    def write(
+        self, rows: range, features: NDArray[np.floating], readable: NDArray[np.bool_]
+    ) -> None:
+        """Keep one part: features of its readable images, and which of its images those are."""
+        content = io.BytesIO()
+        np.savez(content, features=features, readable=readable)
+        write_whole(self._file(rows), content.getvalue())
+
+    def readable(self) -> NDArray[np.bool_]:
+        """Which of the images have features, (N,): all but those skipped as broken."""
+        parts = [self._load(rows, "readable") for rows in self._all()]
+        return np.concatenate([np.empty(0, bool), *parts])
+
+    def blocks(self) -> Iterator[NDArray[np.floating]]:
+        """The features of all parts in order, a part at a time."""
+        return (self._load(rows, "features") for rows in self._all())
+
+    def discard(self) -> None:
+        """Remove all parts."""
+        _remove(self._folder)
+
+    def _all(self) -> list[range]:
+        images, size = self._images, self._size
+        return [images[start : start + size] for start in range(0, len(images), size)]
+
+    def _file(self, rows: range) -> Path:
+        return self._folder / f"{rows.start:09d}.npz"
+
+    def _load(self, rows: range, name: str) -> NDArray[Any]:
+        path = self._file(rows)
+        try:
+            with np.load(path, allow_pickle=False) as part:
+                content: NDArray[Any] = part[name]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise StoreError(
+                f"the part {path} is broken ({error}): delete it, the same command makes it again."
+            ) from error
+        return content

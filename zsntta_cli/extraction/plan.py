@@ -1,0 +1,158 @@
+"""What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from zsntta_cli import datasets
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.noise import noise_images
+from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.weights import activation_note
+from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.extraction.engines import engine_for
+from zsntta_cli.extraction.extractor import Extracted, Extractor
+from zsntta_cli.progress import Reporter
+from zsntta_cli.settings import (
+    NO_NOISE,
+    NOISE_TYPES,
+    RANDOM_WEIGHTS,
+    TINY,
+    EncoderChoice,
+    ExtractSettings,
+)
+from zsntta_cli.settings.checks import check_choice
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
+
+_NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
+
+
+@dataclass(frozen=True)
+class ExtractPlan:
+    """What to extract."""
+
+    datasets: tuple[str, ...]  # names, or NAME=PATH
+    data_root: Path = Path("data")
+    words: tuple[Path, ...] = ()  # word lists for NegLabel, a word a line
+    limit: int | None = None
+    prompts: tuple[str, ...] = ()  # templates or their names; the set's own without any
+    noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
+    noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
+    partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
+
+    def __post_init__(self) -> None:
+        for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} is {value}, must be 1 or more.")
+        for noise in self.noise or ():
+            check_choice("noise", noise, (*NOISE_TYPES, NO_NOISE))
+
+
+def extract(
+    plan: ExtractPlan,
+    choice: EncoderChoice,
+    device: str,
+    root: Path,
+    settings: ExtractSettings,
+    reporter: Reporter,
+) -> Iterator[Extracted]:
+    """Extract all sets of a plan, one by one: named sets, words, noise images, partners."""
+    if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
+        reporter.note("warning: these are random weights: features mean nothing.")
+    first, *_ = device.split(",")
+    extractor = Extractor(
+        choice, partial(_load, choice, first, reporter), root, settings, reporter,
+        partial(engine_for, settings, device),
+    )  # fmt: skip
+    with closing(extractor):
+        yield from _extract(plan, extractor)
+
+
+def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
+    encoder = load_encoder(choice, device)
+    if note := activation_note(choice):
+        reporter.note(note)
+    return encoder
+
+
+def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
+    templates = [prompt_template(prompt) for prompt in plan.prompts]
+    largest_id_set = 0
+    for spec in plan.datasets:
+        images = limited(datasets.load_images(spec, plan.data_root), plan.limit)
+        is_id = datasets.has_text(images)
+        default = [datasets.default_prompt(images.name)] if is_id else []
+        largest_id_set = max(largest_id_set, len(images) if is_id else 0)
+        yield extractor.dataset(images, templates or default)
+    for path in plan.words:
+        yield extractor.words(path.stem, read_words(path), templates or [DEFAULT_PROMPT])
+    yield from _extract_noise(plan, extractor, largest_id_set)
+    yield from _extract_partners(plan, extractor)
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a list, one a line, each once, in order.
+
+    Raises:
+        DatasetError: no such file, no text, or no word in it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read the word list {path} ({error}).") from error
+    words = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not words:
+        raise DatasetError(f"the word list {path} is empty: one word a line.")
+    return words
+
+
+def _extract_noise(
+    plan: ExtractPlan, extractor: Extractor, largest_id_set: int
+) -> Iterator[Extracted]:
+    types = plan.noise if plan.noise is not None else ("gaussian",) if largest_id_set else ()
+    count = plan.noise_count or (max(1, largest_id_set // 4) if largest_id_set else _NOISE_COUNT)
+    for noise in types:
+        if noise != NO_NOISE:
+            yield extractor.noise(noise, partial(noise_images, noise, count), count)
+
+
+def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
+    """The OOD sets that the named ID sets are paired with, as far as they can be had."""
+    bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
+    roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
+    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
+        return
+    wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))
+    for name in wanted:
+        extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
+        try:
+            images = limited(datasets.load_images(name, plan.data_root), plan.limit)
+        except DatasetError as error:
+            extractor.reporter.note(f"left out: {error}")
+            continue
+        yield extractor.dataset(images)
+
+
+def summary(extracted: Extracted) -> str:
+    """One line on what became of a set."""
+    if not extracted.encoded:
+        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
+    line = (
+        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
+        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+    )
+    if extracted.skipped:
+        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
+    return line
+
+
+def _peak_memory() -> int:
+    """Bytes of resident memory that the process has taken at most."""
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,126 @@
+"""Several devices of this machine, a process each."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from zsntta_cli.errors import EncoderError, ZsnttaError
+from zsntta_cli.extraction.jobs import Advance, Encoded, Job, work_on
+
+
+@dataclass(frozen=True)
+class _Worker:
+    device: str
+    process: SpawnProcess
+    connection: Connection
+
+
+class Processes:
+    """One process a device, each with an encoder of its own, kept from set to set."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._devices, self._workers = names, list[_Worker]()
+
+    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+        """The features of parts in any order.
+
+        Raises:
+            ZsnttaError: what a worker raised. EncoderError: a worker died.
+        """
+        content, count = pickle.dumps(job), min(len(self._devices), len(parts))
+        try:
+            self._start(count)
+            busy = {worker.connection: worker for worker in self._workers[:count]}
+            for i, worker in enumerate(busy.values()):
+                with _alive(worker):
+                    worker.connection.send((content, parts[i::count]))
+            while busy:
+                for connection in wait(list(busy)):
+                    assert isinstance(connection, Connection)
+                    with _alive(busy[connection]):
+                        message = connection.recv()
+                    if message is None:  # its share is done
+                        del busy[connection]
+                    elif isinstance(message, int):
+                        advance(message)
+                    elif isinstance(message, ZsnttaError):
+                        raise message
+                    else:
+                        yield message
+        except BaseException:  # Ctrl-C too: no worker goes on with what nobody waits for
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop all workers at once."""
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join()
+            worker.connection.close()
+        self._workers.clear()
+
+    def _start(self, count: int) -> None:
+        """Have so many workers; all anew if one has died since the last job."""
+        if not all(worker.process.is_alive() for worker in self._workers):
+            self.close()
+        context = multiprocessing.get_context("spawn")
+        with _ctrl_c_ignored():
+            for device in self._devices[len(self._workers) : count]:
+                connection, end = context.Pipe()
+                process = context.Process(target=_serve, args=(device, end), daemon=True)
+                process.start()
+                end.close()
+                self._workers.append(_Worker(device, process, connection))
+
+
+@contextmanager
+def _alive(worker: _Worker) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        worker.process.join()
+        raise EncoderError(
+            f"the process on {worker.device} died (exit code {worker.process.exitcode}; -9 is a "
+            f"kill, often for want of memory): what was finished is kept; the same command resumes."
+        ) from error
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Processes started within ignore Ctrl-C from their first moment: they are stopped instead."""
+    if threading.current_thread() is not threading.main_thread():  # has no say in signals
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _serve(device: str, connection: Connection) -> None:
+    """A worker process: encodes its share of every job, until it is stopped."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        content, share = connection.recv()
+        try:
+            for part in work_on(content, device, share, connection.send):
+                connection.send(part)
+            connection.send(None)
+        except ZsnttaError as error:
+            connection.send(error)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,178 @@
+"""SoTTA, "Robust Test-Time Adaptation on Noisy Data Streams", arXiv 2310.10074.
+
+Samples come one by one. Those that ZS-CLIP's rule (Eq. 1) calls clean and the model is confident of
+enter a memory, balanced by predicted class (high-confidence uniform-class sampling). Every 64 items
+one entropy-sharpness step (sharpness-aware minimisation, arXiv 2010.01412) on the whole memory
+changes the image tower's normalisation layers.
+
+What is spared: text features are constants, and the items between two steps are one pass.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.live.adaptation import (
+    Adapted,
+    adapting,
+    entropy,
+    norm_layers,
+    use_batch_statistics,
+)
+from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
+from zsntta_cli.methods.settings import SottaSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+_STEP_BATCH = 128  # samples of the memory to a step
+_INSIDE_LOG = 1e-6
+_MOMENTUM = 0.2  # of BatchNorm's running statistics
+# What is not adapted: a transformer's last blocks, a convolutional tower's last stage.
+_TOP_BLOCKS = 3
+_TOP_STAGES = ("layer4.", "stages.3.")
+
+
+def run(
+    data: LiveData, options: SottaSettings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
+    """Decide on every item, as many at a time as there are between two steps."""
+    online = OnlineThreshold(threshold)
+    text = data.text_features()
+    memory = Memory(options.memory, data.stream.seed)
+    layers = list(adapted_layers(data.encoder.model.visual).values())
+    with adapting(data.encoder, layers) as parameters:
+        step = SharpnessStep(data, options, layers, parameters, text)
+        for items, images in data.batches(_between_steps(len(data), options)):
+            with torch.no_grad():
+                logits = data.logits(data.encoder.image_features(images), text)
+            class_index, u = zero_shot_scores(logits)
+            found = online(u)
+            enters = data.adapts_on(options.pipeline, items, u > found)
+            for i in np.flatnonzero(enters & (1 - u >= options.confidence)):
+                memory.add(Sample(int(items[i]), int(class_index[i]), images[i].clone()))
+            if len(items) >= options.update_every:
+                step(memory.samples)
+            yield Decisions(class_index, u > found, 1 - u, found)
+
+
+def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]]:
+    """The items up to each step, and those after the last one."""
+    first = options.update_every + options.late_start
+    items = np.arange(total)
+    return [items[:first], *in_batches(items[first:], options.update_every)]
+
+
+def adapted_layers(tower: nn.Module) -> dict[str, nn.Module]:
+    """The normalisation layers without those of the last blocks (9 … 11 of a ViT-B) or stage."""
+    layers = norm_layers(tower)
+    numbers = {name: _block(name) for name in layers}
+    first_top = max((n for n in numbers.values() if n is not None), default=0) - _TOP_BLOCKS + 1
+    return {
+        name: layer
+        for name, layer in layers.items()
+        if not any(stage in name for stage in _TOP_STAGES)
+        and ((number := numbers[name]) is None or number < first_top)
+    }
+
+
+def _block(name: str) -> int | None:
+    """The number of the transformer block that a layer is in, if it is in one."""
+    found = re.search(r"(?<!\w)(?:res)?blocks\.(\d+)\.", name)
+    return int(found[1]) if found and "stages." not in name else None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample in the memory."""
+
+    item: int  # in the stream
+    class_index: int  # as predicted when it came
+    image: torch.Tensor  # (3, H, W) encoder input
+
+
+class Memory:
+    """At most so many samples; a full one drops a random member of a largest class."""
+
+    def __init__(self, capacity: int, seed: int) -> None:
+        self._capacity, self._random = capacity, random.Random(seed)
+        self.samples: list[Sample] = []
+
+    def add(self, sample: Sample) -> None:
+        """Keep a sample; where there is no room one of a largest class leaves.
+
+        Of its own class, if that is one of the largest.
+        """
+        if len(self.samples) == self._capacity:
+            counts = Counter(known.class_index for known in self.samples)
+            largest = [c for c, count in counts.items() if count == max(counts.values())]
+            own = sample.class_index
+            leaving = own if own in largest else self._random.choice(largest)
+            members = [i for i, s in enumerate(self.samples) if s.class_index == leaving]
+            del self.samples[self._random.choice(members)]
+        self.samples.append(sample)
+
+
+class SharpnessStep:
+    """Entropy minimised at the worst point within a radius ρ of the parameters (SAM), by Adam."""
+
+    def __init__(
+        self,
+        data: LiveData,
+        options: SottaSettings,
+        layers: Sequence[nn.Module],
+        parameters: Sequence[nn.Parameter],
+        text: torch.Tensor,
+    ) -> None:
+        self._data, self._options, self._text = data, options, text
+        self._layers = layers
+        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
+        self._optimizer = torch.optim.Adam(
+            self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
+        )
+
+    def __call__(self, samples: Sequence[Sample]) -> None:
+        """A step for each batch of the memory; BatchNorm learns its running statistics."""
+        for start in range(0, len(samples), _STEP_BATCH):
+            batch = samples[start : start + _STEP_BATCH]
+            use_batch_statistics(self._layers, len(batch) > 1, _MOMENTUM)
+            self._step(batch)
+        use_batch_statistics(self._layers, False, _MOMENTUM)
+
+    def _step(self, samples: Sequence[Sample]) -> None:
+        images = torch.stack([sample.image for sample in samples])
+        items = np.array([sample.item for sample in samples])
+        if not self._backward(images, items):
+            return
+        here = [master.detach().clone() for master in self._adapted.masters]
+        self._climb()
+        is_finite = self._backward(images)
+        with torch.no_grad():
+            for master, value in zip(self._adapted.masters, here, strict=True):
+                master.copy_(value)
+        if is_finite:
+            self._optimizer.step()
+        self._adapted.publish()
+
+    def _backward(self, images: torch.Tensor, items: NDArray[np.int64] | None = None) -> bool:
+        features = self._data.encoder.image_features(images)
+        entropies = entropy(self._data.logits(features, self._text), _INSIDE_LOG)
+        if items is not None:
+            self._data.watch(entropies, items, self._data.encoder.model.visual)
+        return self._adapted.backward(entropies.mean())
+
+    def _climb(self) -> None:
+        """Move the parameters ρ along the gradient."""
+        steps = [(m, m.grad) for m in self._adapted.masters if m.grad is not None]
+        norm = torch.stack([gradient.norm() for _, gradient in steps]).norm()
+        with torch.no_grad():
+            for master, gradient in steps:
+                master.add_(gradient * (self._options.rho / (norm + 1e-12)))
+        self._adapted.publish()

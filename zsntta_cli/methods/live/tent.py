@@ -1,0 +1,116 @@
+"""Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726.
+
+A batch is classified, ZS-CLIP's rule (Eq. 1) says which of its samples are noise, and one step on
+the mean entropy of those that pass changes the scales and shifts of the image tower's
+normalisation layers for all that comes after.
+
+What is spared: text features are constants; and a sample is encoded once, with its graph where it
+is likely to pass (the frozen model's decision tells), without where it is not. Only a sample that
+passes against expectation is encoded again. BatchNorm, on the statistics of a batch, mixes its
+samples: there, the batch is encoded to classify it, and what passes once more to adapt.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.live.adaptation import (
+    Adapted,
+    adapting,
+    entropy,
+    has_batch_norm,
+    norm_layers,
+    use_batch_statistics,
+)
+from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
+from zsntta_cli.methods.settings import TentSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+Mask = NDArray[np.bool_]
+
+
+def run(
+    data: LiveData, options: TentSettings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
+    """Decide on every item, a batch at a time, as the encoder adapts."""
+    size, u = options.batch_size, data.stream.noise_score
+    frozen_noise = u > OnlineThreshold(threshold, size)(u)
+    online = OnlineThreshold(threshold, size)
+    with adaptable(data, options) as tent:
+        for items, images in data.batches(in_batches(np.arange(len(data)), size)):
+            likely = data.adapts_on(options.pipeline, items, frozen_noise[items])
+            class_index, u = zero_shot_scores(tent.predict(images, likely))
+            found = online(u)
+            tent.adapt(items, data.adapts_on(options.pipeline, items, u > found))
+            yield Decisions(class_index, u > found, 1 - u, found)
+
+
+@contextmanager
+def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
+    """Tent on the encoder of a stream, which gets its own parameters back afterwards."""
+    layers = list(norm_layers(data.encoder.model.visual).values())
+    with adapting(data.encoder, layers) as parameters:
+        yield Tent(data, options, layers, parameters)
+
+
+class Tent:
+    """A classifier that adapts: `predict` a batch, then `adapt` on some of its samples."""
+
+    def __init__(
+        self,
+        data: LiveData,
+        options: TentSettings,
+        layers: Sequence[torch.nn.Module],
+        parameters: Sequence[torch.nn.Parameter],
+    ) -> None:
+        self._data, self._layers = data, layers
+        self._mixes = has_batch_norm(layers)  # features depend on the others of the batch
+        self._text = data.text_features()
+        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
+        self._optimizer = _optimizer(options, self._adapted.masters)
+
+    def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
+        """Logits (B, C) of images (B, 3, H, W), of which the `likely` (B,) will be adapted on."""
+        self._images = images
+        self._likely = np.zeros_like(likely) if self._mixes else likely
+        logits = images.new_empty(len(images), len(self._text))
+        for rows, with_graph in ((~self._likely, False), (self._likely, True)):
+            if rows.any():
+                with torch.set_grad_enabled(with_graph):
+                    self._graph = self._logits(rows)
+                logits[rows] = self._graph.detach()
+        return logits
+
+    def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
+        """One step on the mean entropy of the chosen (B,) samples of the batch just predicted."""
+        again = chosen & ~self._likely
+        known = chosen & self._likely
+        parts = [self._graph[chosen[self._likely]]] if known.any() else []
+        parts += [self._logits(again)] if again.any() else []
+        if parts:
+            entropies = entropy(torch.cat(parts))
+            self._data.watch(
+                entropies, np.append(items[known], items[again]), self._data.encoder.model.visual
+            )
+            if self._adapted.backward(entropies.mean()):
+                self._optimizer.step()
+                self._adapted.publish()
+        del self._graph, self._images
+
+    def _logits(self, rows: Mask) -> torch.Tensor:
+        images = self._images[rows]
+        use_batch_statistics(self._layers, len(images) > 1)
+        return self._data.logits(self._data.encoder.image_features(images), self._text)
+
+
+def _optimizer(options: TentSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
+    rate = options.learning_rate
+    assert rate is not None
+    if options.optimizer == "sgd":
+        return torch.optim.SGD(parameters, rate, momentum=0.9, nesterov=True)
+    return torch.optim.Adam(parameters, rate)

@@ -1,0 +1,63 @@
+"""Zero-shot scores: pure functions of features (NumPy).
+
+MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
+arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """What the frozen model says of N images: predicted class and noise score."""
+
+    class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
+    noise_score: NDArray[np.float64]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
+
+
+def unit(features: NDArray[np.floating]) -> NDArray[Any]:
+    """Features (N, D) scaled to unit norm; a zero feature stays zero."""
+    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+
+
+def cosine_logits(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> NDArray[np.float32]:
+    """Scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D)."""
+    images = np.asarray(features, dtype=np.float32)
+    norms = np.linalg.norm(images, axis=1, keepdims=True)
+    # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
+    scaled = images * (np.float32(logit_scale) / np.maximum(norms, 1e-12))
+    return scaled @ text_features.T
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Row-wise softmax of (N, C) logits."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def mcm(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Maximum concept matching, Eq. 1: the largest softmax value of each row, (N,)."""
+    return 1 / np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
+
+
+def zero_shot(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> ZeroShot:
+    """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
+    count = len(features)
+    class_index = np.empty(count, np.int32)
+    noise_score = np.empty(count, np.float64)
+    for start in range(0, count, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        logits = cosine_logits(features[part], text_features, logit_scale)
+        class_index[part] = logits.argmax(axis=1)
+        noise_score[part] = 1 - mcm(logits)
+    return ZeroShot(class_index, noise_score)

@@ -1,0 +1,181 @@
+"""The settings of each method: a dataclass whose fields are its options on the command line."""
+
+from dataclasses import dataclass
+
+from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import Range, Settings, option
+
+PIPELINES = ("normal", "gt", "all")
+_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
+_FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
+_SHARE = Range(least=0, most=1)
+
+
+@dataclass(frozen=True)
+class ZsClipSettings(Settings):
+    """ZS-CLIP, Sec. 2: frozen CLIP and the threshold."""
+
+    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
+
+
+@dataclass(frozen=True)
+class AdaNDSettings(Settings):
+    """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learned from ZS-CLIP's decisions."""
+
+    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
+    # At batch sizes above 1 each batch is one queue.
+    update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
+    warmup: int = option(  # Sec. 5.1
+        10, "N: steps before the detector decides.", within=_FROM_ZERO
+    )
+    learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
+        5e-4, "Of the optimiser.", within=_ABOVE_ZERO
+    )
+    reevaluate: bool = option(  # Sec. 4.1
+        True, "Judge the items that trigger an update after it."
+    )
+    # Of the first item (batch size 1) or the first batch, as the released code does.
+    late_start: bool = option(False, "The first item or batch counts to no step.")
+    pseudo_labels: str = option(  # appendix
+        "frozen", "ZS-CLIP's, or in stage 2 its own.", choices=("frozen", "detector")
+    )
+    detector_init: str = option(
+        "random", "Torch's default start, or zero.", choices=("random", "zero")
+    )
+    evidence: float = option(
+        0.0, "Weight of the frozen model's log odds in its logit.", within=_FROM_ZERO
+    )
+    score_temperature: float = option(
+        1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
+    )
+
+
+@dataclass(frozen=True)
+class ScoreSettings(Settings):
+    """A zero-shot OOD score without settings of its own: max-logit, energy, MCM."""
+
+
+@dataclass(frozen=True)
+class NegLabelSettings(Settings):
+    """NegLabel, arXiv 2403.20078, with its paper's settings."""
+
+    words: str = option("", "Word list that `extract --words` embedded; if one is cached, that.")
+    negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
+    groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
+    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
+
+
+@dataclass(frozen=True)
+class ClipnSettings(Settings):
+    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
+
+    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")
+
+
+@dataclass(frozen=True)
+class TDASettings(Settings):
+    """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
+
+    # Of the noise threshold only; the caches always go item by item.
+    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
+    positive_shots: int = option(3, "Samples a class in the positive cache.", within=_FROM_ZERO)
+    positive_alpha: float = option(2.0, "Weight of its logits.", within=_FROM_ZERO)
+    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
+        5.0, "Its sharpness.", within=_FROM_ZERO
+    )
+    negative_shots: int = option(2, "Samples a class in the negative cache.", within=_FROM_ZERO)
+    negative_alpha: float = option(0.117, "Weight of its logits.", within=_FROM_ZERO)
+    negative_beta: float = option(1.0, "Its sharpness.", within=_FROM_ZERO)
+    # Only samples with low < entropy / log2(C) < high are negatives …
+    entropy_low: float = option(0.2, "Least entropy of a negative.", within=_SHARE)
+    entropy_high: float = option(0.5, "Largest entropy of a negative.", within=_SHARE)
+    # … which speak against classes with low < probability < high.
+    mask_low: float = option(0.03, "Least probability it speaks against.", within=_SHARE)
+    mask_high: float = option(1.0, "Largest probability it speaks against.", within=_SHARE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("entropy", "mask"):
+            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
+            message = f"{name}-low is {low} and {name}-high {high}, must be 0 <= low < high <= 1."
+            check(0 <= low < high <= 1, message)
+
+
+@dataclass(frozen=True)
+class AdaNDTDASettings(AdaNDSettings, TDASettings):
+    """TDA's classes behind AdaND's detector: the settings of both."""
+
+
+@dataclass(frozen=True)
+class PipelineSettings(Settings):
+    """Sec. 3: which samples a method adapts on."""
+
+    pipeline: str = option(
+        "normal", "Adapts on what it calls clean, the truly clean, or all.", choices=PIPELINES
+    )
+
+
+@dataclass(frozen=True)
+class TentSettings(PipelineSettings):
+    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
+
+    batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
+    # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
+    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    # None: 1e-4 for Adam, 2.5e-4 for SGD.
+    learning_rate: float | None = option(None, "Of the optimiser.", within=_ABOVE_ZERO)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.learning_rate is None:
+            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
+
+
+@dataclass(frozen=True)
+class SottaSettings(PipelineSettings):
+    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
+
+    memory: int = option(64, "Samples kept, balanced by pseudo-class.", within=_FROM_ONE)
+    confidence: float = option(  # appendix
+        0.5, "Least ID score that enters the memory.", within=_SHARE
+    )
+    update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
+    # As the released code does.
+    late_start: bool = option(False, "The first item or batch counts to no step.")
+    learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
+    weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
+    rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
+class TptSettings(PipelineSettings):
+    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
+
+    views: int = option(64, "Of an image: itself and augmented ones.", within=_FROM_ONE)
+    keep: float = option(
+        0.1, "Share of the views, the most confident ones.", within=Range(above=0, most=1)
+    )
+    # The paper's without it for the ImageNet family.
+    augmix: bool = option(True, "AugMix of the views.")
+    learning_rate: float = option(  # AdamW, weight decay 0.01
+        5e-3, "Of the optimiser.", within=_ABOVE_ZERO
+    )
+    steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
+
+
+@dataclass(frozen=True)
+class AdaNDTentSettings(AdaNDSettings):
+    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
+
+    tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
+    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    tent_learning_rate: float | None = option(None, "Of Tent's optimiser.", within=_ABOVE_ZERO)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
+
+    @property
+    def tent(self) -> TentSettings:
+        """Tent's part."""
+        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)

@@ -1,0 +1,145 @@
+"""Cards and lists of data sets and feature files, drawn for the terminal."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from zsntta_cli.cache.folder import Stored, encoders_with
+from zsntta_cli.cache.verify import Details
+from zsntta_cli.datasets import status
+from zsntta_cli.datasets.catalogue import Entry
+
+_NAMES_SHOWN = 6  # first and last class names
+_ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
+_IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
+
+
+def _card(title: str, facts: Mapping[str, str]) -> Table:
+    """A fact a line; what is empty is left out."""
+    table = Table(title=Text(title), show_header=False, title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value:
+            table.add_row(name, Text(value))  # of a plain string, ':fog:' would become an emoji
+    return table
+
+
+def feature_lists(found: Sequence[Stored]) -> list[Table]:
+    """Feature files and unfinished extractions: a table for each encoder."""
+    by_encoder: dict[str, list[Stored]] = {}
+    for one in found:
+        by_encoder.setdefault(one.encoder_name, []).append(one)
+    return [_feature_list(name, some) for name, some in by_encoder.items()]
+
+
+def _feature_list(encoder_name: str, found: Sequence[Stored]) -> Table:
+    table = Table(title=Text(encoder_name), title_justify="left")
+    table.add_column("Name", overflow="fold")
+    table.add_column("Images", justify="right", no_wrap=True)
+    table.add_column("Classes", justify="right", no_wrap=True)
+    table.add_column("Prompt templates", overflow="fold")
+    table.add_column("MiB", justify="right", no_wrap=True)
+    table.add_column("Created", no_wrap=True)
+    for one in found:
+        table.add_row(*map(Text, _feature_row(one)))
+    return table
+
+
+def _feature_row(one: Stored) -> list[str]:
+    header, size = one.header, f"{one.size / 2**20:,.1f}"
+    if header is None:
+        return [one.name, "", "", one.problem, size, ""]
+    classes, templates = str(header.classes or ""), "\n".join(header.templates)
+    return [one.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
+
+
+def feature_card(path: Path, details: Details) -> Table:
+    """Everything about one feature file."""
+    header, features, norms = details.header, details.features, details.norms
+    facts = {
+        "kind": header.kind,
+        "images": f"{header.images:,} × {header.dim} {header.dtype}",
+        "norms": f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
+        + (" (normalised)" if header.normalized else " (raw)")
+        if len(norms)
+        else "",
+        "labels": _label_counts(details.label_counts),
+        "class names": _abridged(features.class_names),
+        "prompt templates": "\n".join(features.text_features) or "none",
+        **{f"encoder: {key}": str(value) for key, value in header.identity.items()},
+        **{f"source: {key}": str(value) for key, value in features.source.items()},
+        "created": header.created,
+        "digest": features.digest,
+    }
+    return _card(str(path), facts)
+
+
+def _abridged(names: tuple[str, ...]) -> str:
+    half = _NAMES_SHOWN // 2
+    shown = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
+    return f"{len(names)}: {', '.join(shown)}" if names else "none"
+
+
+def _label_counts(counts: Mapping[int, int]) -> str:
+    """How many images the classes have, and how many classes that is."""
+    labelled = [count for label, count in counts.items() if label >= 0]
+    if not labelled:
+        return "none"
+    fewest, most = min(labelled), max(labelled)
+    text = f"{len(labelled)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
+    return text + (f", {counts[-1]:,} images without a label" if -1 in counts else "")
+
+
+def set_list(known: Mapping[str, Entry], data_root: Path, features_dir: Path) -> Table:
+    """All known sets: role, images, classes, whether on disk, cached for which encoders."""
+    table = Table()
+    table.add_column("Name", no_wrap=True)
+    table.add_column("Role", no_wrap=True)
+    table.add_column("Images", justify="right", no_wrap=True)
+    table.add_column("Classes", justify="right", no_wrap=True)
+    table.add_column("On disk")
+    table.add_column("Cached for", overflow="fold")
+    for name, entry in known.items():
+        row = (
+            name, _ROLES[entry.role], f"{entry.images:,}",
+            f"{entry.classes:,}" if entry.classes else "",
+            status.on_disk(entry, data_root), "\n".join(encoders_with(features_dir, name)),
+        )  # fmt: skip
+        table.add_row(*map(Text, row))
+    return table
+
+
+def set_card(
+    name: str, entry: Entry, data_root: Path, features_dir: Path, commands: Sequence[str]
+) -> Table:
+    """What there is to know of a set, with the commands to type."""
+    facts = {
+        "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
+        "images": f"{entry.images:,}",
+        "classes": f"{entry.classes:,}" if entry.classes else "none",
+        "split": entry.split,
+        "prompt": entry.prompt if entry.role != "ood" else "",
+        "parameters": entry.parameters,
+        "OOD partners": ", ".join(entry.partners),
+        "more partners": ", ".join(entry.extra_partners),
+        "home": entry.home,
+        "download": f"{entry.megabytes:,} MB" if entry.megabytes else "",
+        "licence": entry.licence,
+        "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
+        "on disk": status.on_disk(entry, data_root),
+        "cached for": "\n".join(encoders_with(features_dir, name)) or "no encoder",
+        "to get it": _way(entry, data_root),
+        "commands": "\n".join(commands),
+    }
+    return _card(name, facts)
+
+
+def _way(entry: Entry, data_root: Path) -> str:
+    if not entry.layout:
+        return "nothing to do: it is built in"
+    if entry.downloads:
+        return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+    return "download it from its home and lay it out as above, then verify"

@@ -1,0 +1,184 @@
+"""How results are written: rich tables, Markdown, LaTeX, JSON, CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from zsntta_cli.progress import console
+from zsntta_cli.report.tables import Cell, Kind, ResultTable, Value, result_tables
+from zsntta_cli.simulation.record import Record
+
+_DIGITS = 6  # "100.00"
+_STD_DIGITS = 12  # "100.00±10.00"
+
+
+def render(records: Sequence[Record], form: str, kind: Kind, to_file: bool = False) -> str:
+    """Records as a text in one of FORMATS; "table" is drawn for the terminal, if there is one."""
+    if form == "table":
+        return _rich(records, kind, to_file)
+    return FORMATS[form](records, kind)
+
+
+def _rich(records: Sequence[Record], kind: Kind, to_file: bool) -> str:
+    screen = console(plain=to_file)
+    with screen.capture() as captured:
+        for table in result_tables(records, kind):
+            for part in rich_tables(table, screen.width):
+                screen.print(part)
+    return captured.get()
+
+
+def rich_tables(table: ResultTable, width: int) -> list[Table]:
+    """A result table as rich tables: as many as it takes to show all columns in `width`."""
+    digits = _STD_DIGITS if table.with_std else _DIGITS
+    cell_width = len(table.metrics) * (digits + 1) + 2
+    row_width = sum(
+        max(len(head), *(len(row[i]) for row in table.cells)) + 3
+        for i, head in enumerate(table.heads)
+    )
+    at_once = max(1, (width - row_width) // cell_width)
+    return [
+        _rich_table(table, table.columns[start : start + at_once], digits)
+        for start in range(0, len(table.columns), at_once)
+    ]
+
+
+def _rich_table(table: ResultTable, columns: Sequence[str], digits: int) -> Table:
+    drawn = Table(title=table.title, title_justify="left")
+    for head in table.heads:
+        drawn.add_column(head, no_wrap=True)
+    heads = " ".join(head.rjust(digits) for head in table.metrics)
+    for name in columns:
+        drawn.add_column(f"{name}\n{heads}", justify="right", no_wrap=True)
+    previous = ""
+    for row, cells in table.cells.items():
+        if previous not in ("", row[0]):
+            drawn.add_section()
+        previous = row[0]
+        drawn.add_row(*row, *(_rich_cell(cells.get(name), table, digits) for name in columns))
+    return drawn
+
+
+def _rich_cell(cell: Cell | None, table: ResultTable, digits: int) -> str:
+    texts = [value.text(table.with_std).rjust(digits) for value in cell or ()]
+    return " ".join(
+        f"[bold]{text}[/bold]" if value.is_best else text
+        for text, value in zip(texts, cell or (), strict=True)
+    )
+
+
+def _markdown(records: Sequence[Record], kind: Kind) -> str:
+    """GitHub's tables, one for each ID set."""
+
+    def bold(value: Value, text: str) -> str:
+        return f"**{text}**" if value.is_best else text
+
+    parts = []
+    for table in result_tables(records, kind):
+        heads = [*table.heads, *(f"{name} {m}" for name in table.columns for m in table.metrics)]
+        rule = ["---"] * len(table.heads) + ["---:"] * (len(heads) - len(table.heads))
+        lines = [heads, rule, *_plain_rows(table, bold)]
+        text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"**{table.title}**\n\n{text}\n")
+    return "\n".join(parts)
+
+
+def _latex(records: Sequence[Record], kind: Kind) -> str:
+    """Tables with booktabs rules, as the paper's, one for each ID set."""
+
+    def bold(value: Value, text: str) -> str:
+        text = text.replace("±", r" $\pm$ ")
+        return rf"\textbf{{{text}}}" if value.is_best else text
+
+    return "\n".join(_latex_table(table, bold) for table in result_tables(records, kind))
+
+
+def _latex_table(table: ResultTable, bold: Callable[[Value, str], str]) -> str:
+    span, before = len(table.metrics), len(table.heads)
+    names = [rf"\multicolumn{{{span}}}{{c}}{{{_escaped(name)}}}" for name in table.columns]
+    rules = "".join(
+        rf"\cmidrule(lr){{{before + 1 + span * i}-{before + span * (i + 1)}}}"
+        for i in range(len(table.columns))
+    )
+    metrics = [_latex_metric(head) for _ in table.columns for head in table.metrics]
+    lines = [
+        f"% {table.title}",
+        rf"\begin{{tabular}}{{{'l' * before}*{{{span * len(table.columns)}}}{{c}}}}",
+        r"\toprule",
+        " & ".join([*[""] * before, *names]) + r" \\",
+        rules,
+        " & ".join([*map(_escaped, table.heads), *metrics]) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in _plain_rows(table, bold, _escaped)),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_metric(head: str) -> str:
+    name, _, index = head.partition("_")
+    return rf"$\text{{{name}}}_\text{{{index}}}$" if index else name
+
+
+def _escaped(text: str) -> str:
+    for character in "&%$#_{}":
+        text = text.replace(character, "\\" + character)
+    return text
+
+
+def _plain_rows(
+    table: ResultTable,
+    bold: Callable[[Value, str], str],
+    escaped: Callable[[str], str] = lambda text: text.replace("|", r"\|"),
+) -> list[list[str]]:
+    """The rows with a text a value, empty where there is no run."""
+    rows = []
+    for row, cells in table.cells.items():
+        texts = [escaped(part) for part in row]
+        for name in table.columns:
+            cell = cells.get(name)
+            texts += (
+                [bold(v, v.text(table.with_std)) for v in cell]
+                if cell
+                else [""] * len(table.metrics)
+            )
+        rows.append(texts)
+    return rows
+
+
+def _json(records: Sequence[Record], _kind: Kind) -> str:
+    """All records, complete."""
+    return json.dumps([record.to_dict() for record in records], indent=1) + "\n"
+
+
+def _csv(records: Sequence[Record], _kind: Kind) -> str:
+    """A line a record; nested names are joined by dots."""
+    rows = [_flat(record.to_dict()) for record in records]
+    fields = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in plain.items():
+        flat |= (
+            _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+        )
+    return flat
+
+
+FORMATS: dict[str, Callable[[Sequence[Record], Kind], str]] = {
+    "json": _json,
+    "csv": _csv,
+    "markdown": _markdown,
+    "latex": _latex,
+}

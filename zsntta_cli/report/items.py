@@ -1,0 +1,75 @@
+"""The score file: what a method saw and decided, item by item, for anyone to plot or check."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.hdf5 import read_sample_ids, write_table
+from zsntta_cli.files import write_whole
+from zsntta_cli.simulation.record import Replay
+from zsntta_cli.simulation.stream import ID, NOISE, OOD
+
+_TRUTH = {OOD: "ood", NOISE: "injected"}
+
+Columns = dict[str, NDArray[Any]]
+
+
+def write_scores(path: Path, replay: Replay) -> None:
+    """Write the items of a run as CSV, or as columns of an HDF5 file where its name ends in .h5.
+
+    Columns: index in the stream, sample_id, truth (a class name, "ood" or "injected"), decision (a
+    class name or "noise"), id_score, and the thresholds on the ID score that decided: of ZS-CLIP
+    and of the detector (empty or nan where there was none). Of a live method also the ID score
+    before adaptation and, in the row of the first item of a batch that a step followed, the norms
+    of the gradients that its clean and noisy samples gave.
+    """
+    columns = score_columns(replay)
+    if path.suffix in (".h5", ".hdf5"):
+        write_table(path, columns)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(
+        ["" if value != value else value for value in row]  # nan is no number
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True)
+    )
+    write_whole(path, text.getvalue().encode(errors="surrogateescape"))
+
+
+def score_columns(replay: Replay) -> Columns:
+    """The columns of the score file, each (T,)."""
+    decisions, kind = replay.decisions, replay.stream.kind
+    names = np.array([*replay.sources.id_set.class_names, ""], dtype=object)
+    truth = names[replay.labels]
+    for value, word in _TRUTH.items():
+        truth[kind == value] = word
+    decision = names[decisions.class_index]
+    decision[decisions.is_noise if decisions.is_noise is not None else slice(0)] = "noise"
+    nothing = np.full(len(kind), np.nan)
+    zero_shot, detector = decisions.zero_shot_threshold, decisions.detector_threshold
+    return {
+        "index": np.arange(len(kind)),
+        "sample_id": _sample_ids(replay),
+        "truth": truth,
+        "decision": decision,
+        "id_score": decisions.id_score,
+        "zero_shot_threshold": nothing if zero_shot is None else 1 - zero_shot,
+        "detector_threshold": nothing if detector is None else 1 - detector,
+        **replay.columns,
+    }
+
+
+def _sample_ids(replay: Replay) -> NDArray[Any]:
+    ids = np.empty(len(replay.stream), dtype=object)
+    sources = (replay.sources.id_set, replay.sources.ood_set, replay.sources.noise)
+    for kind, source in zip((ID, OOD, NOISE), sources, strict=True):
+        mask = replay.stream.kind == kind
+        if source is not None and mask.any():
+            known = np.array(read_sample_ids(source.path), dtype=object)
+            ids[mask] = known[replay.stream.row[mask]]
+    return ids

@@ -1,0 +1,94 @@
+"""How a setting is declared: its default, its help text and its range, once.
+
+The command line's options, the checks of values and the reader of records all come from this.
+"""
+
+import dataclasses
+import types
+import typing
+from dataclasses import Field, dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+from zsntta_cli.errors import SettingsError, UnknownName
+
+_KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a number may take: bounds within or just outside of it."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        low = value >= self.least if self.least is not None else True
+        low &= value > self.above if self.above is not None else True
+        high = value <= self.most if self.most is not None else True
+        return bool(low and high and (value < self.below if self.below is not None else True))
+
+    def __str__(self) -> str:
+        opened, low = ("[", self.least) if self.least is not None else ("(", self.above)
+        closed, high = ("]", self.most) if self.most is not None else (")", self.below)
+        if high is not None:
+            return f"in {opened}{low:,}, {high:,}{closed}"
+        return f"{low:,} or more" if opened == "[" else f"above {low:,}"
+
+
+def option(
+    default: Any,
+    about: str,
+    *,
+    choices: tuple[str, ...] = (),
+    within: Range | None = None,
+    example: str = "",
+    name: str = "",
+) -> Any:
+    """A field of a settings class; `name` is that of its option where it is another."""
+    said = {"about": about, "choices": choices, "within": within, "example": example, "name": name}
+    return field(default=default, metadata=said)
+
+
+def option_name(declared: "Field[Any]") -> str:
+    """What a setting is called on the command line, without the dashes in front."""
+    return declared.metadata.get("name") or declared.name.replace("_", "-")
+
+
+def value_type(declared: "Field[Any]") -> tuple[type, bool]:
+    """The type of a setting's values, and whether it may be None."""
+    kinds = typing.get_args(declared.type) or (declared.type,)
+    [kind] = [kind for kind in kinds if kind is not types.NoneType]
+    return kind, types.NoneType in kinds
+
+
+class Settings:
+    """Base of all settings: values are of their fields' types and within their ranges."""
+
+    def __post_init__(self) -> None:
+        for declared in dataclasses.fields(self):  # type: ignore[arg-type]
+            _check(declared, getattr(self, declared.name))
+
+
+def _check(declared: "Field[Any]", value: Any) -> None:
+    """Raise SettingsError where a value is not one of its setting."""
+    name, said, (kind, optional) = option_name(declared), declared.metadata, value_type(declared)
+    if value is None and optional:
+        return
+    wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
+    if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
+        words = "true or false" if kind is bool else words
+        raise SettingsError(f"{name} is {_shown(value)}, must be {words}.")
+    if said.get("choices") and value not in said["choices"]:
+        raise UnknownName(name, str(value), said["choices"])
+    if said.get("within") is not None and value not in said["within"]:
+        example = f": {said['example']}" if said["example"] else ""
+        raise SettingsError(f"{name} is {value}, must be {said['within']}{example}.")
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, cut to one short line."""
+    text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,1 @@
+"""Streams x methods -> records."""

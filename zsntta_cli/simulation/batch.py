@@ -1,0 +1,72 @@
+"""Many runs, in order, in one process or several."""
+
+import functools
+import gc
+import itertools
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+
+
+def run_all(
+    root: Path, runs: Sequence[RunSettings], jobs: int = 1, live: LiveFactory | None = None
+) -> list[Record]:
+    """All runs, in order, on `jobs` processes; the results do not depend on their number.
+
+    A live run that Ctrl-C stopped is the last one.
+
+    Raises:
+        SettingsError: no process at all, or several for live methods.
+    """
+    if jobs < 1:
+        raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
+    is_live = any(METHODS[run.method].live for run in runs)
+    if is_live and jobs > 1:
+        raise SettingsError("live methods take the whole machine: jobs must be 1.")
+    if jobs == 1 or len(runs) < 2:
+        return _run_some(root, runs, live)
+    pairs = [
+        list(some)
+        for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
+    ]
+    pieces = 1 if len(pairs) >= jobs else jobs
+    chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as workers:
+        done = workers.map(functools.partial(_run_some, root), chunks)
+        by_run = {record.settings: record for records in done for record in records}
+    return [by_run[run] for run in runs]
+
+
+def _run_some(
+    root: Path, runs: Sequence[RunSettings], live: LiveFactory | None = None
+) -> list[Record]:
+    simulator = Simulator(root, live)
+    records: list[Record] = []
+    with collecting_garbage(any(METHODS[run.method].live for run in runs)):
+        for settings in runs:
+            records.append(simulator.run(settings))
+            if records[-1].unfinished:
+                break
+    return records
+
+
+@contextmanager
+def collecting_garbage(wanted: bool) -> Iterator[None]:
+    """Whether cycles are looked for meanwhile.
+
+    Replays make none, and looking for some takes a tenth of their time; live runs do make some.
+    """
+    before = gc.isenabled()
+    (gc.enable if wanted else gc.disable)()
+    try:
+        yield
+    finally:
+        (gc.enable if before else gc.disable)()

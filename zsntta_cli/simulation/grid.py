@@ -1,0 +1,113 @@
+"""Grids: every combination of the values given for each setting, in a fixed order."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli import datasets
+from zsntta_cli.cache.folder import encoder_folder, feature_path, set_names
+from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import TINY, EncoderChoice
+from zsntta_cli.settings.checks import check_choice
+from zsntta_cli.settings.options import option_name
+from zsntta_cli.settings.prompts import prompt_template
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared
+
+ALL = "all"  # every cached set as OOD
+
+Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What to run; an empty sequence means the default."""
+
+    methods: Sequence[str]
+    encoder: EncoderChoice
+    id_sets: Sequence[str] = ()
+    ood_sets: Sequence[str] = ()
+    prompts: Sequence[str] = ()
+    presets: Sequence[str] = ()
+    axes: Axes = field(default_factory=dict)  # of all methods that have the setting
+    own: Mapping[str, Axes] = field(default_factory=dict)  # by method: values for it alone
+
+    def runs(self, root: Path) -> list[RunSettings]:
+        """All runs, equal ones once: a setting that a method does not have makes no other run.
+
+        Raises:
+            SettingsError: a value out of range, a setting that no method has, or no OOD set for a
+                ratio above 0.
+        """
+        self._check_settings()
+        runs = [
+            build_run(method, self.encoder.slug, id_set, ood_set, prompt, preset, **values)
+            for id_set in self.id_sets or [default_id_set(self.encoder)]
+            for ood_set in self._ood_sets(root, id_set)
+            for method in self.methods
+            for preset in self.presets or ["paper"]
+            for prompt in self._prompts(id_set)
+            for values in self._values(method)
+        ]
+        for run in runs:
+            self._check_partner(root, run)
+        return list(dict.fromkeys(runs))
+
+    def _values(self, method: str) -> Iterator[dict[str, Any]]:
+        """All combinations of a method's values."""
+        axes = {name: given for name, given in self.axes.items() if given}
+        axes |= self.own.get(method, {})
+        for values in itertools.product(*axes.values()):
+            yield dict(zip(axes, values, strict=True))
+
+    def _check_settings(self) -> None:
+        """Refuse a setting that none of the methods it is meant for has."""
+        for method in (*self.methods, *self.own):
+            check_choice("method", method, tuple(METHODS))
+        for method in self.own:
+            if method not in self.methods:
+                raise SettingsError(f"a setting is given for {method}, which is not to be run.")
+        for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
+            for name in (name for name, given in names.items() if given):
+                having = [method for method in METHODS if name in declared(method)]
+                if not set(having) & set(chosen):
+                    shown = option_name(declared(having[0])[name]) if having else name
+                    raise NotOfMethods(shown, tuple(chosen), tuple(having))
+
+    def _prompts(self, id_set: str) -> list[str]:
+        return [prompt_template(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
+
+    def _ood_sets(self, root: Path, id_set: str) -> Sequence[str | None]:
+        if ALL in self.ood_sets:
+            return [n for n in set_names(root, self.encoder.slug) if n != id_set] or [None]
+        if self.ood_sets:
+            others = [name for name in self.ood_sets if name != id_set]
+            if not others:
+                raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
+            return others
+        partners = datasets.partners(id_set)
+        cached = [n for n in partners if feature_path(root, self.encoder.slug, n).exists()]
+        return cached or [None]
+
+    def _check_partner(self, root: Path, run: RunSettings) -> None:
+        id_file = feature_path(root, run.encoder, run.id_set)
+        if run.stream.ratio and run.ood_set is None and id_file.exists():
+            partners = () if self.encoder.folder else datasets.partners(run.id_set)
+            raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
+
+
+def fixed_threshold(value: str) -> float | None:
+    """A fixed threshold as a number, the adaptive one as None."""
+    if value == "adaptive":
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        raise SettingsError(f"threshold is '{value}', must be 'adaptive' or in [0, 1].") from None
+
+
+def default_id_set(encoder: EncoderChoice) -> str:
+    """The ID set that is meant where none is named."""
+    return "shapes" if encoder.model == TINY else "cifar10"

@@ -1,0 +1,150 @@
+"""What a run was and what is kept of it: stream and decisions, judged, with all that made them."""
+
+import dataclasses
+import json
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli import __version__
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.simulation.metrics import Accuracies, Detection, accuracies, detection
+from zsntta_cli.simulation.runs import RunSettings, run_from_record
+from zsntta_cli.simulation.sources import Sources
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
+
+Columns = dict[str, NDArray[Any]]
+
+_KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
+_NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run gave, with all that it takes to run it again."""
+
+    settings: RunSettings
+    accuracies: Accuracies
+    detection: Detection
+    counts: dict[str, int]  # items of each kind in the stream
+    repeated: dict[str, float]  # sets that were too small: how often their images were shown
+    digests: dict[str, str]  # of the feature files
+    seconds: float  # of the method alone
+    created: str
+    versions: dict[str, str]
+    unfinished: int = 0  # items of the stream that a Ctrl-C kept a live method from
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values; a metric without samples is None."""
+        plain = dataclasses.asdict(self)
+        for group in ("accuracies", "detection"):
+            plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
+        return plain
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run: what the stream was, what the method decided."""
+
+    settings: RunSettings
+    sources: Sources
+    stream: Stream
+    decisions: Decisions
+    digests: dict[str, str]
+    seconds: float
+    columns: Columns = field(default_factory=dict)  # what else a live method's items have
+    unfinished: int = 0  # items that a Ctrl-C cut off
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """True class of all items (T,); -1 where an item belongs to none."""
+        return true_labels(self.sources, self.stream)
+
+    def _repeated(self) -> dict[str, float]:
+        sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
+        shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
+        return {name: round(times, 3) for name, times in shown.items() if times > 1}
+
+    def record(self) -> Record:
+        """The decisions judged on the test samples, as of now; injected items do not count."""
+        tests = self.stream.kind != NOISE
+        decisions, labels = self.decisions, self.labels[tests]
+        judged = _NO_ACCURACIES
+        if decisions.is_noise is not None:
+            judged = accuracies(labels, decisions.class_index[tests], decisions.is_noise[tests])
+        return Record(
+            self.settings,
+            judged,
+            detection(decisions.id_score[tests], labels >= 0),
+            {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
+            self._repeated(),
+            self.digests,
+            self.seconds,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()},
+            self.unfinished,
+        )
+
+
+def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
+    """True class of all items (T,); -1 where an item belongs to none."""
+    is_id = stream.kind == ID
+    rows = np.where(is_id, stream.row, 0)
+    return np.where(is_id, sources.id_set.labels[rows], -1)
+
+
+def repeats(records: Sequence[Record]) -> list[str]:
+    """A line for each set that was too small for a stream and whose images were shown again."""
+    most: dict[str, float] = {}
+    for record in records:
+        for name, times in record.repeated.items():
+            most[name] = max(times, most.get(name, 0))
+    return [
+        f"note: '{name}' is smaller than the streams need: its images are shown up to "
+        f"{times:.2f} times."
+        for name, times in most.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that a record describes, and the features that it saw."""
+
+    settings: RunSettings
+    digests: dict[str, str]
+
+    def check(self, record: Record) -> None:
+        """A repeated run must have seen the features of the first one.
+
+        Raises:
+            SettingsError: a feature file has changed.
+        """
+        for name, digest in record.digests.items():
+            if self.digests.get(name) != digest:
+                raise SettingsError(
+                    f"the feature file of '{name}' has changed since the record was made: extract "
+                    f"or import what it was made from",
+                    remedy="run-anew",
+                )
+
+
+def read_records(path: Path) -> list[Recorded]:
+    """The runs of a file that `--format json` wrote, or a single one.
+
+    Raises:
+        SettingsError: the file holds no records.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        records = content if isinstance(content, list) else [content]
+        return [Recorded(run_from_record(r["settings"]), dict(r["digests"])) for r in records]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(f"{path} holds no records of runs in JSON ({error!r}).") from error

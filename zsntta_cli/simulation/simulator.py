@@ -1,0 +1,119 @@
+"""Stream x method -> run: features are read and scored once, however many runs want them."""
+
+import dataclasses
+import functools
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.scores import ZeroShot, zero_shot
+from zsntta_cli.simulation.record import Columns, Record, Replay, true_labels
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Library, Sources
+from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.live import LiveSession
+
+LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it imports torch
+
+_CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
+
+
+class Simulator:
+    """Runs on the feature files under one folder; each file is read and scored once."""
+
+    def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
+        self._library = Library(root)
+        self._live = functools.cache(live) if live else None
+        self._blas = ThreadpoolController()
+        self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
+        self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
+
+    def run(self, settings: RunSettings) -> Record:
+        """One run.
+
+        Raises:
+            StoreError: features that are missing, broken or of different encoders.
+            SettingsError: settings that do not fit the sets.
+        """
+        return self.replay(settings).record()
+
+    def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
+        """One run with its stream and decisions; `analyse` a live method's gradients too."""
+        sources = self._library.sources(settings)
+        stream = build_stream(settings.stream, *sources.sizes)
+        pool = self._pool(settings.encoder, settings.prompt, *sources.names)
+        more_text = self._library.more_text(settings)
+        if more_text is not None:
+            pool = dataclasses.replace(pool, more_text=more_text)
+        index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
+        data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
+        started = time.perf_counter()
+        decisions, columns = self._decide(settings, sources, stream, data, analyse)
+        seconds = time.perf_counter() - started
+        digests = {source.name: source.digest for source in sources.present}
+        if more_text is not None:
+            digests["more_text"] = hashlib.sha256(more_text.data).hexdigest()
+        done = stream.first(len(decisions.class_index))
+        unfinished = len(stream) - len(done)
+        return Replay(settings, sources, done, decisions, digests, seconds, columns, unfinished)
+
+    def _decide(
+        self,
+        settings: RunSettings,
+        sources: Sources,
+        stream: Stream,
+        data: StreamData,
+        analyse: bool,
+    ) -> tuple[Decisions, Columns]:
+        if not METHODS[settings.method].live:
+            run = METHODS[settings.method].load()
+            # A method's products are small: a second BLAS thread gains nothing and stalls them
+            # where the machine is busy.
+            with self._blas.limit(limits=1, user_api="blas"):
+                return run(data, settings.options, settings.threshold), {}
+        assert self._live is not None
+        labels = true_labels(sources, stream)
+        return self._live().run(settings, sources, stream, data, labels, analyse)
+
+    def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
+        source = self._library.read(encoder_name, name)
+        text = self._library.text(encoder_name, prompt, id_set)
+        return zero_shot(source.image_features, text, source.identity["logit_scale"])
+
+    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *others: str) -> Pool:
+        names = (id_set, *others)
+        scores = [self._zero_shot(encoder_name, prompt, id_set, name) for name in names]
+        return Pool(
+            _raw_features([self._library.read(encoder_name, name) for name in names]),
+            self._library.text(encoder_name, prompt, id_set),
+            self._library.read(encoder_name, id_set).identity["logit_scale"],
+            ZeroShot(
+                np.concatenate([s.class_index for s in scores]),
+                np.concatenate([s.noise_score for s in scores]),
+            ),
+        )
+
+
+def _raw_features(sources: Sequence[FeatureSet]) -> NDArray[np.float32]:
+    """Features of all sources, one below the other; normalised ones get the norm of raw ones."""
+    shape = sum(len(source) for source in sources), sources[0].image_features.shape[1]
+    pool = np.empty(shape, np.float32)
+    start = 0
+    for source in sources:
+        rows = pool[start : start + len(source)]
+        rows[:] = source.image_features
+        if source.normalized:
+            rows *= _CLIP_NORM
+        start += len(source)
+    return pool

@@ -1,0 +1,137 @@
+"""The feature files that runs draw from: found, read once, checked to belong together."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.folder import feature_path, set_names
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
+from zsntta_cli.errors import (
+    MissingFeatures,
+    MissingText,
+    MissingWords,
+    SettingsError,
+    StoreError,
+)
+from zsntta_cli.methods import METHODS, NO_TEXT
+from zsntta_cli.methods import WORDS as NEEDS_WORDS
+from zsntta_cli.methods.scores import unit
+from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.stream import ood_count
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The feature files of a stream: ID, OOD, injected noise."""
+
+    id_set: FeatureSet
+    ood_set: FeatureSet | None
+    noise: FeatureSet | None
+
+    @property
+    def present(self) -> list[FeatureSet]:
+        """Those that take part."""
+        return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of those that take part."""
+        return tuple(source.name for source in self.present)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Images of each kind."""
+        ood, noise = self.ood_set, self.noise
+        return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
+
+
+class Library:
+    """The feature files under one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.read = functools.lru_cache(maxsize=16)(self._read_file)
+
+    def sources(self, settings: RunSettings) -> Sources:
+        """The files of a run's stream, checked to be of one encoder and to fit the settings.
+
+        Raises:
+            StoreError: features that are missing, broken or of different encoders.
+            SettingsError: the ID set is not labelled.
+        """
+        encoder_name, stream = settings.encoder, settings.stream
+        id_set = self.read(encoder_name, settings.id_set)
+        if not id_set.class_names or (id_set.labels < 0).any():
+            raise SettingsError(f"'{id_set.name}' cannot be an ID set: it has no class labels.")
+        ood = settings.ood_set if ood_count(stream, len(id_set)) else None
+        noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
+        sources = Sources(
+            id_set,
+            self.read(encoder_name, ood) if ood else None,
+            self.read(encoder_name, noise) if noise else None,
+        )
+        for other in sources.present:
+            _check_same_encoder(id_set, other)
+        return sources
+
+    def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
+        """Text features (C, D) of a set's class names, or of a word list."""
+        known = self.read(encoder_name, name).text_features
+        if prompt not in known:
+            raise MissingText(prompt, name, tuple(known))
+        return known[prompt]
+
+    def more_text(self, settings: RunSettings) -> NDArray[np.float32] | None:
+        """What text features a method wants besides those of the class names."""
+        needs = METHODS[settings.method].needs
+        if needs == NEEDS_WORDS:
+            words = words_name(settings.options.words or self._only_words(settings.encoder))
+            return self.text(settings.encoder, settings.prompt, words)
+        if needs == NO_TEXT:
+            names = self.text(settings.encoder, settings.prompt, settings.id_set)
+            return _read_no_text(settings.options.no_text, names.shape)
+        return None
+
+    def _only_words(self, encoder_name: str) -> str:
+        found = set_names(self._root, encoder_name, WORDS)
+        if len(found) != 1:
+            raise MissingWords(tuple(SetName.parse(name).bare for name in found))
+        return SetName.parse(found[0]).bare
+
+    def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
+        path = feature_path(self._root, encoder_name, name)
+        if not path.exists():
+            there = set_names(self._root, encoder_name)
+            raise MissingFeatures(name, encoder_name, str(self._root), tuple(there))
+        return read_features(path)
+
+
+def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
+    if found := difference(one.identity, other.identity):
+        raise StoreError(
+            f"{one.path} and {other.path} are of different encoders ({found.key}: {found.one} and "
+            f"{found.other}): extract one of them again."
+        )
+
+
+def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """CLIPN's "no" text features (C, D), brought to unit norm."""
+    wanted = f"an array {shape} of finite numbers, a row a class, in the order of the class names"
+    if not path:
+        raise SettingsError(
+            f"clipn needs the features of its 'no' text encoder: {wanted}", remedy="no-text"
+        )
+    try:
+        features = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read the 'no' text features {path} ({error}).") from error
+    if features.shape != shape or not np.isfinite(features).all():
+        raise SettingsError(f"{path} holds an array {features.shape}, must be {wanted}.")
+    return unit(features).astype(np.float32)

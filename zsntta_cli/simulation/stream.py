@@ -1,0 +1,98 @@
+"""A stream: the order in which ID, OOD and injected noise images arrive, as indices (NumPy).
+
+The order of the test samples comes from PCG64(seed) alone and does not depend on the method or on
+injection; which OOD samples take part comes from a seed of its own, the same for every order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings import NO_NOISE, StreamSettings
+
+OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
+
+ID, OOD, NOISE = 0, 1, 2  # kinds of items
+
+
+@dataclass(frozen=True)
+class Stream:
+    """T items: what kind each is and which row of its feature file."""
+
+    kind: NDArray[np.int8]  # (T,) ID, OOD or NOISE
+    row: NDArray[np.int64]  # (T,) index in the ID set, the OOD set or the noise pool
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def first(self, count: int) -> "Stream":
+        """Its first items."""
+        return Stream(self.kind[:count], self.row[:count])
+
+
+def ood_count(settings: StreamSettings, n_id: int) -> int:
+    """How many OOD samples make up the noise ratio beside n_id ID samples."""
+    odds = settings.ratio / (1 - settings.ratio)
+    return round(n_id * (round(odds, 2) if settings.rounded_odds else odds))
+
+
+def build_stream(settings: StreamSettings, n_id: int, n_ood: int, n_noise: int) -> Stream:
+    """The stream over sets of n_id, n_ood images and a pool of n_noise noise images.
+
+    All ID samples take part once. A noise image is used again, in the pool's order, where the
+    stream needs more than the pool has.
+
+    Raises:
+        SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
+    """
+    wanted = ood_count(settings, n_id)
+    if wanted and not n_ood:
+        raise SettingsError(
+            f"a noise ratio of {settings.ratio:g} needs an OOD set.", remedy="name-ood"
+        )
+    ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
+    kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
+    row = np.concatenate([np.arange(n_id), ood_rows])
+    generator = np.random.Generator(np.random.PCG64(settings.seed))
+    order = generator.permutation(len(kind))[: settings.limit]
+    return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
+
+
+def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
+    """Rows of the OOD set: whole repeats, then a random remainder, or all that there are."""
+    generator = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED))
+    if fill == "cap":
+        wanted = min(wanted, size)
+    repeats, remainder = divmod(wanted, size) if size else (0, 0)
+    remaining = generator.permutation(size)[:remainder]
+    return np.concatenate([np.tile(np.arange(size), repeats), remaining])
+
+
+def noise_count(settings: StreamSettings, n_test: int) -> int:
+    """How many noise images are injected into n_test test samples."""
+    return 0 if settings.noise == NO_NOISE else n_test // settings.noise_every
+
+
+def _inject(
+    tests: Stream, settings: StreamSettings, n_noise: int, generator: np.random.Generator
+) -> Stream:
+    """Put noise images among the test samples: after every M-th, or anywhere."""
+    count = noise_count(settings, len(tests))
+    if not count:
+        return tests
+    if not n_noise:
+        raise SettingsError(f"injecting {settings.noise} noise needs a pool of noise images.")
+    total = len(tests) + count
+    if settings.placement == "periodic":
+        where = np.arange(1, count + 1) * (settings.noise_every + 1) - 1
+    else:
+        where = np.sort(generator.permutation(total)[:count])
+    is_test = np.ones(total, bool)
+    is_test[where] = False
+    kind = np.full(total, NOISE, np.int8)
+    row = np.empty(total, np.int64)
+    kind[is_test], row[is_test] = tests.kind, tests.row
+    row[where] = np.arange(count) % n_noise
+    return Stream(kind, row)
