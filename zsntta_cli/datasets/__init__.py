@@ -40,7 +40,6 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
     name.check_own(known=name.base in CATALOGUE)
-    # Replays look up names, and read no archive.
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):
