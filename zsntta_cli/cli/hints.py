@@ -43,6 +43,7 @@ _REMEDIES = {
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
     "other-prompt": "take another with --prompt",
+    "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "raw": "leave --normalized out for raw features",
     "run-anew": "or run the settings anew without --from",

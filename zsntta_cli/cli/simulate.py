@@ -86,7 +86,9 @@ def simulate(
     precision: Precision = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
-    report: Annotated[Literal["accuracy", "ood"], _result("What a table shows.")] = "accuracy",
+    report: Annotated[Literal["accuracy", "ood", "flags"], _result("What a table shows.")] = (
+        "accuracy"
+    ),
     spread: Annotated[
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the paper's mean of the sets'."),

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli import datasets
+from zsntta_cli.report import titles
+from zsntta_cli.report.titles import PRESET, shown
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import preset_of
 
 Row = tuple[str, ...]  # the method and the settings that vary, as they are shown
-AVERAGE, PRESET = "Average", "preset"
+AVERAGE = "Average"
 
 
 @dataclass(frozen=True)
 class Kind:
     """What a table shows of a record."""
 
-    group: str
     metrics: tuple[str, ...]
     heads: tuple[str, ...]
     lower_is_better: tuple[str, ...] = ()
@@ -32,8 +32,13 @@ class Kind:
 
 
 KINDS = {
-    "accuracy": Kind("accuracies", ("acc_s", "acc_n", "acc_h"), ("Acc_S", "Acc_N", "Acc_H")),
-    "ood": Kind("detection", ("auroc", "fpr95", "aupr"), ("AUROC", "FPR95", "AUPR"), ("fpr95",)),
+    "accuracy": Kind(("acc_s", "acc_n", "acc_h"), ("Acc_S", "Acc_N", "Acc_H")),
+    "ood": Kind(("auroc", "fpr95", "aupr"), ("AUROC", "FPR95", "AUPR"), ("fpr95",)),
+    "flags": Kind(  # recall is Acc_N
+        ("acc_s", "acc_n", "acc_h", "precision", "flagged", "auroc", "fpr95"),
+        ("Acc_S", "Recall", "Acc_H", "Prec", "Flagged", "AUROC", "FPR95"),
+        ("fpr95",),
+    ),
 }
 
 
@@ -98,8 +103,7 @@ def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultT
     seeds = {record.settings.stream.seed for record in records}
     heads = ("Method", *(_label(name) for name in varying))
     spread = kind.spread if AVERAGE in columns and len(seeds) > 1 else ""
-    titles = [*_fixed(records[0], varying), *_over(id_set, named), *_spread(spread)]
-    title = ", ".join([f"ID: {id_set}", *titles, *_partial(records)])
+    title = titles.title(id_set, records, varying, named, spread)
     _mark_best(cells, columns, kind)
     return ResultTable(title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1)
 
@@ -128,65 +132,25 @@ def _settings(record: Record) -> dict[str, Any]:
     return {name: value for name, value in flat.items() if name != "seed"}
 
 
-def _fixed(record: Record, varying: Sequence[str]) -> list[str]:
-    """What a title says of the settings that do not vary."""
-    ratio = [] if "ratio" in varying else [f"noise {_shown('ratio', record.settings.stream.ratio)}"]
-    limit = record.settings.stream.limit
-    head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
-    preset = [] if PRESET in varying else [f"preset {preset_of(record.settings)}"]
-    return [*ratio, *head, record.settings.encoder, *preset]
-
-
-def _over(id_set: str, ood_sets: Sequence[str]) -> list[str]:
-    """What a title says of an average over fewer OOD sets than the benchmark has."""
-    partners = datasets.partners(id_set)
-    present = [name for name in ood_sets if name in partners]
-    few = partners and len(ood_sets) > 1 and len(present) < len(partners)
-    return [f"average over {len(present)} of its {len(partners)} OOD sets"] if few else []
-
-
-def _spread(spread: str) -> list[str]:
-    """What a title says of the ± of averages."""
-    whose = {"seeds": "their own over seeds", "sets": "the mean of the sets'"}
-    return [f"± of averages: {whose[spread]}"] if spread else []
-
-
-def _partial(records: Sequence[Record]) -> list[str]:
-    """What a title says of a run that was stopped."""
-    return [
-        f"PARTIAL: {r.settings.method} against {r.settings.ood_set or '-'} stopped after "
-        f"{sum(r.counts.values()):,} of {sum(r.counts.values()) + r.unfinished:,} items"
-        for r in records
-        if r.unfinished
-    ]
-
-
 def _label(name: str) -> str:
     return {"ratio": "Noise"}.get(name, name.replace("_", " "))
 
 
 def _row(record: Record, varying: Sequence[str]) -> Row:
     settings = _settings(record)
-    return (record.settings.method, *(_shown(name, settings.get(name)) for name in varying))
-
-
-def _shown(name: str, value: Any) -> str:
-    if name == "ratio":
-        return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
-    if name == "fixed":
-        return "adaptive" if value is None else str(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value is None else str(value)
+    return (record.settings.method, *(shown(name, settings.get(name)) for name in varying))
 
 
 def _fold(records: Sequence[Record], kind: Kind) -> Cell:
     """Mean and sample standard deviation over seeds."""
-    return tuple(_value([_metric(r, kind, m) for r in records]) for m in kind.metrics)
+    return tuple(_value([_metric(r, m) for r in records]) for m in kind.metrics)
 
 
-def _metric(record: Record, kind: Kind, metric: str) -> float:
-    return float(getattr(getattr(record, kind.group), metric))
+def _metric(record: Record, metric: str) -> float:
+    for group in (record.accuracies, record.detection, record.flags):
+        if hasattr(group, metric):
+            return float(getattr(group, metric))
+    raise AssertionError(metric)
 
 
 def _value(values: Sequence[float]) -> Value:
@@ -199,7 +163,7 @@ def _average(by_set: Sequence[Sequence[Record]], kind: Kind) -> Cell:
     for record in (record for some in by_set for record in some):
         by_seed.setdefault(record.settings.stream.seed, []).append(record)
     own = [
-        _value([float(np.mean([_metric(r, kind, m) for r in some])) for some in by_seed.values()])
+        _value([float(np.mean([_metric(r, m) for r in some])) for some in by_seed.values()])
         for m in kind.metrics
     ]
     if kind.spread == "seeds":

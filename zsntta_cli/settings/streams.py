@@ -18,6 +18,10 @@ class StreamSettings(Settings):
         0.5, "OOD share of the stream.", within=Range(least=0, below=1), example="0.25 for 25 %"
     )
     seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
+    order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
+        "shuffled", "Of the stream (docs/detector.md).",
+        choices=("shuffled", "class", "burst", "late", "first"),
+    )  # fmt: skip
     noise: str = option(
         NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)
     )

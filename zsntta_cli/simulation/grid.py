@@ -8,6 +8,7 @@ from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
+from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import TINY, EncoderChoice
@@ -89,7 +90,7 @@ class Grid:
             if not others:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
             return others
-        partners = datasets.partners(id_set)
+        partners = datasets.partners(id_set) or ((own,) if (own := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
 

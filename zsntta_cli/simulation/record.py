@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.simulation.metrics import Accuracies, Detection, accuracies, detection
+from zsntta_cli.simulation.metrics import (
+    Accuracies,
+    Detection,
+    Flags,
+    accuracies,
+    detection,
+    flags,
+)
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -24,6 +31,7 @@ Columns = dict[str, NDArray[Any]]
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
+_NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,7 @@ class Record:
     settings: RunSettings
     accuracies: Accuracies
     detection: Detection
+    flags: Flags
     counts: dict[str, int]  # items of each kind in the stream
     repeated: dict[str, float]  # sets that were too small: how often their images were shown
     digests: dict[str, str]  # of the feature files
@@ -44,7 +53,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
         plain = dataclasses.asdict(self)
-        for group in ("accuracies", "detection"):
+        for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
 
@@ -76,13 +85,16 @@ class Replay:
         """The decisions judged on the test samples, as of now; injected items do not count."""
         tests = self.stream.kind != NOISE
         decisions, labels = self.decisions, self.labels[tests]
-        judged = _NO_ACCURACIES
+        judged, flagged = _NO_ACCURACIES, _NO_FLAGS
         if decisions.is_noise is not None:
-            judged = accuracies(labels, decisions.class_index[tests], decisions.is_noise[tests])
+            is_noise = decisions.is_noise[tests]
+            judged = accuracies(labels, decisions.class_index[tests], is_noise)
+            flagged = flags(labels, is_noise)
         return Record(
             self.settings,
             judged,
             detection(decisions.id_score[tests], labels >= 0),
+            flagged,
             {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
             self._repeated(),
             self.digests,
