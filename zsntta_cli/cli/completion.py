@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from zsntta_cli.cache.folder import encoder_names, set_names
 from zsntta_cli.cli.options import FEATURES
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import TINY, EncoderChoice
+from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import PRESETS
 
 
@@ -31,18 +32,18 @@ def known_sets(incomplete: str) -> list[str]:
 
 def encoders(ctx: Any, incomplete: str) -> list[str]:
     """Encoders that there are features of."""
-    found = _root(ctx).glob("*/*.h5")
-    return _starting((path.parent.name for path in found), incomplete)
+    return _starting(encoder_names(_root(ctx)), incomplete)
 
 
 def cached(ctx: Any, incomplete: str) -> list[str]:
     """Sets that there are features of, by the encoder that is named, or by any."""
-    given = ctx.params
-    folder = given.get("encoder") or (TINY if given.get("model") == TINY else "*")
-    if folder == "*" and given.get("model"):
-        folder = EncoderChoice(given["model"], given.get("pretrained") or "openai").slug
-    names = (path.stem for path in _root(ctx).glob(f"{folder}/*.h5"))
-    return _starting((n for n in names if not n.startswith(("noise-", "words-"))), incomplete)
+    given, names = ctx.params, encoder_names(_root(ctx))
+    if given.get("encoder"):
+        names = [given["encoder"]]
+    elif given.get("model"):
+        names = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
+    sets = (name for one in names for name in set_names(_root(ctx), one))
+    return _starting(sets, incomplete)
 
 
 def _root(ctx: Any) -> Path:

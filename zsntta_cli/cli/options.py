@@ -15,6 +15,13 @@ from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import declared, setting_names
 
+
+def _encoders(ctx: Any, incomplete: str) -> list[str]:
+    from zsntta_cli.cli import completion  # which imports this
+
+    return completion.encoders(ctx, incomplete)
+
+
 Model = Annotated[
     str | None,
     typer.Option(help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]"),
@@ -25,7 +32,10 @@ Pretrained = Annotated[
 ]
 Precision = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")]
 EncoderName = Annotated[
-    str | None, typer.Option("--encoder", help="Folder name of the encoder's features.")
+    str | None,
+    typer.Option(
+        "--encoder", help="Folder name of the encoder's features.", autocompletion=_encoders
+    ),
 ]
 FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
