@@ -41,6 +41,21 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
     )
 
 
+class Silent:
+    """Tells nothing."""
+
+    def note(self, _text: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def track(self, _name: str, _total: int) -> Iterator[Advance]:
+        """Nothing either."""
+        yield self._advance
+
+    def _advance(self, images: int, status: str = "") -> None:
+        del images, status
+
+
 class ConsoleReporter:
     """Tells how an extraction goes."""
 

@@ -16,7 +16,7 @@ from zsntta_cli.cli.options import (
     Pretrained,
     chosen_encoder,
 )
-from zsntta_cli.cli.simulate import live_session, stop_if_unfinished
+from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import ExtractSettings, LiveSettings
 
 _EXTRACT = ExtractSettings()
@@ -92,13 +92,15 @@ def demo(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.formats import render
     from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.simulation import live_session
 
-    for extracted in job.extract_sets(features_dir, ConsoleReporter()):
+    reporter = ConsoleReporter()
+    for extracted in job.extract_sets(features_dir, reporter):
         typer.echo(summary(extracted), err=True)
     typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
-        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings()))
+        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings(), reporter))
         typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)

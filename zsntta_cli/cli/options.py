@@ -11,8 +11,9 @@ import typer
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
+from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.simulation.runs import declared
+from zsntta_cli.simulation.runs import declared, setting_names
 
 Model = Annotated[
     str | None,
@@ -86,7 +87,7 @@ def setting_panels() -> dict[str, list[str]]:
     }
     placed = {name for names in panels.values() for name in names}
     several: list[str] = []
-    for name in dict.fromkeys(name for method in METHODS for name in declared(method)):
+    for name in setting_names():
         if name not in placed:
             having = _having(name)
             shared = not all(having[0] in method for method in having)  # adand in adand+tda
@@ -167,8 +168,6 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
 
 def _setting(method: str, option: str) -> tuple[str, type]:
     """The name and type of a method's setting, from that of its option."""
-    from zsntta_cli.settings.checks import check_choice
-
     check_choice("method", method, tuple(METHODS))
     names = {option_name(field): field for field in declared(method).values()}
     check_choice(f"the setting of {method}", option, tuple(names))

@@ -1,5 +1,6 @@
 """`zsntta simulate`."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import LiveSettings
+from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.grid import Grid
     from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record
-    from zsntta_cli.simulation.simulator import LiveFactory
 
 Form = Literal["table", "markdown", "latex", "json", "csv"]
 _METHODS = f"one of {', '.join(METHODS)}."
@@ -94,10 +95,7 @@ def simulate(
     """
     if not method and record is None:
         raise typer.BadParameter(_METHODS, param_hint="--method")
-    from zsntta_cli.report.formats import render
-    from zsntta_cli.report.tables import KINDS
     from zsntta_cli.simulation.grid import Grid
-    from zsntta_cli.simulation.record import repeats
 
     grid = Grid(
         method or (), chosen_encoder(model, pretrained, precision, encoder), id_set or (),
@@ -105,10 +103,8 @@ def simulate(
         own_settings(own or ()),
     )  # fmt: skip
     live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers)
-    records = _run(features_dir, grid, record, jobs, scores, lambda: live_session(live))
-    for note in repeats(records):
-        typer.echo(note, err=True)
-    _write(render(records, form, KINDS[report], to_file=output is not None), output)
+    records = _run(features_dir, grid, record, jobs, scores, live)
+    _show(records, form, report, output)
     stop_if_unfinished(records)
 
 
@@ -118,22 +114,28 @@ def _run(
     record: Path | None,
     jobs: int,
     scores: Path | None,
-    live: "LiveFactory",
+    live: LiveSettings,
 ) -> "Sequence[Record]":
     """The runs of a grid or of a record; the items of a single one are written to `scores`."""
+    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation.batch import run_all
     from zsntta_cli.simulation.record import read_records
 
+    def session() -> "LiveSession":
+        return live_session(live, ConsoleReporter())
+
     before = read_records(record) if record else []
     runs = [old.settings for old in before] or grid.runs(root)
+    if not any(METHODS[run.method].live for run in runs):
+        gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
     replay = None
     if scores:
         if len(runs) != 1:
             raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
         from zsntta_cli.simulation.simulator import Simulator
 
-        replay = Simulator(root, live).replay(runs[0], analyse=True)
-    records = [replay.record()] if replay else run_all(root, runs, jobs, live)
+        replay = Simulator(root, session).replay(runs[0], analyse=True)
+    records = [replay.record()] if replay else run_all(root, runs, jobs, session)
     for old, new in zip(before, records, strict=False):  # fewer records where Ctrl-C stopped them
         old.check(new)
     if scores and replay:
@@ -143,10 +145,17 @@ def _run(
     return records
 
 
-def _write(text: str, output: Path | None) -> None:
-    if output:
-        from zsntta_cli.files import write_whole
+def _show(records: "Sequence[Record]", form: str, report: str, output: Path | None) -> None:
+    """Print the results, or write them to a file, and what there is to note on stderr."""
+    from zsntta_cli.files import write_whole
+    from zsntta_cli.report.formats import render
+    from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.simulation.record import repeats
 
+    for note in repeats(records):
+        typer.echo(note, err=True)
+    text = render(records, form, KINDS[report], to_file=output is not None)
+    if output:
         write_whole(output, text.encode())
     else:
         typer.echo(text, nl=False)
@@ -156,14 +165,3 @@ def stop_if_unfinished(records: "Sequence[Record]") -> None:
     """End as Ctrl-C does, once the results up to it are out."""
     if any(record.unfinished for record in records):
         raise KeyboardInterrupt
-
-
-def live_session(settings: LiveSettings) -> "LiveSession":
-    """What live methods run in; it imports torch."""
-    from zsntta_cli.encoders.clip import wait_passively
-    from zsntta_cli.progress import ConsoleReporter
-
-    wait_passively()
-    from zsntta_cli.simulation.live import LiveSession
-
-    return LiveSession(settings, ConsoleReporter())

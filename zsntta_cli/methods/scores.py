@@ -1,4 +1,4 @@
-"""Zero-shot scores: pure functions of features (NumPy).
+"""Zero-shot scores: pure functions of logits (N, C) or features; higher = more ID.
 
 MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
 arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
@@ -46,6 +46,17 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def mcm(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Maximum concept matching, Eq. 1: the largest softmax value of each row, (N,)."""
     return 1 / np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
+
+
+def energy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Minus the free energy at temperature 1 (arXiv 2010.03759): log Σ exp(logit) of each row."""
+    top = logits.max(axis=1)
+    return top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+
+
+def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest logit of each row (arXiv 1911.11132), (N,)."""
+    return logits.max(axis=1)
 
 
 def zero_shot(

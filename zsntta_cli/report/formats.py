@@ -12,13 +12,14 @@ from zsntta_cli.progress import console
 from zsntta_cli.report.tables import Cell, Kind, ResultTable, Value, result_tables
 from zsntta_cli.simulation.record import Record
 
+TABLE = "table"  # drawn for the terminal, if there is one
 _DIGITS = 6  # "100.00"
 _STD_DIGITS = 12  # "100.00±10.00"
 
 
 def render(records: Sequence[Record], form: str, kind: Kind, to_file: bool = False) -> str:
     """Records as a text in one of FORMATS; "table" is drawn for the terminal, if there is one."""
-    if form == "table":
+    if form == TABLE:
         return _rich(records, kind, to_file)
     return FORMATS[form](records, kind)
 

@@ -1,12 +1,10 @@
 """Many runs, in order, in one process or several."""
 
 import functools
-import gc
 import itertools
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from zsntta_cli.errors import SettingsError
@@ -50,23 +48,8 @@ def _run_some(
 ) -> list[Record]:
     simulator = Simulator(root, live)
     records: list[Record] = []
-    with collecting_garbage(any(METHODS[run.method].live for run in runs)):
-        for settings in runs:
-            records.append(simulator.run(settings))
-            if records[-1].unfinished:
-                break
+    for settings in runs:
+        records.append(simulator.run(settings))
+        if records[-1].unfinished:
+            break
     return records
-
-
-@contextmanager
-def collecting_garbage(wanted: bool) -> Iterator[None]:
-    """Whether cycles are looked for meanwhile.
-
-    Replays make none, and looking for some takes a tenth of their time; live runs do make some.
-    """
-    before = gc.isenabled()
-    (gc.enable if wanted else gc.disable)()
-    try:
-        yield
-    finally:
-        (gc.enable if before else gc.disable)()

@@ -14,7 +14,7 @@ from zsntta_cli.settings import TINY, EncoderChoice
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.settings.prompts import prompt_template
-from zsntta_cli.simulation.runs import RunSettings, build_run, declared
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
 ALL = "all"  # every cached set as OOD
 
@@ -71,9 +71,10 @@ class Grid:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")
         for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
             for name in (name for name, given in names.items() if given):
+                check_choice("setting", name, setting_names())
                 having = [method for method in METHODS if name in declared(method)]
                 if not set(having) & set(chosen):
-                    shown = option_name(declared(having[0])[name]) if having else name
+                    shown = option_name(declared(having[0])[name])
                     raise NotOfMethods(shown, tuple(chosen), tuple(having))
 
     def _prompts(self, id_set: str) -> list[str]:
@@ -96,16 +97,6 @@ class Grid:
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
-
-
-def fixed_threshold(value: str) -> float | None:
-    """A fixed threshold as a number, the adaptive one as None."""
-    if value == "adaptive":
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        raise SettingsError(f"threshold is '{value}', must be 'adaptive' or in [0, 1].") from None
 
 
 def default_id_set(encoder: EncoderChoice) -> str:

@@ -61,6 +61,11 @@ def declared(method: str) -> dict[str, "Field[Any]"]:
     return {f.name: f for group in groups for f in dataclasses.fields(group)}
 
 
+def setting_names() -> tuple[str, ...]:
+    """Names of all settings that any method has, in the order of METHODS."""
+    return tuple(dict.fromkeys(name for method in METHODS for name in declared(method)))
+
+
 def build_run(
     method: str,
     encoder: str,
