@@ -9,11 +9,30 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError
+from zsntta_cli.files import sha256
+from zsntta_cli.settings import EncoderChoice
+
+_DIGITS = 8  # of a weights file's digest in its folder's name
 
 
 def encoder_folder(root: Path, encoder_name: str) -> Path:
     """Where the features of one encoder lie."""
     return root / encoder_name
+
+
+def folder_name(root: Path, choice: EncoderChoice) -> str:
+    """The folder name of an encoder's features.
+
+    Files of weights are told apart by their content: hub downloads all have one name. The name ends
+    with digits of the digest, but for folders that were made before it did.
+    """
+    if choice.folder or not choice.is_file:
+        return choice.slug
+    digest = sha256(Path(choice.pretrained))
+    made_before = [one.header for one in stored(root, choice.slug) if one.header]
+    if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
+        return choice.slug
+    return f"{choice.slug}-{digest[:_DIGITS]}"
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:

@@ -45,14 +45,15 @@ def show(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Everything about the features of one set, by one encoder or by all that have it."""
-    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.folder import find, folder_name
     from zsntta_cli.cache.verify import read_details
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_card
 
     named = any((encoder, model, pretrained, precision))
     choice = chosen_encoder(model, pretrained, precision, encoder)
-    for path in find(features_dir, [name], choice.slug if named else None):
+    folder = folder_name(features_dir, choice) if named else None
+    for path in find(features_dir, [name], folder):
         console().print(feature_card(path, read_details(path)))
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.hints import NEXT_STEPS
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.hints import NEXT_STEPS, simulate_command
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -25,7 +26,10 @@ _EXTRACT = ExtractSettings()
 def extract(
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards."),
+        typer.Option(
+            help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards.",
+            autocompletion=completion.known_sets,
+        ),
     ] = None,
     model: Model = None,
     pretrained: Pretrained = None,
@@ -44,7 +48,11 @@ def extract(
     ),
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
-    limit: Annotated[int | None, typer.Option(help="At most so many images a set.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many images a set. [all]")] = None,
+    class_names: Annotated[
+        Path | None,
+        typer.Option(help="Of a NAME=PATH set: a name a line, or lines of a folder and its name."),
+    ] = None,
     prompt: Annotated[
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
     ] = None,
@@ -53,10 +61,10 @@ def extract(
     ] = None,
     noise: Annotated[
         list[str] | None,
-        typer.Option(help="Noise images to encode too, or 'none'. Default: gaussian for ID sets."),
+        typer.Option(help="Noise images to encode too, or 'none'. [gaussian for ID sets]"),
     ] = None,
     noise_count: Annotated[
-        int | None, typer.Option(help="Noise images to a type. Default: a quarter of the ID set.")
+        int | None, typer.Option(help="Noise images to a type. [a quarter of the ID set]")
     ] = None,
     partners: Annotated[
         bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
@@ -73,13 +81,15 @@ def extract(
 
     plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
-        tuple(noise) if noise else None, noise_count, partners,
+        tuple(noise) if noise else None, noise_count, partners, class_names,
     )  # fmt: skip
     choice = chosen_encoder(model, pretrained, precision)
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     reporter = ConsoleReporter()
     for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
         typer.echo(summary(extracted))
+    if line := simulate_command(dataset or (), choice, features_dir):
+        reporter.note(f"next: {line}")
 
 
 def demo(

@@ -40,13 +40,13 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
     name.check_own(known=name.base in CATALOGUE)
-    # Replays look up names, and read no archive.
+    from zsntta_cli.datasets.classnames import translated
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     read = archives.archive if archives.is_archive(name.path) else folders.folder
-    return read(name.base, name.path)
+    return translated(read(name.base, name.path))
 
 
 def known(name: str) -> Entry:

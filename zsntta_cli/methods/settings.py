@@ -49,6 +49,17 @@ class AdaNDSettings(Settings):
         1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
     )
 
+    @property
+    def queue_items(self) -> int:
+        """Items to an update: L one by one, else one update a batch."""
+        return self.update_every if self.batch_size == 1 else self.batch_size
+
+    @property
+    def stage1_items(self) -> int:
+        """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
+        late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
+        return self.warmup * self.queue_items + late
+
 
 @dataclass(frozen=True)
 class ScoreSettings(Settings):

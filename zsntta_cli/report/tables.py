@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from zsntta_cli import datasets
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import preset_of
 
 Row = tuple[str, ...]  # the method and the settings that vary, as they are shown
-AVERAGE = "Average"
+AVERAGE, PRESET = "Average", "preset"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Kind:
     metrics: tuple[str, ...]
     heads: tuple[str, ...]
     lower_is_better: tuple[str, ...] = ()
+    spread: str = "seeds"  # ± of an average: its own over seeds, or the mean of its "sets'" ones
 
 
 KINDS = {
@@ -77,10 +80,13 @@ def result_tables(records: Sequence[Record], kind: Kind) -> list[ResultTable]:
 def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultTable:
     varying = _varying(records)
     groups: dict[Row, dict[str, list[Record]]] = {}
+    named = tuple(dict.fromkeys(r.settings.ood_set for r in records if r.settings.ood_set))
     for record in records:
-        row = _row(record, varying)
-        groups.setdefault(row, {}).setdefault(record.settings.ood_set or "-", []).append(record)
-    columns = list(dict.fromkeys(name for row in groups.values() for name in row))
+        by_ood = groups.setdefault(_row(record, varying), {})
+        own = record.settings.ood_set
+        for name in (own,) if own else named or ("-",):  # a clean stream is one for all OOD sets
+            by_ood.setdefault(name, []).append(record)
+    columns = [name for name in named or ("-",) if any(name in row for row in groups.values())]
     cells = {
         row: {name: _fold(some, kind) for name, some in by_ood.items()}
         for row, by_ood in groups.items()
@@ -88,29 +94,37 @@ def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultT
     if len(columns) > 1:
         columns.append(AVERAGE)
         for row, by_ood in groups.items():
-            cells[row][AVERAGE] = _average([r for some in by_ood.values() for r in some], kind)
+            cells[row][AVERAGE] = _average(list(by_ood.values()), kind)
     seeds = {record.settings.stream.seed for record in records}
     heads = ("Method", *(_label(name) for name in varying))
-    title = ", ".join([f"ID: {id_set}", *_fixed(records[0], varying), *_partial(records)])
+    spread = kind.spread if AVERAGE in columns and len(seeds) > 1 else ""
+    titles = [*_fixed(records[0], varying), *_over(id_set, named), *_spread(spread)]
+    title = ", ".join([f"ID: {id_set}", *titles, *_partial(records)])
     _mark_best(cells, columns, kind)
     return ResultTable(title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1)
 
 
 def _varying(records: Sequence[Record]) -> list[str]:
-    """Names of the settings that differ between runs of one method, in order."""
-    seen: dict[str, dict[str, set[Any]]] = {}
+    """Names of the settings that differ between runs of one method, in order.
+
+    What differs with the preset alone is told by the preset's name.
+    """
+    seen: dict[str, dict[tuple[str, ...], set[Any]]] = {}
     for record in records:
-        for name, value in _settings(record).items():
-            seen.setdefault(name, {}).setdefault(record.settings.method, set()).add(value)
-    return [name for name, methods in seen.items() if any(len(v) > 1 for v in methods.values())]
+        settings = _settings(record)
+        for name, value in settings.items():
+            group = (record.settings.method, *([] if name == PRESET else [settings[PRESET]]))
+            seen.setdefault(name, {}).setdefault(group, set()).add(value)
+    return [name for name, groups in seen.items() if any(len(v) > 1 for v in groups.values())]
 
 
 def _settings(record: Record) -> dict[str, Any]:
     """All settings of a run that may make a row."""
     settings = record.settings
-    flat = {"encoder": settings.encoder, "prompt": settings.prompt}
-    for group in (settings.stream, settings.threshold, settings.options):
-        flat |= dataclasses.asdict(group)
+    flat = {
+        PRESET: preset_of(settings), "encoder": settings.encoder, "prompt": settings.prompt,
+        **settings.flat(),
+    }  # fmt: skip
     return {name: value for name, value in flat.items() if name != "seed"}
 
 
@@ -119,7 +133,22 @@ def _fixed(record: Record, varying: Sequence[str]) -> list[str]:
     ratio = [] if "ratio" in varying else [f"noise {_shown('ratio', record.settings.stream.ratio)}"]
     limit = record.settings.stream.limit
     head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
-    return [*ratio, *head, record.settings.encoder]
+    preset = [] if PRESET in varying else [f"preset {preset_of(record.settings)}"]
+    return [*ratio, *head, record.settings.encoder, *preset]
+
+
+def _over(id_set: str, ood_sets: Sequence[str]) -> list[str]:
+    """What a title says of an average over fewer OOD sets than the benchmark has."""
+    partners = datasets.partners(id_set)
+    present = [name for name in ood_sets if name in partners]
+    few = partners and len(ood_sets) > 1 and len(present) < len(partners)
+    return [f"average over {len(present)} of its {len(partners)} OOD sets"] if few else []
+
+
+def _spread(spread: str) -> list[str]:
+    """What a title says of the ± of averages."""
+    whose = {"seeds": "their own over seeds", "sets": "the mean of the sets'"}
+    return [f"± of averages: {whose[spread]}"] if spread else []
 
 
 def _partial(records: Sequence[Record]) -> list[str]:
@@ -164,15 +193,20 @@ def _value(values: Sequence[float]) -> Value:
     return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
 
 
-def _average(records: Sequence[Record], kind: Kind) -> Cell:
+def _average(by_set: Sequence[Sequence[Record]], kind: Kind) -> Cell:
     """The mean over OOD sets, folded over seeds: the average Acc_H is the mean of the Acc_H."""
     by_seed: dict[int, list[Record]] = {}
-    for record in records:
+    for record in (record for some in by_set for record in some):
         by_seed.setdefault(record.settings.stream.seed, []).append(record)
-    return tuple(
+    own = [
         _value([float(np.mean([_metric(r, kind, m) for r in some])) for some in by_seed.values()])
         for m in kind.metrics
-    )
+    ]
+    if kind.spread == "seeds":
+        return tuple(own)
+    folded = [_fold(some, kind) for some in by_set]
+    stds = [float(np.mean([cell[i].std for cell in folded])) for i in range(len(own))]
+    return tuple(dataclasses.replace(v, std=std) for v, std in zip(own, stds, strict=True))
 
 
 def _mark_best(cells: dict[Row, dict[str, Cell]], columns: Sequence[str], kind: Kind) -> None:

@@ -40,6 +40,10 @@ class ThresholdSettings(Settings):
     fixed: float | None = option(
         None, "A fixed ID score, or 'adaptive'.", within=Range(least=0, most=1), name="threshold"
     )
+    # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
+    fixed_on: str = option(
+        "id-score", "What a fixed threshold is on.", choices=("id-score", "noise-score")
+    )
     queue: int = option(  # Sec. 5.1
         512, "N_q, scores it is found on.", within=Range(least=1, most=LARGEST_QUEUE)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import encoder_folder, feature_path, set_names
+from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import TINY, EncoderChoice
@@ -42,10 +42,11 @@ class Grid:
                 ratio above 0.
         """
         self._check_settings()
+        folder = folder_name(root, self.encoder)
         runs = [
-            build_run(method, self.encoder.slug, id_set, ood_set, prompt, preset, **values)
+            build_run(method, folder, id_set, ood_set, prompt, preset, **values)
             for id_set in self.id_sets or [default_id_set(self.encoder)]
-            for ood_set in self._ood_sets(root, id_set)
+            for ood_set in self._ood_sets(root, folder, id_set)
             for method in self.methods
             for preset in self.presets or ["paper"]
             for prompt in self._prompts(id_set)
@@ -80,16 +81,16 @@ class Grid:
     def _prompts(self, id_set: str) -> list[str]:
         return [prompt_template(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
 
-    def _ood_sets(self, root: Path, id_set: str) -> Sequence[str | None]:
+    def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
-            return [n for n in set_names(root, self.encoder.slug) if n != id_set] or [None]
+            return [n for n in set_names(root, folder) if n != id_set] or [None]
         if self.ood_sets:
             others = [name for name in self.ood_sets if name != id_set]
             if not others:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
             return others
         partners = datasets.partners(id_set)
-        cached = [n for n in partners if feature_path(root, self.encoder.slug, n).exists()]
+        cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
 
     def _check_partner(self, root: Path, run: RunSettings) -> None:

@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.datasets.images import ImageSet, limited
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.noise import noise_images
-from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -84,7 +84,7 @@ def _found(source: FeatureSet, settings: LiveSettings, image_size: int) -> Image
         noise = SetName.parse(source.name).bare
         return noise_images(noise, int(source.source["images"]), image_size)
     if "imported" in source.source:
-        raise SettingsError(
+        raise StoreError(
             f"{source.path} was imported: a live method needs the images, so extract them here."
         )
     spec = _spec(source.name, settings.datasets)
@@ -97,7 +97,7 @@ def _spec(name: str, given: Sequence[str]) -> str:
         if str(SetName.parse(spec)) == name:
             return spec
     if SetName.parse(name).base not in datasets.CATALOGUE:
-        raise SettingsError(
+        raise StoreError(
             f"a live method needs the images of '{name}', and it is not known where they are",
             remedy="say-where",
         )

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.metrics import Accuracies, Detection, accuracies, detection
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
@@ -101,19 +100,6 @@ def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
     return np.where(is_id, sources.id_set.labels[rows], -1)
 
 
-def repeats(records: Sequence[Record]) -> list[str]:
-    """A line for each set that was too small for a stream and whose images were shown again."""
-    most: dict[str, float] = {}
-    for record in records:
-        for name, times in record.repeated.items():
-            most[name] = max(times, most.get(name, 0))
-    return [
-        f"note: '{name}' is smaller than the streams need: its images are shown up to "
-        f"{times:.2f} times."
-        for name, times in most.items()
-    ]
-
-
 @dataclass(frozen=True)
 class Recorded:
     """A run that a record describes, and the features that it saw."""
@@ -125,11 +111,11 @@ class Recorded:
         """A repeated run must have seen the features of the first one.
 
         Raises:
-            SettingsError: a feature file has changed.
+            StoreError: a feature file has changed.
         """
         for name, digest in record.digests.items():
             if self.digests.get(name) != digest:
-                raise SettingsError(
+                raise StoreError(
                     f"the feature file of '{name}' has changed since the record was made: extract "
                     f"or import what it was made from",
                     remedy="run-anew",
@@ -140,11 +126,11 @@ def read_records(path: Path) -> list[Recorded]:
     """The runs of a file that `--format json` wrote, or a single one.
 
     Raises:
-        SettingsError: the file holds no records.
+        StoreError: the file holds no records.
     """
     try:
         content = json.loads(path.read_bytes())
         records = content if isinstance(content, list) else [content]
         return [Recorded(run_from_record(r["settings"]), dict(r["digests"])) for r in records]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"{path} holds no records of runs in JSON ({error!r}).") from error
+    except (OSError, ValueError, KeyError, TypeError, SettingsError) as error:
+        raise StoreError(f"{path} holds no records of runs in JSON ({error!r}).") from error

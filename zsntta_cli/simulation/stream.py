@@ -70,6 +70,14 @@ def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
     return np.concatenate([np.tile(np.arange(size), repeats), remaining])
 
 
+def stream_sizes(settings: StreamSettings, n_id: int, n_ood: int) -> tuple[int, int]:
+    """Test samples and injected noise images of the stream over sets of n_id and n_ood images."""
+    wanted = ood_count(settings, n_id)
+    tests = n_id + (min(wanted, n_ood) if settings.ood_fill == "cap" else wanted)
+    tests = tests if settings.limit is None else min(tests, settings.limit)
+    return tests, noise_count(settings, tests)
+
+
 def noise_count(settings: StreamSettings, n_test: int) -> int:
     """How many noise images are injected into n_test test samples."""
     return 0 if settings.noise == NO_NOISE else n_test // settings.noise_every
