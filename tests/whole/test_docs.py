@@ -101,6 +101,7 @@ def everything(cache, tmp_path_factory):
     np.savez(folder / "text.npz", text_features=text, class_names=["cat", "dog", "ox"])
     np.save(folder / "sky.npy", 5 * generator.standard_normal((150, 8)))
     (folder / "nouns.txt").write_text("apple\nboat\ncloud\n")
+    (folder / "names.txt").write_text("tabby cat\nsheepdog\n")
     noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
     made = python(
         folder, "-m", "zsntta_cli", "extract", "--dataset", "shapes", "--limit", "300",
@@ -210,7 +211,7 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
         ("zs-clip", "-"), ("margin", "1.0"), ("margin", "0.5"),
     ]  # fmt: skip
     refused = python(tmp_path, *command[:7], "zs-clip", "--runner-up", "1")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
     assert "--runner-up NUMBER" in python(tmp_path, "margin.py", "simulate", "--help").stdout
 
