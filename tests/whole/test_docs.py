@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -270,3 +271,17 @@ def test_the_citation_is_of_this_version():
 
 def test_figures_are_filled_in():
     assert not re.findall(r"^@?[A-Z]{4,}@?$", ALL, re.MULTILINE)
+
+
+def test_the_architecture_page_has_every_room_and_the_contracts_levels():
+    page = TEXT[ROOT / "docs" / "architecture.md"]
+    for path in (ROOT / "zsntta_cli").iterdir():
+        room = f"{path.name}/" if path.is_dir() else path.name
+        assert path.name in ("__pycache__", "py.typed") or f"\n  {room} " in page, room
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        [layers] = [
+            contract["layers"]
+            for contract in tomllib.load(file)["tool"]["importlinter"]["contracts"]
+            if contract["type"] == "layers"
+        ]
+    assert "\n" + " > ".join(layers) + "\n" in page
