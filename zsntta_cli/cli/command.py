@@ -70,6 +70,12 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
         _end(f"error: {error.format_message().rstrip('.')}. See {ctx.command_path} -h.", 2, error)
 
 
+def misused(message: str) -> Exception:
+    """The error of options that do not go together, or of one that is missing."""
+    error: Exception = _UsageError(message)
+    return error
+
+
 def _end(line: str, code: int, error: BaseException) -> NoReturn:
     typer.echo(line, err=True)
     raise typer.Exit(code) from error

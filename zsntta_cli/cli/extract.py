@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.hints import NEXT_STEPS, simulate_command
 from zsntta_cli.cli.options import (
     DATA,
@@ -74,7 +75,7 @@ def extract(
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
-        raise typer.BadParameter("a known set, or NAME=FOLDER.", param_hint="--dataset")
+        raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     from zsntta_cli.extraction.plan import ExtractPlan, summary
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter

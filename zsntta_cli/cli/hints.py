@@ -20,6 +20,7 @@ from zsntta_cli.errors import (
     NoPartner,
     StoreError,
     ZsnttaError,
+    near,
 )
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 
@@ -68,7 +69,11 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 
 @mend.register
 def _(error: MissingFeatures, given: Given) -> str:
-    return "type " + _making(error.name, given)
+    from zsntta_cli.datasets import CATALOGUE
+
+    is_known = SetName.parse(error.name).base in CATALOGUE
+    meant = "" if is_known else near(error.name, error.there)  # the message asks for it
+    return "" if meant else "type " + _making(error.name, given)
 
 
 @mend.register

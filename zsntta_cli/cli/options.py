@@ -137,8 +137,9 @@ def _defaults(name: str) -> str:
     """Default of a setting; by method where these differ."""
     by_value: dict[str, list[str]] = {}
     for method in _having(name):
-        default = METHODS[method].defaults.get(name, declared(method)[name].default)
-        text = _ADAPTIVE if name == "fixed" else _shown(default)
+        field = declared(method)[name]
+        default = METHODS[method].defaults.get(name, field.default)
+        text = field.metadata["shown"] or _shown(default)
         by_value.setdefault(text, []).append(method)
     if len(by_value) == 1:
         return next(iter(by_value))

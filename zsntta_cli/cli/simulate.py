@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -137,21 +138,18 @@ def _check_usage(
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
-        BadParameter: which option, and why.
+        UsageError: which option, and why.
     """
     if record is None and not named["method"]:
-        raise typer.BadParameter(_METHODS, param_hint="--method")
-    beside = [name for name, value in named.items() if value is not None]
+        raise misused(f"say what to run: --method NAME, {_METHODS}")
+    beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
     if record is not None and beside:
-        option = beside[0].replace("_", "-")
-        raise typer.BadParameter("--from runs what its records say.", param_hint=f"--{option}")
+        raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
     known = _FORMS.get(output.suffix.lower()) if output else None
-    if form and known not in (None, form):
-        message = f"it is {form}, and the output's ending {output and output.suffix} says {known}."
-        raise typer.BadParameter(message, param_hint="--format")
+    if output and form and known not in (None, form):
+        raise misused(f"--format is {form}, and the ending of --output {output} says {known}.")
     if scores and scores.suffix.lower() not in _SCORES:
-        message = f"'{scores}' must end in one of {', '.join(_SCORES)}."
-        raise typer.BadParameter(message, param_hint="--scores")
+        raise misused(f"--scores is '{scores}', must end in one of {', '.join(_SCORES)}.")
 
 
 def _run(

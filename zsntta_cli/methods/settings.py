@@ -134,7 +134,9 @@ class TentSettings(PipelineSettings):
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
     optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
     # None: 1e-4 for Adam, 2.5e-4 for SGD.
-    learning_rate: float | None = option(None, "Of the optimiser.", within=_ABOVE_ZERO)
+    learning_rate: float | None = option(
+        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,7 +182,9 @@ class AdaNDTentSettings(AdaNDSettings):
 
     tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
     optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    tent_learning_rate: float | None = option(None, "Of Tent's optimiser.", within=_ABOVE_ZERO)
+    tent_learning_rate: float | None = option(
+        None, "Of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

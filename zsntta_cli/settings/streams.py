@@ -42,7 +42,11 @@ class ThresholdSettings(Settings):
     """How the noise score's threshold is found (see methods/threshold.py)."""
 
     fixed: float | None = option(
-        None, "A fixed ID score, or 'adaptive'.", within=Range(least=0, most=1), name="threshold"
+        None,
+        "A fixed ID score, or 'adaptive'.",
+        within=Range(least=0, most=1),
+        name="threshold",
+        shown="adaptive",
     )
     # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
     fixed_on: str = option(

@@ -103,4 +103,4 @@ class Grid:
 
 def default_id_set(encoder: EncoderChoice) -> str:
     """The ID set that is meant where none is named."""
-    return "shapes" if encoder.model == TINY else "cifar10"
+    return "shapes" if encoder.slug == TINY else "cifar10"
