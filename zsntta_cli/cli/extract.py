@@ -97,7 +97,7 @@ def demo(
     features_dir: FeaturesDir = FEATURES,
     live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
 ) -> None:
-    """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
+    """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
     from zsntta_cli import demo as job
     from zsntta_cli.extraction.plan import summary
     from zsntta_cli.progress import ConsoleReporter
