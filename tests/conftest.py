@@ -1,18 +1,21 @@
+import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
+
+# Before torch is loaded. Threads that spin while they wait starve the other processes, and where
+# there are several workers, one thread for each is the fastest.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from made import TINY, ZSNTTA
 from PIL import Image
 
 from zsntta_cli.cli import app
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
-
-ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
-TINY = ("--model", "tiny")
 
 
 @pytest.fixture(scope="session")
