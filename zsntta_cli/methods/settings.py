@@ -145,6 +145,9 @@ class SottaSettings(PipelineSettings):
     learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
     weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
     rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
+    frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
+        "last", "A transformer's three that stay as they are.", choices=("last", "9-11")
+    )
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ normalisation layers for all that comes after.
 
 What is spared: text features are constants; and a sample is encoded once, with its graph where it
 is likely to pass (the frozen model's decision tells), without where it is not. Only a sample that
-passes against expectation is encoded again. BatchNorm, on the statistics of a batch, mixes its
-samples: there, the batch is encoded to classify it, and what passes once more to adapt.
+passes against expectation is encoded again. BatchNorm mixes the samples of a batch, for it works on
+the statistics of all of them, of those that do not pass too: there, the whole batch has its graph.
+At batch size 1 these are the statistics of one image, of its H*W values a channel.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -21,16 +22,17 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
     adapting,
+    batch_norms,
+    batch_statistics,
     entropy,
-    has_batch_norm,
     norm_layers,
-    use_batch_statistics,
 )
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.settings import TentSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
+_MOMENTUM = 0.0  # of BatchNorm's running statistics: nothing asks for them
 Mask = NDArray[np.bool_]
 
 
@@ -53,9 +55,10 @@ def run(
 @contextmanager
 def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
     """Tent on the encoder of a stream, which gets its own parameters back afterwards."""
-    layers = list(norm_layers(data.encoder.model.visual).values())
-    with adapting(data.encoder, layers) as parameters:
-        yield Tent(data, options, layers, parameters)
+    tower = data.encoder.model.visual
+    layers = list(norm_layers(tower).values())
+    with adapting(data.encoder, layers) as parameters, batch_statistics(tower, _MOMENTUM):
+        yield Tent(data, options, parameters)
 
 
 class Tent:
@@ -65,11 +68,10 @@ class Tent:
         self,
         data: LiveData,
         options: TentSettings,
-        layers: Sequence[torch.nn.Module],
         parameters: Sequence[torch.nn.Parameter],
     ) -> None:
-        self._data, self._layers = data, layers
-        self._mixes = has_batch_norm(layers)  # features depend on the others of the batch
+        self._data = data
+        self._mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
@@ -77,7 +79,7 @@ class Tent:
     def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
         """Logits (B, C) of images (B, 3, H, W), of which the `likely` (B,) will be adapted on."""
         self._images = images
-        self._likely = np.zeros_like(likely) if self._mixes else likely
+        self._likely = np.ones_like(likely) if self._mixes else likely
         logits = images.new_empty(len(images), len(self._text))
         for rows, with_graph in ((~self._likely, False), (self._likely, True)):
             if rows.any():
@@ -103,9 +105,8 @@ class Tent:
         del self._graph, self._images
 
     def _logits(self, rows: Mask) -> torch.Tensor:
-        images = self._images[rows]
-        use_batch_statistics(self._layers, len(images) > 1)
-        return self._data.logits(self._data.encoder.image_features(images), self._text)
+        features = self._data.encoder.image_features(self._images[rows])
+        return self._data.logits(features, self._text)
 
 
 def _optimizer(options: TentSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
