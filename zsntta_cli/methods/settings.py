@@ -9,6 +9,9 @@ PIPELINES = ("normal", "gt", "all")
 _LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
+_UNEVEN = (
+    "tent-batch-size is {} and batch-size {}: with adapted detector features it must be a multiple."
+)
 
 
 @dataclass(frozen=True)
@@ -173,9 +176,15 @@ class AdaNDTentSettings(AdaNDSettings):
     tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
     optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
     tent_learning_rate: float | None = option(None, "Of Tent's optimiser.", within=_ABOVE_ZERO)
+    detector_features: str = option(
+        "frozen", "Of the frozen encoder, or of Tent's.", choices=("frozen", "adapted")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.detector_features == "adapted":  # a batch of Tent is whole batches of the detector
+            whole = self.tent_batch_size % self.batch_size == 0
+            check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
         object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 
     @property

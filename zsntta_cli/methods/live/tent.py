@@ -62,7 +62,7 @@ def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
 
 
 class Tent:
-    """A classifier that adapts: `predict` a batch, then `adapt` on some of its samples."""
+    """A classifier that adapts: `predict` a batch (or `encode` it), then `adapt` on some of it."""
 
     def __init__(
         self,
@@ -71,31 +71,40 @@ class Tent:
         parameters: Sequence[torch.nn.Parameter],
     ) -> None:
         self._data = data
-        self._mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
+        self.mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
 
     def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
         """Logits (B, C) of images (B, 3, H, W), of which the `likely` (B,) will be adapted on."""
+        return self.logits(self.encode(images, likely))
+
+    def encode(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
+        """Raw features (B, D) of such images, as the encoder is now."""
         self._images = images
-        self._likely = np.ones_like(likely) if self._mixes else likely
-        logits = images.new_empty(len(images), len(self._text))
+        self._likely = np.ones_like(likely) if self.mixes else likely
+        parts = []
         for rows, with_graph in ((~self._likely, False), (self._likely, True)):
             if rows.any():
                 with torch.set_grad_enabled(with_graph):
-                    self._graph = self._logits(rows)
-                logits[rows] = self._graph.detach()
-        return logits
+                    self._graph = self._features(rows)
+                parts.append(self._graph.detach())
+        order = np.argsort(self._likely, kind="stable")
+        return torch.cat(parts)[torch.from_numpy(order.argsort())]
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """Logits (B, C) of raw features (B, D)."""
+        return self._data.logits(features, self._text)
 
     def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
         """One step on the mean entropy of the chosen (B,) samples of the batch just predicted."""
         again = chosen & ~self._likely
         known = chosen & self._likely
         parts = [self._graph[chosen[self._likely]]] if known.any() else []
-        parts += [self._logits(again)] if again.any() else []
+        parts += [self._features(again)] if again.any() else []
         if parts:
-            entropies = entropy(torch.cat(parts))
+            entropies = entropy(self.logits(torch.cat(parts)))
             self._data.watch(
                 entropies, np.append(items[known], items[again]), self._data.encoder.model.visual
             )
@@ -104,9 +113,8 @@ class Tent:
                 self._adapted.publish()
         del self._graph, self._images
 
-    def _logits(self, rows: Mask) -> torch.Tensor:
-        features = self._data.encoder.image_features(self._images[rows])
-        return self._data.logits(features, self._text)
+    def _features(self, rows: Mask) -> torch.Tensor:
+        return self._data.encoder.image_features(self._images[rows])
 
 
 def _optimizer(options: TentSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
