@@ -21,8 +21,8 @@ from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.settings import SottaSettings, TentSettings
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run

@@ -1,6 +1,7 @@
 """Files that are absent or whole, whatever happens while they are written."""
 
 import contextlib
+import hashlib
 import io
 import os
 from collections.abc import Iterator
@@ -64,6 +65,12 @@ class Sink(io.FileIO):
         except OSError as error:
             self.error = self.error or error
             return size or 0
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:

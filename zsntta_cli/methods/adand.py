@@ -148,7 +148,7 @@ class OnlineAdaND:
         options, queue = self._options, self._queue
         features = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
         labels, v = self.pseudo_label[queue], self._scores[queue]
-        is_own = options.pseudo_labels == "detector" and queue.start >= stage1_items(options)
+        is_own = options.pseudo_labels == "detector" and queue.start >= options.stage1_items
         if is_own:
             labels = (v > copy.deepcopy(self._label_threshold)(v)) | self._data.injected[queue]
         self._detector.step(features, labels, options.learning_rate)
@@ -162,7 +162,7 @@ class OnlineAdaND:
     def decide(self, items: slice) -> Decisions:
         """Decisions on the next items, whose features are learned from: ZS-CLIP's in stage 1."""
         data, u, v = self._data, self._data.noise_score[items], self._scores[items]
-        stage1 = np.arange(items.start, items.stop) < stage1_items(self._options)
+        stage1 = np.arange(items.start, items.stop) < self._options.stage1_items
         found = np.full(len(v), np.nan)
         found[~stage1] = self._threshold(v[~stage1])
         # Known noise is called noise in batches but not one by one, as the released code does;
@@ -189,24 +189,12 @@ def _logit(probability: NDArray[np.float64], lowest: float) -> NDArray[np.float6
     return np.log(kept / (1 - kept))
 
 
-def _queue_length(options: AdaNDSettings) -> int:
-    """Items to an update: L one by one, else one update a batch."""
-    return options.update_every if options.batch_size == 1 else options.batch_size
-
-
 def _queues(total: int, options: AdaNDSettings) -> Iterator[tuple[slice, bool]]:
     """Runs of items between updates, and whether the run fills the queue and so ends in one."""
-    length = _queue_length(options)
+    length = options.queue_items
     start = 0
     if options.late_start and options.batch_size == 1 and total:
         yield slice(0, 1), False
         start = 1
     for first in range(start, total, length):
         yield slice(first, min(first + length, total)), first + length <= total
-
-
-def stage1_items(options: AdaNDSettings) -> int:
-    """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
-    length = _queue_length(options)
-    late = (1 if options.batch_size == 1 else length) if options.late_start else 0
-    return options.warmup * length + late

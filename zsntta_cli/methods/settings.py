@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
 
-PIPELINES = ("normal", "gt", "all")
-_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
-_UNEVEN = (
-    "tent-batch-size is {} and batch-size {}: with adapted detector features it must be a multiple."
-)
 
 
 @dataclass(frozen=True)
@@ -51,6 +46,17 @@ class AdaNDSettings(Settings):
     score_temperature: float = option(
         1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
     )
+
+    @property
+    def queue_items(self) -> int:
+        """Items to an update: L one by one, else one update a batch."""
+        return self.update_every if self.batch_size == 1 else self.batch_size
+
+    @property
+    def stage1_items(self) -> int:
+        """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
+        late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
+        return self.warmup * self.queue_items + late
 
 
 @dataclass(frozen=True)
@@ -110,84 +116,53 @@ class AdaNDTDASettings(AdaNDSettings, TDASettings):
 
 
 @dataclass(frozen=True)
-class PipelineSettings(Settings):
-    """Sec. 3: which samples a method adapts on."""
+class RidgeSettings(Settings):
+    """Ridge: a noise detector without labels (ours); the same values for all sets and encoders."""
 
-    pipeline: str = option(
-        "normal", "Adapts on what it calls clean, the truly clean, or all.", choices=PIPELINES
+    ridge_first: int = option(
+        64, "Items that ZS-CLIP decides; least items between updates.", within=Range(least=2)
     )
-
-
-@dataclass(frozen=True)
-class TentSettings(PipelineSettings):
-    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
-
-    batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
-    # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    # None: 1e-4 for Adam, 2.5e-4 for SGD.
-    learning_rate: float | None = option(None, "Of the optimiser.", within=_ABOVE_ZERO)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.learning_rate is None:
-            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
-
-
-@dataclass(frozen=True)
-class SottaSettings(PipelineSettings):
-    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
-
-    memory: int = option(64, "Samples kept, balanced by pseudo-class.", within=_FROM_ONE)
-    confidence: float = option(  # appendix
-        0.5, "Least ID score that enters the memory.", within=_SHARE
+    # One update whenever an eighth more was seen.
+    ridge_block: int = option(256, "Most items between two updates.", within=_FROM_ONE)
+    ridge_ring: int = option(2048, "M: last items that make thresholds.", within=_FROM_ONE)
+    ridge_penalty: float = option(
+        30.0, "λ of the regression, in mean eigenvalues.", within=_ABOVE_ZERO
     )
-    update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
-    # As the released code does.
-    late_start: bool = option(False, "The first item or batch counts to no step.")
-    learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
-    weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
-    rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
-    frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
-        "last", "A transformer's three that stay as they are.", choices=("last", "9-11")
+    # The three base scores have 0.5.
+    ridge_view: float = option(2.0, "Largest weight of the ridge view z.", within=_FROM_ZERO)
+    ridge_gate: float = option(
+        0.45, "corr(z, q) from which noise is of another kind.", within=_ABOVE_ZERO
     )
-
-
-@dataclass(frozen=True)
-class TptSettings(PipelineSettings):
-    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
-
-    views: int = option(64, "Of an image: itself and augmented ones.", within=_FROM_ONE)
-    keep: float = option(
-        0.1, "Share of the views, the most confident ones.", within=Range(above=0, most=1)
+    ridge_gate_errors: float = option(
+        1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
     )
-    # The paper's without it for the ImageNet family.
-    augmix: bool = option(True, "AugMix of the views.")
-    learning_rate: float = option(  # AdamW, weight decay 0.01
-        5e-3, "Of the optimiser.", within=_ABOVE_ZERO
+    ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)
+    ridge_clean: float = option(
+        0.75, "Share of ZS-CLIP's rejections where nothing speaks for noise.", within=_SHARE
     )
-    steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
-
-
-@dataclass(frozen=True)
-class AdaNDTentSettings(AdaNDSettings):
-    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
-
-    tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    tent_learning_rate: float | None = option(None, "Of Tent's optimiser.", within=_ABOVE_ZERO)
-    detector_features: str = option(
-        "frozen", "Of the frozen encoder, or of Tent's.", choices=("frozen", "adapted")
+    ridge_shape: float = option(
+        2.5, "Skewness + kurtosis of b up to which all of them are kept.", within=_ABOVE_ZERO
+    )
+    ridge_tail: float = option(
+        6.0, "Skewness + kurtosis of b from which noise is rare and far.", within=_ABOVE_ZERO
+    )
+    ridge_tail_deviations: float = option(
+        3.0, "The threshold is then so far above the median.", within=_FROM_ZERO
+    )
+    ridge_prior: float = option(
+        0.3, "Spread of the class prior up to which it is corrected.", within=_FROM_ZERO
+    )
+    ridge_prior_items: float = option(
+        100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.detector_features == "adapted":  # a batch of Tent is whole batches of the detector
-            whole = self.tent_batch_size % self.batch_size == 0
-            check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
-        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
+        for small, large in (("first", "block"), ("block", "ring")):
+            least, value = getattr(self, f"ridge_{small}"), getattr(self, f"ridge_{large}")
+            check(value >= least, f"ridge-{large} is {value}, must be ridge-{small} or more.")
 
-    @property
-    def tent(self) -> TentSettings:
-        """Tent's part."""
-        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+
+@dataclass(frozen=True)
+class RidgeTDASettings(RidgeSettings, TDASettings):
+    """TDA's classes behind ridge: the settings of both."""

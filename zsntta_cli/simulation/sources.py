@@ -64,12 +64,13 @@ class Library:
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
-            SettingsError: the ID set is not labelled.
+            StoreError: the ID set is not labelled.
         """
         encoder_name, stream = settings.encoder, settings.stream
         id_set = self.read(encoder_name, settings.id_set)
         if not id_set.class_names or (id_set.labels < 0).any():
-            raise SettingsError(f"'{id_set.name}' cannot be an ID set: it has no class labels.")
+            lacks = "class labels" if id_set.class_names else "class names"
+            raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
         ood = settings.ood_set if ood_count(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         sources = Sources(
@@ -131,7 +132,7 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     try:
         features = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"cannot read the 'no' text features {path} ({error}).") from error
+        raise StoreError(f"cannot read the 'no' text features {path} ({error}).") from error
     if features.shape != shape or not np.isfinite(features).all():
-        raise SettingsError(f"{path} holds an array {features.shape}, must be {wanted}.")
+        raise StoreError(f"{path} holds an array {features.shape}, must be {wanted}.")
     return unit(features).astype(np.float32)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
+from zsntta_cli.methods.live.settings import AdaNDTentSettings
 from zsntta_cli.methods.live.tent import adaptable
-from zsntta_cli.methods.settings import AdaNDTentSettings
 from zsntta_cli.settings import ThresholdSettings
 
 Items = NDArray[np.int64]
@@ -60,7 +60,7 @@ def _sharing_an_encoder(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """The detector scores, and learns from, what Tent's encoder gives."""
-    stream, stage1 = data.stream, adand.stage1_items(options)
+    stream, stage1 = data.stream, options.stage1_items
     detector = adand.initial_detector(stream, options)
     online = adand.OnlineAdaND(stream, options, threshold, detector)
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)

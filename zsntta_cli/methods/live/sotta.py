@@ -30,7 +30,7 @@ from zsntta_cli.methods.live.adaptation import (
     norm_layers,
 )
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.settings import SottaSettings
+from zsntta_cli.methods.live.settings import SottaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
