@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from zsntta_cli.methods import settings
+from zsntta_cli.methods.live import settings as live_settings
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
 
@@ -54,11 +55,11 @@ METHODS: dict[str, Method] = {
         "ood_scores:neglabel", settings.NegLabelSettings, decides=False, needs=WORDS
     ),
     "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
-    "tent": Method("live.tent:run", settings.TentSettings, live=True, imagenet=_SGD),
-    "sotta": Method("live.sotta:run", settings.SottaSettings, live=True),
-    "tpt": Method("live.tpt:run", settings.TptSettings, live=True, imagenet={"augmix": False}),
+    "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
+    "sotta": Method("live.sotta:run", live_settings.SottaSettings, live=True),
+    "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
     "adand+tent": Method(
-        "live.adand_tent:run", settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
+        "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD,
     ),
 }  # fmt: skip

@@ -26,6 +26,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fixed_on": "noise-score",
         "reevaluate": False,
         "late_start": True,
+        "frozen_blocks": "9-11",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
