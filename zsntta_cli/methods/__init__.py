@@ -49,7 +49,7 @@ METHODS: dict[str, Method] = {
     "ridge+tda": Method("tda:run_behind_ridge", settings.RidgeTDASettings),
     "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
-    "mcm": Method("ood_scores:maximum_concept_matching", settings.ScoreSettings, decides=False),
+    "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),
     "neglabel": Method(
         "ood_scores:neglabel", settings.NegLabelSettings, decides=False, needs=WORDS
     ),

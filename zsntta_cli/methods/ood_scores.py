@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import NegLabelSettings
+from zsntta_cli.methods.settings import McmSettings, NegLabelSettings
 from zsntta_cli.settings import ThresholdSettings
 
 _CHUNK = 1024  # images at a time: bounds memory where there are many words
@@ -29,9 +29,16 @@ def energy(data: StreamData, *_: object) -> Decisions:
     return _decisions(data, scores.energy)
 
 
-def maximum_concept_matching(data: StreamData, *_: object) -> Decisions:
-    """The largest softmax value."""
-    return _decisions(data, scores.mcm)
+def maximum_concept_matching(
+    data: StreamData, options: McmSettings, _: ThresholdSettings
+) -> Decisions:
+    """max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ); without a temperature τ, logits for cos / τ.
+
+    The model's logits are its logit scale times the cosines, so 1 / scale, 0.01 for CLIP, is the
+    default temperature.
+    """
+    scale = None if options.temperature is None else 1 / options.temperature
+    return _decisions(data, scores.mcm, scale=scale)
 
 
 def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
@@ -82,17 +89,20 @@ def mine_negatives(words: Array, names: Array, count: int, percentile: float) ->
 
 
 def _decisions(
-    data: StreamData, score: Callable[[Array], Array], text: Array | None = None
+    data: StreamData,
+    score: Callable[[Array], Array],
+    text: Array | None = None,
+    scale: float | None = None,
 ) -> Decisions:
-    """Score every image of the pool once, whatever often the stream shows it."""
-    per_image = _score_pool(data.pool, score, data.pool.text_features if text is None else text)
-    return Decisions(data.class_index, None, per_image[data.index])
+    """Score every image of the pool once, whatever often the stream shows it.
 
-
-def _score_pool(pool: Pool, score: Callable[[Array], Array], text: Array) -> NDArray[np.float64]:
-    images = pool.image_features
+    Texts are the class names and the scale of logits is the model's where no other is given.
+    """
+    pool = data.pool
+    images, scale = pool.image_features, pool.logit_scale if scale is None else scale
+    text = pool.text_features if text is None else text
     parts = [
-        score(cosine_logits(images[start : start + _CHUNK], text, pool.logit_scale))
+        score(cosine_logits(images[start : start + _CHUNK], text, scale))
         for start in range(0, len(images), _CHUNK)
     ]
-    return np.concatenate(parts).astype(np.float64)
+    return Decisions(data.class_index, None, np.concatenate(parts).astype(np.float64)[data.index])

@@ -63,7 +63,17 @@ class AdaNDSettings(Settings):
 
 @dataclass(frozen=True)
 class ScoreSettings(Settings):
-    """A zero-shot OOD score without settings of its own: max-logit, energy, MCM."""
+    """A zero-shot OOD score without settings of its own: max-logit, energy."""
+
+
+@dataclass(frozen=True)
+class McmSettings(Settings):
+    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
+
+    # The ZS-NTTA paper's Table 5 quotes MCM's own figures: temperature 1. None: as in its Eq. 1.
+    temperature: float | None = option(
+        None, "Of the softmax over cosines; none: 1 / logit scale.", within=Range(least=1e-4)
+    )
 
 
 @dataclass(frozen=True)
