@@ -4,7 +4,7 @@ Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv 2211.13445),
 (arXiv 2403.20078) and CLIPN (arXiv 2308.12213) on the same features. Higher = more ID.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,11 @@ def maximum_concept_matching(
 
 def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
     """The softmax mass of the ID names against groups of mined negative words, averaged."""
-    words = data.pool.more_text
+    pool, words = data.pool, data.pool.more_text
     assert words is not None
-    names = data.pool.text_features
-    mined = mine_negatives(words, names, options.negatives, options.percentile)
-    groups = np.array_split(np.arange(len(mined)), min(options.groups, len(mined)))
+    names = pool.text_features if pool.more_names is None else pool.more_names
+    mined = _mined(words, pool.more_sizes or (len(words),), names, options)
+    groups = _groups(len(mined), options)
     classes = len(names)
 
     def score(logits: Array) -> Array:
@@ -86,6 +86,30 @@ def mine_negatives(words: Array, names: Array, count: int, percentile: float) ->
         ]
     )
     return np.argsort(-distance, kind="stable")[:count]
+
+
+def _mined(
+    words: Array, sizes: Sequence[int], names: Array, options: NegLabelSettings
+) -> NDArray[np.intp]:
+    """Rows of the words that are mined: M of all lists, or a share of each one, at least a word."""
+    if options.mined_share is None:
+        return mine_negatives(words, names, options.negatives, options.percentile)
+    starts = np.cumsum([0, *sizes])
+    parts = []
+    for start, size in zip(starts, sizes, strict=False):
+        count = max(1, int(options.mined_share * size + 1e-9))  # rounded down, but not 0.29 * 100
+        part = words[start : start + size]
+        parts.append(start + mine_negatives(part, names, count, options.percentile))
+    return np.concatenate(parts)
+
+
+def _groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+    """Columns of each group: neighbours by distance, or shuffled, where the remainder is left."""
+    groups = min(options.groups, count)
+    if options.grouping == "ranked":
+        return np.array_split(np.arange(count), groups)
+    shuffled = np.random.default_rng(0).permutation(count)  # one order for all seeds, as released
+    return np.split(shuffled[: count // groups * groups], groups)
 
 
 def _decisions(

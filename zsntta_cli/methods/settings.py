@@ -78,11 +78,22 @@ class McmSettings(Settings):
 
 @dataclass(frozen=True)
 class NegLabelSettings(Settings):
-    """NegLabel, arXiv 2403.20078, with its paper's settings."""
+    """NegLabel, arXiv 2403.20078, with its paper's settings; `official` has its released code's."""
 
-    words: str = option("", "Word list that `extract --words` embedded; if one is cached, that.")
+    words: str = option(
+        "", "Word lists of `extract --words`: NAME or NAME,NAME; if one is cached, that."
+    )
+    word_prompts: str = option(
+        "run", "The run's, or each list's by its part of speech.", choices=("run", "speech")
+    )
     negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
+    mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
+        None, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+    )
     groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
+    grouping: str = option(
+        "ranked", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+    )
     percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
 
 
