@@ -1,5 +1,6 @@
 """`zsntta extract` and `zsntta demo`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer

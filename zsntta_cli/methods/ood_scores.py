@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.ood_settings import McmSettings, NegLabelSettings
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import McmSettings, NegLabelSettings
 from zsntta_cli.settings import ThresholdSettings
 
 _CHUNK = 1024  # images at a time: bounds memory where there are many words
