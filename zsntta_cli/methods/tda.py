@@ -66,10 +66,11 @@ class Cache:
         item, row = self._enter(label, entropy, np.flatnonzero(offered))
         left, replaced = _leaving(row, item, len(self._keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
-        new_pairs = _pairs(values[item])
         self._add(self._keys, self._pairs, np.zeros_like(left), left, features, logits)
-        self._add(features[item], new_pairs, item, replaced, features, logits)
-        self._keep(row, features[item], new_pairs, replaced == len(features))
+        if len(item):
+            keys, pairs = features[item], _pairs(values[item])
+            self._add(keys, pairs, item, replaced, features, logits)
+            self._keep(row, keys, pairs, replaced == len(features))
         return logits.T
 
     def _enter(
