@@ -58,7 +58,8 @@ def extract(
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
     ] = None,
     words: Annotated[
-        list[Path] | None, typer.Option(help="A word list for neglabel, a word a line.")
+        list[str] | None,
+        typer.Option(help="FILE or NAME=FILE, a word a line, for neglabel: nouns, adjectives."),
     ] = None,
     noise: Annotated[
         list[str] | None,

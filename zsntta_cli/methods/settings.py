@@ -60,28 +60,6 @@ class AdaNDSettings(Settings):
 
 
 @dataclass(frozen=True)
-class ScoreSettings(Settings):
-    """A zero-shot OOD score without settings of its own: max-logit, energy, MCM."""
-
-
-@dataclass(frozen=True)
-class NegLabelSettings(Settings):
-    """NegLabel, arXiv 2403.20078, with its paper's settings."""
-
-    words: str = option("", "Word list that `extract --words` embedded; if one is cached, that.")
-    negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
-    groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
-    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
-
-
-@dataclass(frozen=True)
-class ClipnSettings(Settings):
-    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
-
-    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")
-
-
-@dataclass(frozen=True)
 class TDASettings(Settings):
     """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
 

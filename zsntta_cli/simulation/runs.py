@@ -27,6 +27,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "reevaluate": False,
         "late_start": True,
         "frozen_blocks": "9-11",
+        "word_prompts": "speech",
+        "mined_share": 0.15,
+        "grouping": "random",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
