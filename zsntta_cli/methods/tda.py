@@ -19,11 +19,11 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import AdaNDTDASettings, TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -96,7 +96,7 @@ class Cache:
         return row
 
 
-@njit(cache=True)
+@compiled
 def _add_values(weights, pair_key, pair_class, logits):  # type: ignore[no-untyped-def]
     """Logits `values.T @ weights` (C, B), values given as pairs of a key and one of its classes."""
     for i in range(len(pair_key)):
