@@ -94,11 +94,14 @@ def simulate(
     """
     if not method and record is None:
         raise typer.BadParameter(_METHODS, param_hint="--method")
+    from zsntta_cli.files import check_target
     from zsntta_cli.report.formats import render
     from zsntta_cli.report.tables import KINDS
     from zsntta_cli.simulation.grid import Grid
     from zsntta_cli.simulation.record import repeats
 
+    for target in filter(None, (output, scores)):
+        check_target(target)  # before the runs, which may take long
     grid = Grid(
         method or (), chosen_encoder(model, pretrained, precision, encoder), id_set or (),
         ood_set or (), prompt or (), preset or (), given_settings(settings),
