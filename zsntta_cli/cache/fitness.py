@@ -58,25 +58,32 @@ def _of_rows(features: FeatureSet) -> Iterator[str]:
         yield "holds no features"
     if rows.size == 0:
         return
-    bits = rows.view(f"u{rows.itemsize}")
-    if _has_infinite(bits):
-        bad = ~np.isfinite(rows).all(axis=1)
-        yield f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
     suspects = np.flatnonzero(rows[:, 0] == 0)  # few, of features as encoders give them
     zero = suspects[~rows[suspects].any(axis=1)]
     if len(zero):
         yield f"{len(zero):,} features are zero (the first in row {zero[0]})"
-    sample = rows[:: -(-len(rows) // _SAMPLED)].astype(np.float32)
-    norms = np.linalg.norm(sample, axis=1)
-    if features.normalized and (abs(norms - 1) > UNIT_TOLERANCE).any():
+    if features.normalized and not _are_unit(rows[:: -(-len(rows) // _SAMPLED)]):
         yield NOT_NORMALIZED
 
 
-def _has_infinite(bits: NDArray[np.unsignedinteger]) -> bool:
-    """Whether floats, seen as integers, are infinite or not numbers: they are the largest ones.
+def _are_unit(rows: NDArray[np.floating]) -> bool:
+    norms = np.linalg.norm(rows.astype(np.float32), axis=1)
+    return bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
 
-    As unsigned integers the largest are the negative ones among them, as signed the positive ones.
+
+def not_finite(rows: NDArray[np.floating]) -> str:
+    """What is wrong with features (N, D) some of which are infinite or not numbers."""
+    bad = ~np.isfinite(rows).all(axis=1)
+    return f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
+
+
+def are_finite(rows: NDArray[np.floating]) -> bool:
+    """Whether all of some rows are finite, seen as integers, of which what is not is the largest.
+
+    As unsigned integers the largest are the negative ones of these, as signed the positive ones.
     """
-    infinity = {2: 0x7C00, 4: 0x7F800000}[bits.itemsize]
-    sign = 1 << (8 * bits.itemsize - 1)
-    return bool(bits.max() >= infinity + sign or bits.view(f"i{bits.itemsize}").max() >= infinity)
+    infinity = {2: 0x7C00, 4: 0x7F800000}[rows.itemsize]
+    bits, sign = rows.view(f"u{rows.itemsize}"), 1 << (8 * rows.itemsize - 1)
+    return not rows.size or bool(
+        bits.max() < infinity + sign and bits.view(f"i{rows.itemsize}").max() < infinity
+    )

@@ -39,6 +39,7 @@ class Group:
 
     def __init__(self, group: h5py.Group, budget: Budget) -> None:
         self._group, self._budget = group, budget
+        self._seen = dict[str, h5py.Dataset]()
 
     def __contains__(self, name: str) -> bool:
         return self._group.id.links.exists(name.encode())
@@ -135,7 +136,12 @@ class Group:
 
     def _looked_at(self, name: str) -> h5py.Dataset:
         """A data set that lies in this file, contiguous or in chunks."""
-        data = self._found(name, h5py.Dataset)
+        if name not in self._seen:
+            self._seen[name] = self._found(name, h5py.Dataset)
+            self._look_at(name, self._seen[name])
+        return self._seen[name]
+
+    def _look_at(self, name: str, data: h5py.Dataset) -> None:
         creation = data.id.get_create_plist()
         layout = creation.get_layout()
         if layout not in _INSIDE or creation.get_external_count():
@@ -155,7 +161,6 @@ class Group:
                 self._budget.take(max(declared, chunk), name)
             if h5py.h5z.FILTER_DEFLATE in filters:
                 _check_chunks(name, data, chunk, 1 << filters.index(h5py.h5z.FILTER_DEFLATE))
-        return data
 
     def _check_stored(self, name: str, declared: int, stored: int) -> None:
         if declared != stored or declared > self._budget.size:

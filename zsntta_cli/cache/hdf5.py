@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
-from zsntta_cli.cache.fitness import faults
+from zsntta_cli.cache.fitness import are_finite, faults, not_finite
 from zsntta_cli.cache.guard import Budget, Group
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, open_regular, whole_file
@@ -93,7 +94,7 @@ def _write_rows(
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
     for name, value in values.items():
-        raw = np.array(value.encode())
+        raw = np.array(value.encode(errors="surrogateescape"))
         group.attrs.create(name, raw, dtype=h5py.string_dtype("utf-8", max(1, raw.itemsize)))
 
 
@@ -132,6 +133,8 @@ def opened(path: Path) -> Iterator[Group]:
             yield group
     except StoreError:
         raise
+    except MemoryError as error:
+        raise StoreError(f"cannot read {path}: there is not enough memory.") from error
     except Exception as error:  # of damaged files h5py raises nearly anything
         raise StoreError(
             f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
@@ -161,18 +164,32 @@ def _read(path: Path, file: Group) -> FeatureSet:
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
-    digest = hashlib.sha256(features.data)
-    digest.update(labels.data)
-    if digest.hexdigest() != file.text("digest"):
-        raise ValueError("its content does not match its digest")
+    digest = hashlib.sha256()
+    hashing = threading.Thread(target=digest.update, args=(features.data,))
+    hashing.start()  # the dearest part, and it leaves the other core free
+    identity, source = file.mapping("encoder"), file.mapping("source")
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
+    texts = _read_texts(file, len(class_names), dim)
+    finite = are_finite(features)
+    hashing.join()
+    digest.update(labels.data)
+    if digest.hexdigest() != file.text("digest"):
+        raise ValueError("its content does not match its digest")
+    if not finite:
+        raise ValueError(not_finite(features))
     return FeatureSet(
-        path, file.text("kind"), file.text("name"), file.mapping("encoder"),
-        file.mapping("source"), digest.hexdigest(), features, labels, class_names,
-        _read_texts(file, len(class_names), dim), bool(file.number("normalized")),
+        path, file.text("kind"), _name(path, file), identity, source, digest.hexdigest(),
+        features, labels, class_names, texts, bool(file.number("normalized")),
     )  # fmt: skip
+
+
+def _name(path: Path, file: Group) -> str:
+    """The set's name: as the file's own says it, where Python knows no UTF-8 (LC_ALL=C)."""
+    name = file.text("name")
+    same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
+    return path.stem if same else name
 
 
 def _rows_and_dim(file: Group) -> tuple[int, int]:

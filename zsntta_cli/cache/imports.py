@@ -3,7 +3,6 @@
 An import's encoder is known by the name that it is given, its dims and its logit scale alone.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,15 +27,14 @@ from zsntta_cli.cache.import_checks import (
     no_labels,
 )
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
+from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
 
 DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
-_NAME = r"\w[\w.-]{0,99}"
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
 Contents = Mapping[Path, import_readers.Content]
@@ -59,10 +57,8 @@ class ImportPlan:
 
     def __post_init__(self) -> None:
         for what, value in (("name", self.name), ("encoder", self.encoder)):
-            if not re.fullmatch(_NAME, value):
-                raise SettingsError(
-                    f"{what} is '{value}', must be up to 100 letters, digits, '.', '_' or '-'."
-                )
+            if not is_own_name(value):
+                raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
         if not is_scale(self.logit_scale):
             raise SettingsError(
                 f"logit-scale is {self.logit_scale}, must be above 0 and at most "

@@ -99,7 +99,10 @@ class LiveSession:
                 f"{path} was imported: a live method needs the encoder and the images, so extract "
                 f"the set here."
             )
-        choice = EncoderChoice(made_by["model"], made_by["pretrained"], made_by["precision"])
+        names = [made_by.get(key) for key in ("model", "pretrained", "precision")]
+        if not all(isinstance(name, str) for name in names):
+            raise SettingsError(f"{path} does not say which encoder made it: extract the set here.")
+        choice = EncoderChoice(*map(str, names))
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]
