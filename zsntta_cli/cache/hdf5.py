@@ -166,7 +166,7 @@ def _read(path: Path, file: Group) -> FeatureSet:
     labels = file.array("labels", (rows,), np.int32)
     digest = hashlib.sha256()
     hashing = threading.Thread(target=digest.update, args=(features.data,))
-    hashing.start()  # the dearest part, and it leaves the other core free
+    _start(hashing)  # the dearest part, and it leaves the other core free
     identity, source = file.mapping("encoder"), file.mapping("source")
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
@@ -183,6 +183,13 @@ def _read(path: Path, file: Group) -> FeatureSet:
         path, file.text("kind"), _name(path, file), identity, source, digest.hexdigest(),
         features, labels, class_names, texts, bool(file.number("normalized")),
     )  # fmt: skip
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise MemoryError from error  # for its stack
 
 
 def _name(path: Path, file: Group) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group
+from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     FEATURES,
@@ -70,7 +70,7 @@ def verify(
     for path in paths:
         found = problems(path)
         bad += bool(found)
-        typer.echo(f"{path}: {'; '.join(found) or 'ok'}")
+        say(f"{path}: {'; '.join(found) or 'ok'}")
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:
@@ -111,7 +111,7 @@ def import_(
     for note in done.fitted.notes:
         ConsoleReporter().note(f"{name}: {note}")
     rows, names = done.fitted.rows, done.fitted.class_names
-    typer.echo(
+    say(
         f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
         f"{'text features' if done.fitted.texts else 'no text features'}"
         + ("" if done.written else ", there already")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from zsntta_cli.cli.command import say
 from zsntta_cli.cli.hints import NEXT_STEPS
 from zsntta_cli.cli.options import (
     DATA,
@@ -79,7 +80,7 @@ def extract(
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     reporter = ConsoleReporter()
     for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
-        typer.echo(summary(extracted))
+        say(summary(extracted))
 
 
 def demo(

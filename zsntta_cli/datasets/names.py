@@ -63,6 +63,7 @@ class SetName:
             )
 
 
+_NOT_PLAIN = r"^\.|^$|[/\x00-\x1f\x7f-\x9f]"
 OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
 
 
@@ -77,8 +78,7 @@ def check_plain(what: str, name: object) -> None:
     Raises:
         SettingsError: it is no text, too long, leads to another folder, or would be hidden.
     """
-    plain = isinstance(name, str) and _fits(name) and not re.search(r"^\.|^$|[/\0]", name)
-    if not plain:
+    if not isinstance(name, str) or not _fits(name) or re.search(_NOT_PLAIN, name):
         raise SettingsError(f"{what} is {short(ascii(name))}, which cannot be the name of a file.")
 
 

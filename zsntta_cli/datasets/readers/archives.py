@@ -3,6 +3,7 @@
 An archive is what its folder would be: the same labels, order, sample ids and digest.
 """
 
+import gzip
 import io
 import stat
 import tarfile
@@ -145,7 +146,19 @@ def _tar_gz(path: Path) -> tuple[list[Member], Read]:
     members = _tar_members(file)
     while file.read(_SPACING):  # to its end, where its checksum is
         pass
+    _check_end(path, file.tell())
     return members, _GzipSlice(file)
+
+
+def _check_end(path: Path, size: int) -> None:
+    """EOFError for what ends before its checksum: indexed_gzip checks none that is not there."""
+    with path.open("rb") as file:
+        file.seek(-4, io.SEEK_END)
+        if file.read() == (size % 2**32).to_bytes(4, "little"):
+            return
+    with gzip.open(path) as whole:  # cut off, or made of several parts, each with a size
+        while whole.read(_SPACING):
+            pass
 
 
 def _tar_members(file: IO[bytes]) -> list[Member]:
