@@ -164,6 +164,12 @@ def open_regular(path: Path) -> int:
     raise OSError("it is no regular file")
 
 
+def input_size(path: Path) -> int:
+    """Bytes of a regular file that can be read: OSError where it is none."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        return os.fstat(file.fileno()).st_size
+
+
 def read_input(path: Path, most: int) -> bytes:
     """The bytes of a regular file.
 

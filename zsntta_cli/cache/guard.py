@@ -74,6 +74,13 @@ class Group:
         """The shape of a data set."""
         return self._looked_at(name).shape
 
+    def count(self, name: str) -> int:
+        """How many texts a data set has, (N,)."""
+        data = self._looked_at(name)
+        if len(data.shape) != 1 or h5py.check_string_dtype(data.dtype) is None:
+            raise ValueError(f"{name} is {data.dtype} {data.shape}, must be a list of texts")
+        return len(data)
+
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a data set's values."""
         return self._looked_at(name).dtype
@@ -93,13 +100,10 @@ class Group:
         self._count(name, data)
         return data[()]
 
-    def strings(self, name: str, count: int | None = None) -> tuple[str, ...]:
+    def strings(self, name: str) -> tuple[str, ...]:
         """A data set of texts, (N,)."""
+        self.count(name)
         data = self._looked_at(name)
-        if len(data.shape) != 1 or h5py.check_string_dtype(data.dtype) is None:
-            raise ValueError(f"{name} is {data.dtype} {data.shape}, must be a list of texts")
-        if count is not None and len(data) != count:
-            raise ValueError(f"has {len(data):,} {name.replace('_', ' ')} for {count:,} features")
         self._count(name, data)
         # One text of any length may be there for every row: a few at a time, and all are counted.
         rows = _ROWS if data.dtype.kind == "S" else _TIMES

@@ -23,7 +23,7 @@ from zsntta_cli.cache.features import FeatureSet, Header, Text
 from zsntta_cli.cache.fitness import are_finite, faults, not_finite
 from zsntta_cli.cache.guard import Budget, Group
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.files import Sink, open_regular, whole_file
+from zsntta_cli.files import Sink, input_size, whole_file
 
 FORMAT = 1
 
@@ -122,7 +122,7 @@ def opened(path: Path) -> Iterator[Group]:
     if not path.exists():
         raise StoreError(f"no features at {path}.")
     try:
-        size = _size(path)
+        size = input_size(path)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
@@ -140,15 +140,6 @@ def opened(path: Path) -> Iterator[Group]:
             f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
             f"extract again."
         ) from error
-
-
-def _size(path: Path) -> int:
-    """Bytes of a regular file that can be read."""
-    descriptor = open_regular(path)
-    try:
-        return os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
 
 
 def read_features(path: Path) -> FeatureSet:
@@ -201,11 +192,11 @@ def _name(path: Path, file: Group) -> str:
 
 def _rows_and_dim(file: Group) -> tuple[int, int]:
     """N and D; sample ids, which are not read, must be as many."""
-    shape, ids = file.shape("image_features"), file.shape("sample_ids")
+    shape, ids = file.shape("image_features"), file.count("sample_ids")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
-    if ids != shape[:1]:
-        raise ValueError(f"it has {ids} sample ids for {shape[0]:,} features")
+    if ids != shape[0]:
+        raise ValueError(f"it has {ids:,} sample ids for {shape[0]:,} features")
     return shape[0], shape[1]
 
 
@@ -225,7 +216,7 @@ def read_header(path: Path) -> Header:
         images, dim = _rows_and_dim(file)
         return Header(
             file.text("kind"), images, dim, str(file.dtype("image_features")),
-            file.shape("class_names")[0] if "class_names" in file else 0,
+            file.count("class_names") if "class_names" in file else 0,
             tuple(group.text("template") for group in file.groups("text")),
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
         )  # fmt: skip
@@ -234,7 +225,8 @@ def read_header(path: Path) -> Header:
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
     with opened(path) as file:
-        return file.strings("sample_ids", _rows_and_dim(file)[0])
+        _rows_and_dim(file)
+        return file.strings("sample_ids")
 
 
 def add_texts(path: Path, texts: Sequence[Text]) -> None:

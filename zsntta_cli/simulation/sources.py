@@ -1,7 +1,6 @@
 """The feature files that runs draw from: found, read once, checked to belong together."""
 
 import functools
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from zsntta_cli.errors import (
     StoreError,
     first_line,
 )
-from zsntta_cli.files import open_regular
+from zsntta_cli.files import input_size
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
@@ -137,7 +136,7 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
             f"clipn needs the features of its 'no' text encoder: {wanted}", remedy="no-text"
         )
     try:
-        os.close(open_regular(Path(path)))
+        input_size(Path(path))
         features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
     except Exception as error:  # a damaged header makes NumPy raise nearly anything
         raise SettingsError(
