@@ -1,6 +1,6 @@
 """Runs the command line in forks of a process that has imported all of it.
 
-A line of JSON in, a line of JSON out: arguments, folder and seconds; exit code, output, peak memory.
+JSON lines: arguments, folder and seconds in; exit code, output and peak memory out.
 """
 
 import json
@@ -25,7 +25,10 @@ def child(request, out, err) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdout, sys.stderr = (open(fd, "w", closefd=False) for fd in (1, 2))
+    sys.stdout, sys.stderr = (
+        os.fdopen(fd, "w", closefd=False, errors=errors)
+        for fd, errors in ((1, "strict"), (2, "backslashreplace"))
+    )
     sys.argv = ["zsntta", *request["arguments"]]
     code = 1
     try:

@@ -119,4 +119,4 @@ def import_(
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:
-    typer.echo(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)
+    say(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)

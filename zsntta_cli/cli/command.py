@@ -69,9 +69,9 @@ def _end(line: str, code: int, error: BaseException) -> NoReturn:
     raise typer.Exit(code) from error
 
 
-def say(line: str) -> None:
-    """A line of a result on stdout; names in it may come from anywhere."""
-    typer.echo(printable(line))
+def say(line: str, err: bool = False) -> None:
+    """A line; names in it may come from anywhere."""
+    typer.echo(printable(line), err=err)
 
 
 def foreign(error: OSError | MemoryError) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -110,7 +111,7 @@ def simulate(
     live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers)
     records = _run(features_dir, grid, record, jobs, scores, lambda: live_session(live))
     for note in repeats(records):
-        typer.echo(note, err=True)
+        say(note, err=True)
     _write(render(records, form, KINDS[report], to_file=output is not None), output)
     stop_if_unfinished(records)
 
