@@ -98,7 +98,7 @@ class Parts:
         """The features of a part, and which of its images have some."""
         path = self._file(rows)
         try:
-            with np.load(path, allow_pickle=False) as part:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as part:
                 features, readable = part["features"], part["readable"]
             whole = (readable.shape, features.ndim, len(features)) == (
                 (len(rows),), 2, int(readable.sum()),
