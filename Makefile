@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test torture bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
@@ -14,6 +14,10 @@ test: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2 --dist loadfile
+
+# What a user may type and a stranger may send, at length: a quarter of an hour on two cores.
+torture: $(VENV)/.dev
+	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/replay.py

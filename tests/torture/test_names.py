@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import command, environment, examples, powerless
+from torture.tool import LONG, command, environment, examples, powerless
 
 LETTERS = st.text(
     st.sampled_from("ab1é猫._-:=/ \n\t\x1b\x07\x7f\u202e\u200b\udcff'\"$*?[]{}~%\\"), max_size=12
@@ -65,7 +65,7 @@ def test_names_that_no_set_of_ones_own_has(zsntta, stage, name):
        kind=st.sampled_from(["set", "encoder", "parts", "class", "image"]))  # fmt: skip
 @example(name="a\nb\x1b[31m", kind="set")
 @example(name="[/bold]", kind="set")
-@examples(2, 150)
+@examples(1, 150)
 def test_names_on_the_disk(zsntta, stage, name, kind):
     """What somebody else called a file is shown, and never obeyed."""
     made = stage / "features" / "made"
@@ -107,7 +107,7 @@ def test_what_may_not_be_entered_or_read(place, tmp_path, what, mode):
     shutil.copytree(place / "features", tmp_path / "features")
     os.chmod(tmp_path / what, mode)
     try:
-        for words in (("cache", "list"), ("cache", "verify")):
+        for words in (("cache", "list"), ("cache", "verify")) if LONG else (("cache", "list"),):
             answer = answer_of(*words, cwd=tmp_path, before=powerless())
             said = answer.stdout + answer.stderr
             assert "Permission denied" in said or "is not readable" in said, answer
@@ -135,6 +135,6 @@ def test_names_where_python_knows_no_utf8(place, tmp_path):
     answer = answer_of(*base, "--id=été", cwd=tmp_path, **ascii_only)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.splitlines()[1:] == right.stdout.splitlines()[1:]
-    for words in (("cache", "verify"), ("cache", "list"), ("cache", "show", "été")):
+    for words in (("cache", "verify"), ("cache", "show", "été")):
         answer = answer_of(*words, cwd=tmp_path, **ascii_only)
         assert (answer.returncode, answer.stderr) == (0, ""), answer
