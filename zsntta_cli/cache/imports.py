@@ -3,8 +3,6 @@
 An import's encoder is known by the name that it is given, its dims and its logit scale alone.
 """
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
 from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.fitness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.cache.import_checks import (
@@ -27,17 +26,15 @@ from zsntta_cli.cache.import_checks import (
     check_text,
     no_labels,
 )
-from zsntta_cli.cache.verify import UNIT_TOLERANCE
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
+from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
 
 DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
-_NAME = r"\w[\w.-]{0,99}"
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
 Contents = Mapping[Path, import_readers.Content]
@@ -60,13 +57,12 @@ class ImportPlan:
 
     def __post_init__(self) -> None:
         for what, value in (("name", self.name), ("encoder", self.encoder)):
-            if not re.fullmatch(_NAME, value):
-                raise SettingsError(
-                    f"{what} is '{value}', must be up to 100 letters, digits, '.', '_' or '-'."
-                )
-        if not 0 < self.logit_scale < math.inf:
+            if not is_own_name(value):
+                raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
+        if not is_scale(self.logit_scale):
             raise SettingsError(
-                f"logit-scale is {self.logit_scale}, must be above 0: 100 for most CLIP models."
+                f"logit-scale is {self.logit_scale}, must be above 0 and at most "
+                f"{LARGEST_SCALE:g}: 100 for most CLIP models."
             )
         pools = ", ".join(_POOLS)
         if SetName.parse(self.name).kind != DATASET and not self.is_noise:

@@ -38,6 +38,7 @@ _REMEDIES = {
     "extract-again": "extract them again with --overwrite",
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "install-ray": "pip install 'zsntta[ray]'",
+    "make-again": "delete it, and extract or import it again",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
     "other-device": "try --device cpu",

@@ -20,11 +20,11 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import adand, ridge
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import AdaNDTDASettings, RidgeTDASettings, TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -150,7 +150,7 @@ def _leaving(
     return left, replaced
 
 
-@njit(cache=True)
+@compiled
 def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[no-untyped-def]
     """Add the weights (K, B) of each key, within its time, to the logits (C, B) of its classes.
 

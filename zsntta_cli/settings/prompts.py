@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, short
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
@@ -22,8 +22,8 @@ def prompt_template(prompt: str) -> str:
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
         raise SettingsError(
-            f"prompt '{prompt}' is neither one of {', '.join(PROMPTS)} nor a text with one {{}} "
-            f"for the class name."
+            f"prompt '{short(prompt)}' is neither one of {', '.join(PROMPTS)} nor a text with one "
+            f"{{}} for the class name."
         )
     return template
 

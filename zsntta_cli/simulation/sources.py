@@ -19,7 +19,9 @@ from zsntta_cli.errors import (
     MissingWords,
     SettingsError,
     StoreError,
+    first_line,
 )
+from zsntta_cli.files import input_size
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
@@ -148,7 +150,12 @@ class Library:
         if not path.exists():
             there = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(there))
-        return read_features(path)
+        features = read_features(path)
+        if features.name != name:
+            raise StoreError(
+                f"{path} holds the features of '{features.name}': rename it to {features.name}.h5."
+            )
+        return features
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
@@ -167,9 +174,16 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
             f"clipn needs the features of its 'no' text encoder: {wanted}", remedy="no-text"
         )
     try:
-        features = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot read the 'no' text features {path} ({error}).") from error
-    if features.shape != shape or not np.isfinite(features).all():
-        raise StoreError(f"{path} holds an array {features.shape}, must be {wanted}.")
+        input_size(Path(path))
+        features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
+    except Exception as error:  # a damaged header makes NumPy raise nearly anything
+        raise StoreError(
+            f"cannot read the 'no' text features {path} ({first_line(error)}): must be .npy with "
+            f"{wanted}."
+        ) from error
+    real = features.dtype.kind in "fiu"
+    if not real or features.shape != shape or not np.isfinite(features).all():
+        raise StoreError(
+            f"{path} holds an array {features.shape} of {features.dtype}, must be {wanted}."
+        )
     return unit(features).astype(np.float32)
