@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,

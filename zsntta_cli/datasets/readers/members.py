@@ -1,6 +1,7 @@
 """Members of a .tar, .tar.gz or .zip, and what reads one of them where it lies."""
 
 import gzip
+import io
 import stat
 import tarfile
 import threading
