@@ -9,7 +9,7 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
-.PHONY: demo test bench clean
+.PHONY: demo test torture bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
@@ -20,6 +20,10 @@ test: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2 --dist loadfile
+
+# What a user may type and a stranger may send, at length: a quarter of an hour on two cores.
+torture: $(VENV)/.dev
+	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/replay.py

@@ -1,6 +1,64 @@
-"""`python -m zsntta_cli` is `zsntta`."""
+"""`zsntta`, also as `python -m zsntta_cli`: what may happen before a command runs and after it."""
 
-from zsntta_cli.cli import main
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+
+def main() -> None:
+    """The entry point: whatever ends the program, it says so in one line."""
+    sys.stdout = sys.stdout or io.StringIO()  # None where it is closed, as by `>&-`
+    sys.stderr = sys.stderr or io.StringIO()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have what the terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        command = _loaded()
+        try:
+            command()
+        finally:
+            sys.stdout.flush()
+    except (OSError, MemoryError, ImportError) as error:
+        if "--debug" in sys.argv:
+            raise
+        _end(error)
+
+
+def _loaded() -> Callable[[], None]:
+    """The command line, imported; Ctrl-C meanwhile ends the process at once.
+
+    As an exception it would come out of the midst of some library's import, in any shape.
+    """
+    with contextlib.suppress(ValueError):  # not the main thread
+        before = signal.getsignal(signal.SIGINT)
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _stop)
+    from zsntta_cli.cli import main as command
+
+    if signal.getsignal(signal.SIGINT) is _stop:
+        signal.signal(signal.SIGINT, before)
+    return command
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    os.write(2, b"interrupted.\n")
+    os._exit(130)
+
+
+def _end(error: OSError | MemoryError | ImportError) -> NoReturn:
+    """An error outside of any command: a full disk under stdout, no memory to load with."""
+    from zsntta_cli.errors import first_line
+
+    reason = "there is not enough memory" if isinstance(error, MemoryError) else first_line(error)
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"error: {reason}.\n")
+        sys.stderr.flush()
+    os._exit(1)  # nothing more can be written, and leaving in order would try
+
 
 if __name__ == "__main__":
     main()

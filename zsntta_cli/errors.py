@@ -18,7 +18,10 @@ What to type stands in `cli/hints.py` alone: an error's type or its `remedy` bec
 """
 
 import difflib
+import unicodedata
 from collections.abc import Sequence
+
+_LINE = 200  # characters of another program's words
 
 
 class ZsnttaError(Exception):
@@ -56,8 +59,9 @@ class UnknownName(SettingsError):
         self.what, self.value, self.choices = what, value, choices
 
     def __str__(self) -> str:
-        meant, choices = near(self.value, self.choices), ", ".join(self.choices)
-        return f"{self.what} is '{self.value}'{meant}, must be one of: {choices}."
+        value, choices = short(self.value), ", ".join(self.choices)
+        meant = near(value, self.choices)
+        return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
 
 
 class NoPartner(StoreError):
@@ -102,9 +106,12 @@ class MissingFeatures(StoreError):
 class MissingText(StoreError):
     """A prompt template that no text features of a set's class names are cached for."""
 
-    def __init__(self, prompt: str, name: str, cached: Sequence[str]) -> None:
-        super().__init__(prompt, name, cached)
+    def __init__(
+        self, prompt: str, name: str, cached: Sequence[str], limit: int | None = None
+    ) -> None:
+        super().__init__(prompt, name, cached, limit)
         self.prompt, self.name, self.cached = prompt, name, cached
+        self.limit = limit  # of the extraction that made the set
 
     def __str__(self) -> str:
         cached = ", ".join(f"'{template}'" for template in self.cached) or "none"
@@ -130,5 +137,24 @@ def near(value: str, choices: Sequence[str]) -> str:
 
 def first_line(error: BaseException) -> str:
     """The first line of what a foreign library says; its type's name where it says nothing."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if isinstance(error.filename, str) else ""
+        return short(f"{error.strerror}{where}", _LINE)
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return short(lines[0], _LINE) if lines else type(error).__name__
+
+
+def short(text: str, most: int = 60) -> str:
+    """A text that is cut where it is long."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def printable(text: str) -> str:
+    """A text as a terminal may show it: what would steer it is written out, but for new lines."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c == "\n" or _is_harmless(c) else ascii(c)[1:-1] for c in text)
+
+
+def _is_harmless(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")

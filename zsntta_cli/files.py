@@ -1,14 +1,25 @@
-"""Files that are absent or whole, whatever happens while they are written."""
+"""Files that are absent or whole, whatever happens while they are written; inputs that end.
+
+A file is written under a name that cannot be guessed, opened exclusively and locked, and takes its
+own name once it is durable. A killed writer leaves it unlocked: the next one in the folder sweeps.
+"""
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import os
+import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import StoreError, first_line
+
+_PREFIX, _SUFFIX = ".zsntta-", ".tmp"
 
 
 @contextlib.contextmanager
@@ -25,19 +36,79 @@ def writing(path: Path) -> Iterator[None]:
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which takes the name `path` once it is finished and durable.
 
+    A symbolic link stays, and what it names is written. What exists and is no regular file (a pipe,
+    a device) stays too, and gets the content.
+
     Raises:
         StoreError: it cannot be written; what was at `path` before is still there.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        special = check_target(path)
+        target = Path(os.path.realpath(path))
+        folder = Path(tempfile.gettempdir()) if special else target.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        with _temporary(folder) as temporary:
             yield temporary
-            _sync(temporary)
-            os.replace(temporary, path)
-            _sync(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+            if special:
+                with temporary.open("rb") as content, path.open("wb", buffering=0) as sink:
+                    shutil.copyfileobj(content, sink)
+            else:
+                _sync(temporary)
+                os.replace(temporary, target)
+                _sync(folder)
+
+
+def check_target(path: Path) -> bool:
+    """Whether what is to be written exists and is no regular file.
+
+    Raises:
+        StoreError: it is a folder, or cannot be looked at.
+    """
+    with writing(path):
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            return False
+        if stat.S_ISDIR(mode):
+            raise StoreError(f"cannot write {path}: it is a folder.")
+        return not stat.S_ISREG(mode)
+
+
+@contextlib.contextmanager
+def _temporary(folder: Path) -> Iterator[Path]:
+    """A new file, locked as long as its writer lives, gone at the end unless it was renamed."""
+    path, descriptor = _made(folder)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _made(folder: Path) -> tuple[Path, int]:
+    while True:
+        path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        with contextlib.suppress(OSError):  # a file system without locks: nobody can sweep either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():  # not swept before it was locked
+            return path, descriptor
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed writers left behind: one's own temporary files that nobody has locked."""
+    for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 class Sink(io.FileIO):
@@ -85,3 +156,35 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor of a regular file, for reading: a pipe or device may never end, or never begin.
+
+    Raises:
+        OSError: it cannot be opened, or is something else.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError("it is no regular file")
+
+
+def input_size(path: Path) -> int:
+    """Bytes of a regular file that can be read: OSError where it is none."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def read_input(path: Path, most: int) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        OSError: it cannot be read, is something else, or has more than `most` bytes.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(f"it has more than {most:,} bytes")
+    return content

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from zsntta_cli.errors import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -75,7 +77,7 @@ class ConsoleReporter:
 
     def note(self, text: str) -> None:
         """Tell one thing."""
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
     def track(self, name: str, total: int) -> Iterator[Advance]:

@@ -38,7 +38,7 @@ def savez(path, **arrays):
 def imported(**plan):
     """Import in the current folder and read what was written."""
     done = import_features(ImportPlan(**{"name": "pets"} | plan), Path("features"))
-    return hdf5.read_features(done.path), " ".join(done.fitted.notes)
+    return hdf5.read_features(done.path), " ".join(done.checked.notes)
 
 
 def refused(*parts, error=StoreError, remedy="", **plan):

@@ -21,8 +21,8 @@ from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.settings import SottaSettings, TentSettings
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
@@ -334,7 +334,7 @@ def test_only_normalisation_layers_are_adapted(clip, tiny):
     left_out = set(names) - set(sotta.adapted_layers(clip.model.visual))
     assert {name.split(".")[2] for name in left_out} == {"9", "10", "11"}
     resnet = adaptation.norm_layers(tiny.model.visual)
-    assert adaptation.has_batch_norm(list(resnet.values()))
+    assert adaptation.batch_norms(tiny.model.visual)
     left_out = set(resnet) - set(sotta.adapted_layers(tiny.model.visual))
     assert left_out
     assert all("layer4" in name for name in left_out)
@@ -398,10 +398,12 @@ def test_the_sharpness_step_climbs_then_descends(tiny):
         return -(probability * (probability + 1e-6).log()).sum(dim=1).mean()
 
     with adaptation.adapting(tiny, layers) as parameters:
-        sotta.SharpnessStep(data, options, layers, parameters, text)(samples)
+        sotta.SharpnessStep(data, options, parameters, text)(samples)
         found = [p.detach().clone() for p in parameters]
-    with adaptation.adapting(tiny, layers) as parameters:
-        adaptation.use_batch_statistics(layers, True, 0.2)
+    with (
+        adaptation.adapting(tiny, layers) as parameters,
+        adaptation.batch_statistics(tiny.model.visual, 0.2),  # of all layers, adapted or not
+    ):
         optimizer = torch.optim.Adam(parameters, 1e-2, weight_decay=5e-4)
         first = torch.autograd.grad(loss(), parameters)
         norm = torch.cat([g.flatten() for g in first]).norm()

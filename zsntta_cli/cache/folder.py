@@ -1,13 +1,14 @@
 """The layout of a features folder, and what lies in it: files, unfinished work."""
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.datasets.names import DATASET, SetName
-from zsntta_cli.errors import MissingFeatures, StoreError
+from zsntta_cli.datasets.names import DATASET, SetName, check_plain
+from zsntta_cli.errors import MissingFeatures, StoreError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import EncoderChoice
 
@@ -18,7 +19,8 @@ _DIGITS = 8  # of a weights file's digest in its folder's name
 
 
 def encoder_folder(root: Path, encoder_name: str) -> Path:
-    """Where the features of one encoder lie."""
+    """Where the features of one encoder lie: SettingsError where the name leads elsewhere."""
+    check_plain("encoder", encoder_name)
     return root / encoder_name
 
 
@@ -38,7 +40,8 @@ def folder_name(root: Path, choice: EncoderChoice) -> str:
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:
-    """Where the features of a set lie."""
+    """Where the features of a set lie: SettingsError where a name leads elsewhere."""
+    check_plain("set", name)
     return encoder_folder(root, encoder_name) / f"{name}.h5"
 
 
@@ -74,9 +77,13 @@ class Stored:
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
     """All feature files and unfinished extractions, of one encoder's folder or of all."""
-    found = [_file(path) for path in _files(root, encoder_name)]
-    parts = [p for p in root.glob("*/.*.parts") if encoder_name in (None, p.parent.name)]
-    found += [_unfinished(path) for path in parts]
+    found = []
+    for path in _entries(root, encoder_name):
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            if _is_feature_file(path):
+                found.append(_file(path))
+            elif path.name.startswith(".") and path.suffix == ".parts":
+                found.append(_unfinished(path))
     return sorted(found, key=lambda one: (one.encoder_name, one.name, one.problem))
 
 
@@ -113,9 +120,35 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
 
 def _files(root: Path, encoder_name: str | None) -> list[Path]:
     """Feature files, in order; the encoder is a folder's name and never a pattern."""
-    found = root.glob("*/*.h5")
-    files = [path for path in found if not path.name.startswith(".") and path.is_file()]
-    return sorted(path for path in files if encoder_name in (None, path.parent.name))
+    return [path for path in _entries(root, encoder_name) if _is_feature_file(path)]
+
+
+def _is_feature_file(path: Path) -> bool:
+    return path.suffix == ".h5" and not path.name.startswith(".") and path.is_file()
+
+
+def _entries(root: Path, encoder_name: str | None) -> list[Path]:
+    """All that lies in the folder of an encoder, or in those of all, in order.
+
+    Raises:
+        StoreError: a folder that cannot be looked into.
+    """
+    try:
+        if encoder_name is not None:
+            folders = [encoder_folder(root, encoder_name)]
+        else:
+            folders = [path for path in _listed(root) if path.is_dir()]
+        return [path for folder in folders for path in _listed(folder)]
+    except OSError as error:
+        raise StoreError(f"cannot list features ({first_line(error)}).") from error
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What lies in a folder, in order; nothing where there is none."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _file(path: Path) -> Stored:

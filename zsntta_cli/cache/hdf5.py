@@ -1,4 +1,4 @@
-"""Feature files, format 1 (HDF5): the only module that imports h5py.
+"""Feature files, format 1 (HDF5); only this module and the guard that it reads through know h5py.
 
 `features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
 finished, fsynced file. Until then the work lies in parts beside it (see parts.py).
@@ -7,7 +7,9 @@ finished, fsynced file. Until then the work lies in parts beside it (see parts.p
 import contextlib
 import hashlib
 import json
+import os
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
+from zsntta_cli.cache.fitness import are_finite, faults, not_finite
+from zsntta_cli.cache.guard import Budget, Group
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.files import Sink, whole_file
+from zsntta_cli.files import Sink, input_size, whole_file
 
 FORMAT = 1
-_BROKEN = (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError)  # h5py's own
 
 
 @contextlib.contextmanager
@@ -91,7 +94,7 @@ def _write_rows(
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
     for name, value in values.items():
-        raw = np.array(value.encode())
+        raw = np.array(value.encode(errors="surrogateescape"))
         group.attrs.create(name, raw, dtype=h5py.string_dtype("utf-8", max(1, raw.itemsize)))
 
 
@@ -99,14 +102,6 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
     raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
     dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
     file.create_dataset(name, data=raw.astype(dtype))
-
-
-def _text_attrs(group: h5py.Group) -> dict[str, str]:
-    """All attributes as texts, of any length or fixed."""
-    return {
-        name: value.decode() if isinstance(value, bytes) else str(value)
-        for name, value in group.attrs.items()
-    }
 
 
 def _write_text(file: h5py.File, text: Text) -> None:
@@ -118,20 +113,29 @@ def _write_text(file: h5py.File, text: Text) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[h5py.File]:
-    """A feature file, open for reading; what is broken in it becomes one clear line.
+def opened(path: Path) -> Iterator[Group]:
+    """A feature file, open for reading; whatever is wrong with it becomes one clear line.
 
     Raises:
-        StoreError: no such file, not a feature file, or what is read of it is broken.
+        StoreError: no such file, one that cannot be read, or what is read of it is broken.
     """
     if not path.exists():
         raise StoreError(f"no features at {path}.")
     try:
-        with h5py.File(path, "r") as file:
-            if file.attrs.get("format") != FORMAT:
-                raise ValueError(f"format is {file.attrs.get('format')}, must be {FORMAT}")
-            yield file
-    except _BROKEN as error:
+        size = input_size(path)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
+    try:
+        with h5py.File(os.fsencode(path), "r") as file:
+            group = Group(file, Budget(size))
+            if (found := group.number("format")) != FORMAT:
+                raise ValueError(f"format is {found}, must be {FORMAT}")
+            yield group
+    except StoreError:
+        raise
+    except MemoryError as error:
+        raise StoreError(f"cannot read {path}: there is not enough memory.") from error
+    except Exception as error:  # of damaged files h5py raises nearly anything
         raise StoreError(
             f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
             f"extract again."
@@ -139,70 +143,90 @@ def opened(path: Path) -> Iterator[h5py.File]:
 
 
 def read_features(path: Path) -> FeatureSet:
-    """Read a feature file and check that it is whole: StoreError where it is not."""
+    """Read a feature file and check that it is whole and fit for use: StoreError where not."""
     with opened(path) as file:
-        return _read(path, file)
+        features = _read(path, file)
+    if found := list(faults(features)):
+        raise StoreError(f"{path} cannot be used: {'; '.join(found)}.", remedy="make-again")
+    return features
 
 
-def _read(path: Path, file: h5py.File) -> FeatureSet:
-    attrs = _text_attrs(file)
-    features, labels = file["image_features"][()], file["labels"][()]
-    _check_arrays(features, labels)
-    digest = hashlib.sha256(features.data)
-    digest.update(labels.data)
-    if digest.hexdigest() != attrs["digest"]:
-        raise ValueError("its content does not match its digest")
-    class_names = _read_strings(file, "class_names") if "class_names" in file else ()
+def _read(path: Path, file: Group) -> FeatureSet:
+    rows, dim = _rows_and_dim(file)
+    features = file.array("image_features", (rows, dim), np.float16, np.float32)
+    labels = file.array("labels", (rows,), np.int32)
+    digest = hashlib.sha256()
+    hashing = threading.Thread(target=digest.update, args=(features.data,))
+    _start(hashing)  # the dearest part, and it leaves the other core free
+    identity, source = file.mapping("encoder"), file.mapping("source")
+    class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
+    texts = _read_texts(file, len(class_names), dim)
+    finite = are_finite(features)
+    hashing.join()
+    digest.update(labels.data)
+    if digest.hexdigest() != file.text("digest"):
+        raise ValueError("its content does not match its digest")
+    if not finite:
+        raise ValueError(not_finite(features))
     return FeatureSet(
-        path, attrs["kind"], attrs["name"], json.loads(attrs["encoder"]),
-        json.loads(attrs["source"]), digest.hexdigest(), features, labels, class_names,
-        _read_texts(file, len(class_names), features.shape[1]), bool(file.attrs["normalized"]),
+        path, file.text("kind"), _name(path, file), identity, source, digest.hexdigest(),
+        features, labels, class_names, texts, bool(file.number("normalized")),
     )  # fmt: skip
 
 
-def _check_arrays(features: NDArray[np.floating], labels: NDArray[np.int32]) -> None:
-    if features.ndim != 2 or features.dtype not in (np.float16, np.float32):
-        raise ValueError("image_features are not a (N, D) array of float16 or float32")
-    if labels.shape != features.shape[:1] or labels.dtype != np.int32:
-        raise ValueError("labels are not (N,) int32")
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise MemoryError from error  # for its stack
 
 
-def _read_strings(file: h5py.File, name: str) -> tuple[str, ...]:
-    return tuple(file[name].asstr()[()])
+def _name(path: Path, file: Group) -> str:
+    """The set's name: as the file's own says it, where Python knows no UTF-8 (LC_ALL=C)."""
+    name = file.text("name")
+    same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
+    return path.stem if same else name
 
 
-def _read_texts(file: h5py.File, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
+def _rows_and_dim(file: Group) -> tuple[int, int]:
+    """N and D; sample ids, which are not read, must be as many."""
+    shape, ids = file.shape("image_features"), file.count("sample_ids")
+    if len(shape) != 2:
+        raise ValueError(f"image_features are {shape}, must be (N, D)")
+    if ids != shape[0]:
+        raise ValueError(f"it has {ids:,} sample ids for {shape[0]:,} features")
+    return shape[0], shape[1]
+
+
+def _read_texts(file: Group, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
     texts = {}
-    for group in file["text"].values() if "text" in file else ():
-        features, attrs = group["text_features"][()], _text_attrs(group)
-        if features.shape != (classes, dim) or features.dtype != np.float32:
-            raise ValueError("text_features are not (C, D) float32")
-        if hashlib.sha256(features.data).hexdigest() != attrs["digest"]:
+    for group in file.groups("text"):
+        features = group.array("text_features", (classes, dim), np.float32)
+        if hashlib.sha256(features.data).hexdigest() != group.text("digest"):
             raise ValueError("its text features do not match their digest")
-        texts[attrs["template"]] = features
+        texts[group.text("template")] = features
     return texts
 
 
 def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
     with opened(path) as file:
-        attrs, rows = _text_attrs(file), file["image_features"]
-        images, dim = rows.shape
-        groups = file["text"].values() if "text" in file else ()
+        images, dim = _rows_and_dim(file)
         return Header(
-            attrs["kind"], images, dim, str(rows.dtype),
-            len(file["class_names"]) if "class_names" in file else 0,
-            tuple(_text_attrs(group)["template"] for group in groups),
-            bool(file.attrs["normalized"]), attrs["created"], dict(json.loads(attrs["encoder"])),
+            file.text("kind"), images, dim, str(file.dtype("image_features")),
+            file.count("class_names") if "class_names" in file else 0,
+            tuple(group.text("template") for group in file.groups("text")),
+            bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
         )  # fmt: skip
 
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
     with opened(path) as file:
-        return _read_strings(file, "sample_ids")
+        _rows_and_dim(file)
+        return file.strings("sample_ids")
 
 
 def add_texts(path: Path, texts: Sequence[Text]) -> None:

@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.files import read_input
 
 BARE = ""  # the key of an array that has none
 FEATURES, LABELS, NAMES, TEXT = (
     ("features", "image_features"), ("labels",), ("class_names",), ("text_features",)
 )  # fmt: skip
+_LEAST, _TIMES = 2**26, 16  # bytes that any archive may unpack to, and times its size
+_LARGEST_TEXT = 2**28  # bytes
 _KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT}
 
 Content = Mapping[str, NDArray[Any] | None]  # by key; None: not looked at, its key is unknown here
@@ -70,13 +73,13 @@ def read_parts(folder: Path) -> list[NDArray[Any]]:
     """
     parts: dict[int, Path] = {}
     for path in (*folder.glob("img_emb/*.npy"), *folder.glob("*.npy")):
-        number = re.fullmatch(r"img_emb_(\d+)", path.stem)
+        number = re.fullmatch(r"img_emb_(\d{1,9})", path.stem)
         if number:
             parts[int(number[1])] = path
-    missing = [i for i in range(max(parts, default=0) + 1) if i not in parts]
-    if missing:
+    missing = next((i for i in range(len(parts) + 1) if i not in parts), 0)
+    if missing < len(parts) or not parts:
         raise StoreError(
-            f"no img_emb_{missing[0]}.npy in {folder} or {folder / 'img_emb'}: a folder must hold "
+            f"no img_emb_{missing}.npy in {folder} or {folder / 'img_emb'}: a folder must hold "
             f"clip-retrieval's parts img_emb_0.npy, img_emb_1.npy, … without a gap."
         )
     return [pick(read(parts[i]), FEATURES, parts[i]) for i in sorted(parts)]
@@ -87,8 +90,17 @@ def _npy(path: Path) -> Content:
 
 
 def _npz(path: Path) -> Content:
+    _check_unpacked(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
         return {key: _member(loaded, key) if key in _KNOWN else None for key in loaded.files}
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse an archive that unpacks to far more than features ever do."""
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(_LEAST, _TIMES * path.stat().st_size):
+        raise ValueError(f"it would unpack to {unpacked:,} bytes")
 
 
 def _member(archive: Mapping[str, Any], key: str) -> NDArray[Any]:
@@ -102,6 +114,7 @@ def _torch(path: Path) -> Content:
     # Before 2.6 weights_only was not safe for torch's older, tar-like files: CVE-2025-32434.
     if not zipfile.is_zipfile(path):
         raise ValueError("not a file as torch.save has written it since torch 1.6")
+    _check_unpacked(path)
     import torch
 
     try:
@@ -120,6 +133,8 @@ def _array(value: Any) -> NDArray[Any]:
 
     if not isinstance(value, torch.Tensor):
         return np.array(value)
+    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+        raise ValueError("a tensor in it repeats itself: save its .clone()")
     if value.dtype == torch.bfloat16:
         value = value.float()
     array: NDArray[Any] = value.detach().numpy()
@@ -127,12 +142,12 @@ def _array(value: Any) -> NDArray[Any]:
 
 
 def _lines(path: Path) -> Content:
-    lines = path.read_text(encoding="utf-8-sig").rstrip().split("\n")
+    lines = read_input(path, _LARGEST_TEXT).decode("utf-8-sig").rstrip().split("\n")
     return {BARE: np.array([line.strip() for line in lines])}
 
 
 def _json(path: Path) -> Content:
-    loaded = json.loads(path.read_text(encoding="utf-8-sig"))
+    loaded = json.loads(read_input(path, _LARGEST_TEXT).decode("utf-8-sig"))
     if not isinstance(loaded, list):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a list")
     return {BARE: np.array(loaded)}

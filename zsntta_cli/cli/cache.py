@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group
+from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     FEATURES,
@@ -71,7 +71,7 @@ def verify(
     for path in paths:
         found = problems(path)
         bad += bool(found)
-        typer.echo(f"{path}: {'; '.join(found) or 'ok'}")
+        say(f"{path}: {'; '.join(found) or 'ok'}")
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:
@@ -108,7 +108,7 @@ def split(
             else splits.drawn_classes(len(known), number, seed)
         )
         for made in splits.split(path, new or stem, chosen):
-            typer.echo(made)
+            say(str(made))
 
 
 @app.command("import", cls=Command)
@@ -142,15 +142,15 @@ def import_(
         overwrite,
     )  # fmt: skip
     done = import_features(plan, features_dir)
-    for note in done.fitted.notes:
+    for note in done.checked.notes:
         ConsoleReporter().note(f"{name}: {note}")
-    rows, names = done.fitted.rows, done.fitted.class_names
-    typer.echo(
+    rows, names = done.checked.rows, done.checked.class_names
+    say(
         f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
-        f"{'text features' if done.fitted.texts else 'no text features'}"
+        f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:
-    typer.echo(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)
+    say(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)

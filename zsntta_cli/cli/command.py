@@ -1,5 +1,7 @@
 """How every command parses, shows its help, and ends: all errors become one line here."""
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli.cli.hints import worded
-from zsntta_cli.errors import SettingsError, ZsnttaError
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("extract", "demo")
@@ -59,6 +61,11 @@ class Command(TyperCommand):
             resumable = ctx.info_name in _RESUMABLE
             kept = ": what was finished is kept; the same command resumes" if resumable else ""
             _end(f"interrupted{kept}.", 130, error)
+        except (OSError, MemoryError) as error:
+            is_pipe = isinstance(error, BrokenPipeError)  # `| head` has seen enough: no error
+            if is_pipe or ctx.find_root().params.get("debug"):
+                raise
+            _end(f"error: {foreign(error)}", 1, error)
 
 
 @contextmanager
@@ -77,8 +84,28 @@ def misused(message: str) -> Exception:
 
 
 def _end(line: str, code: int, error: BaseException) -> NoReturn:
-    typer.echo(line, err=True)
+    """One line on stderr, and the exit code."""
+    drop_unwritten()
+    typer.echo(printable(line).replace("\n", "\\n"), err=True)
     raise typer.Exit(code) from error
+
+
+def say(line: str, err: bool = False) -> None:
+    """A line; names in it may come from anywhere."""
+    typer.echo(printable(line), err=err)
+
+
+def foreign(error: OSError | MemoryError) -> str:
+    """What to say of an error that the machine gives and no other place words."""
+    return f"{first_line(error)}." if isinstance(error, OSError) else "there is not enough memory."
+
+
+def drop_unwritten() -> None:
+    """Where stdout takes nothing more (a full disk), let go of what waits: it is tried once."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Group(TyperGroup):

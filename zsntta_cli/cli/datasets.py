@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group
+from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.options import DATA, FEATURES, DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings import ExtractSettings
@@ -58,7 +58,7 @@ def verify(
     if deep:
         with ConsoleReporter().track(images.name, len(images)) as advance:
             for line in status.broken(images, advance, workers):
-                typer.echo(f"broken: {line}")
+                say(f"broken: {line}")
                 broken.append(line)
     wrong = list(status.problems(images, entry))
     if broken:
@@ -67,4 +67,4 @@ def verify(
         raise DatasetError(f"{images.name}: {'; '.join(wrong)}.")
     classes = f"{len(images.class_names)} classes" if images.class_names else "no classes"
     opened = ", every image opened" if deep else ""
-    typer.echo(f"{images.name}: {len(images):,} images, {classes}{opened}: ok")
+    say(f"{images.name}: {len(images):,} images, {classes}{opened}: ok")

@@ -9,10 +9,12 @@ from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     """The embedded encoder, the paper's, and all that features are cached of."""
     from rich.table import Table
+    from rich.text import Text
 
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.hints import encoder_options
     from zsntta_cli.encoders.weights import whereabouts
+    from zsntta_cli.errors import printable
     from zsntta_cli.progress import console
 
     cached: dict[str, list[str]] = {}
@@ -26,6 +28,7 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     for slug in dict.fromkeys([*known, *cached]):
         choice = known.get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
-        table.add_row(slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets)
+        row = (slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets)
+        table.add_row(*(Text(printable(part)) for part in row))
     console().print(table)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.errors import DatasetError, near
+from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -45,8 +45,12 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
-    read = archives.archive if archives.is_archive(name.path) else folders.folder
-    return translated(read(name.base, name.path))
+    try:
+        read = archives.archive if archives.is_archive(name.path) else folders.folder
+        return translated(read(name.base, name.path))
+    except OSError as error:
+        reason = first_line(error)
+        raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
 def known(name: str) -> Entry:

@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
 _PREFIXES = {"noise-": NOISE, "words-": WORDS}
+_LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"
 # The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
 # ImageNet-C is not on it, so it gets the defaults of all other sets.
@@ -55,11 +56,34 @@ class SetName:
         Raises:
             DatasetError: reserved, or other characters than a file's name should have.
         """
-        if known or self.kind != DATASET or not re.fullmatch(r"[\w.-]+", self.base):
+        if known or self.kind != DATASET or not is_own_name(self.base):
             raise DatasetError(
-                f"'{self.base}' cannot name a folder of images: take letters, digits, '.', '_' or "
-                f"'-', and no known set's name."
+                f"'{short(self.base)}' cannot name a folder of images: take {OWN_NAMES}, and no "
+                f"known set's name."
             )
+
+
+_NOT_PLAIN = r"^\.|^$|[/\x00-\x1f\x7f-\x9f]"
+OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
+
+
+def is_own_name(text: str) -> bool:
+    """Whether a set or an encoder of one's own may have a name."""
+    return bool(re.fullmatch(r"\w[\w.-]{0,99}", text)) and _fits(text)
+
+
+def check_plain(what: str, name: object) -> None:
+    """A name must do as that of a file in its folder, wherever it comes from.
+
+    Raises:
+        SettingsError: it is no text, too long, leads to another folder, or would be hidden.
+    """
+    if not isinstance(name, str) or not _fits(name) or re.search(_NOT_PLAIN, name):
+        raise SettingsError(f"{what} is {short(ascii(name))}, which cannot be the name of a file.")
+
+
+def _fits(name: str) -> bool:
+    return len(name.encode(errors="surrogateescape")) <= _LONGEST
 
 
 def noise_name(noise_type: str) -> str:

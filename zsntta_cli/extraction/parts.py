@@ -7,7 +7,6 @@ to one identity (encoder, source, batch size); those of another are thrown away,
 import io
 import json
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.folder import lock_path, parts_path
 from zsntta_cli.cache.identity import difference
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import write_whole, writing
 
 
@@ -89,12 +88,12 @@ class Parts:
 
     def readable(self) -> NDArray[np.bool_]:
         """Which of the images have features, (N,): all but those skipped as broken."""
-        parts = [self._load(rows, "readable") for rows in self._all()]
+        parts = [self._load(rows)[1] for rows in self._all()]
         return np.concatenate([np.empty(0, bool), *parts])
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
         """The features of all parts in order, a part at a time."""
-        return (self._load(rows, "features") for rows in self._all())
+        return (self._load(rows)[0] for rows in self._all())
 
     def discard(self) -> None:
         """Remove all parts."""
@@ -107,16 +106,23 @@ class Parts:
     def _file(self, rows: range) -> Path:
         return self._folder / f"{rows.start:09d}.npz"
 
-    def _load(self, rows: range, name: str) -> NDArray[Any]:
+    def _load(self, rows: range) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+        """The features of a part, and which of its images have some."""
         path = self._file(rows)
         try:
-            with np.load(path, allow_pickle=False) as part:
-                content: NDArray[Any] = part[name]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as part:
+                features, readable = part["features"], part["readable"]
+            whole = (readable.shape, features.ndim, len(features)) == (
+                (len(rows),), 2, int(readable.sum()),
+            )  # fmt: skip
+            if not whole or features.dtype.kind != "f" or readable.dtype != bool:
+                raise ValueError(f"arrays {features.shape} and {readable.shape}")
+        except Exception as error:  # of a damaged part NumPy and zipfile raise nearly anything
             raise StoreError(
-                f"the part {path} is broken ({error}): delete it, the same command makes it again."
+                f"the part {path} is broken ({first_line(error)}): delete it, the same command "
+                f"makes it again."
             ) from error
-        return content
+        return features, readable
 
 
 def _changed(identity_file: Path, known: Mapping[str, Any]) -> str:

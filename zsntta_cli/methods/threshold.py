@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as the released code
@@ -70,7 +71,7 @@ class OnlineThreshold:
         return found
 
 
-@njit(cache=True)
+@compiled
 def _slide(scores, found, ring, cells, seen, batch_size, scale, unweighted):  # type: ignore[no-untyped-def]
     """Push scores batch by batch through the queue and write the threshold of each into `found`."""
     count, total, square = cells
@@ -85,7 +86,7 @@ def _slide(scores, found, ring, cells, seen, batch_size, scale, unweighted):  # 
         found[start:stop] = _best_split(count, total, square, unweighted)
 
 
-@njit(cache=True)
+@njit
 def _move(score, sign, count, total, square, scale):  # type: ignore[no-untyped-def]
     """Add (sign 1) or take away (-1) one score in its cell: the number of grid values <= it."""
     cell = min(max(int(score * len(GRID)), 0), len(GRID))
@@ -98,7 +99,7 @@ def _move(score, sign, count, total, square, scale):  # type: ignore[no-untyped-
     square[cell] += sign * np.rint(score * score * scale) / scale
 
 
-@njit(cache=True)
+@njit
 def _best_split(count, total, square, unweighted):  # type: ignore[no-untyped-def]
     """The first grid value with the smallest criterion, _UNDEFINED where no split has two sides.
 

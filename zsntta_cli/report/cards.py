@@ -10,6 +10,7 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import Entry
+from zsntta_cli.errors import printable
 
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
@@ -18,13 +19,18 @@ _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 
 def _card(title: str, facts: Mapping[str, str]) -> Table:
     """A fact a line; what is empty is left out."""
-    table = Table(title=Text(title), show_header=False, title_justify="left")
+    table = Table(title=_text(title), show_header=False, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value:
-            table.add_row(name, Text(value))  # of a plain string, ':fog:' would become an emoji
+            table.add_row(_text(name), _text(value))
     return table
+
+
+def _text(value: str) -> Text:
+    """A text from a file, shown as it is: of a plain one, ':fog:' would become an emoji."""
+    return Text(printable(value))
 
 
 def feature_lists(found: Sequence[Stored]) -> list[Table]:
@@ -36,7 +42,7 @@ def feature_lists(found: Sequence[Stored]) -> list[Table]:
 
 
 def _feature_list(encoder_name: str, found: Sequence[Stored]) -> Table:
-    table = Table(title=Text(encoder_name), title_justify="left")
+    table = Table(title=_text(encoder_name), title_justify="left")
     table.add_column("Name", overflow="fold")
     table.add_column("Images", justify="right", no_wrap=True)
     table.add_column("Classes", justify="right", no_wrap=True)
@@ -44,7 +50,7 @@ def _feature_list(encoder_name: str, found: Sequence[Stored]) -> Table:
     table.add_column("MiB", justify="right", no_wrap=True)
     table.add_column("Created", no_wrap=True)
     for one in found:
-        table.add_row(*map(Text, _feature_row(one)))
+        table.add_row(*map(_text, _feature_row(one)))
     return table
 
 
@@ -108,7 +114,7 @@ def set_list(known: Mapping[str, Entry], data_root: Path, features_dir: Path) ->
             f"{entry.classes:,}" if entry.classes else "",
             status.on_disk(entry, data_root), "\n".join(encoders_with(features_dir, name)),
         )  # fmt: skip
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_text, row))
     return table
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
+from zsntta_cli.errors import printable
 from zsntta_cli.progress import console
 from zsntta_cli.report.tables import Cell, Kind, ResultTable, Value, result_tables
 from zsntta_cli.simulation.record import Record
@@ -67,18 +69,21 @@ def rich_tables(table: ResultTable, width: int) -> list[Table]:
 
 
 def _rich_table(table: ResultTable, columns: Sequence[str], digits: int) -> Table:
-    drawn = Table(title=table.title, title_justify="left")
+    drawn = Table(title=Text(printable(table.title)), title_justify="left")
     for head in table.heads:
         drawn.add_column(head, no_wrap=True)
     heads = " ".join(head.rjust(digits) for head in table.metrics)
     for name in columns:
-        drawn.add_column(f"{name}\n{heads}", justify="right", no_wrap=True)
+        drawn.add_column(Text(f"{printable(name)}\n{heads}"), justify="right", no_wrap=True)
     previous = ""
     for row, cells in table.cells.items():
         if previous not in ("", row[0]):
             drawn.add_section()
         previous = row[0]
-        drawn.add_row(*row, *(_rich_cell(cells.get(name), table, digits) for name in columns))
+        drawn.add_row(
+            *(Text(printable(part)) for part in row),
+            *(_rich_cell(cells.get(name), table, digits) for name in columns),
+        )
     return drawn
 
 

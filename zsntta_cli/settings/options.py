@@ -4,15 +4,18 @@ The command line's options, the checks of values and the reader of records all c
 """
 
 import dataclasses
+import math
 import types
 import typing
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
-from zsntta_cli.errors import SettingsError, UnknownName
+from zsntta_cli.errors import SettingsError, UnknownName, short
 
 _KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
+
+_LARGEST = 2**62  # of whole numbers
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Range:
     below: float | None = None
 
     def __contains__(self, value: float) -> bool:
+        if not _is_finite(value):
+            return False
         low = value >= self.least if self.least is not None else True
         low &= value > self.above if self.above is not None else True
         high = value <= self.most if self.most is not None else True
@@ -36,6 +41,11 @@ class Range:
         if high is not None:
             return f"in {opened}{low:,}, {high:,}{closed}"
         return f"{low:,} or more" if opened == "[" else f"above {low:,}"
+
+
+def _is_finite(value: float) -> bool:
+    """Whether a number is one that computers take: 10**400 is too large for them."""
+    return abs(value) <= _LARGEST if isinstance(value, Integral) else math.isfinite(value)
 
 
 def option(
@@ -92,10 +102,10 @@ def _check(declared: "Field[Any]", value: Any) -> None:
         raise UnknownName(name, str(value), said["choices"])
     if said.get("within") is not None and value not in said["within"]:
         example = f": {said['example']}" if said["example"] else ""
-        raise SettingsError(f"{name} is {value}, must be {said['within']}{example}.")
+        raise SettingsError(f"{name} is {_shown(value)}, must be {said['within']}{example}.")
 
 
 def _shown(value: Any) -> str:
     """A value in a message, cut to one short line."""
     text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return short(text)

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, short
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
+
+# NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
+NOUN_PROMPT = "the nice {}"
+SPEECH_PROMPTS = {"nouns": NOUN_PROMPT, "adjectives": "This is a {} photo"}
 
 
 def prompt_template(prompt: str) -> str:
@@ -18,10 +22,15 @@ def prompt_template(prompt: str) -> str:
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
         raise SettingsError(
-            f"prompt '{prompt}' is neither one of {', '.join(PROMPTS)} nor a text with one {{}} "
-            f"for the class name."
+            f"prompt '{short(prompt)}' is neither one of {', '.join(PROMPTS)} nor a text with one "
+            f"{{}} for the class name."
         )
     return template
+
+
+def speech_prompt(words: str) -> str | None:
+    """The prompt of a word list's part of speech, if its name ends with one: "wordnet-nouns"."""
+    return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:

@@ -56,7 +56,9 @@ def run_all(
     ]
     pieces = 1 if len(pairs) >= jobs else jobs
     chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as workers:
+    with ProcessPoolExecutor(
+        min(jobs, len(chunks)), multiprocessing.get_context("spawn")
+    ) as workers:
         done = workers.map(functools.partial(_run_some, root), chunks)
         by_run = {record.settings: record for records in done for record in records}
     return [by_run[run] for run in runs]

@@ -99,8 +99,11 @@ class LiveSession:
                 f"{path} was imported: a live method needs the encoder and the images, so extract "
                 f"the set here."
             )
-        weights = self.settings.pretrained or made_by["pretrained"]
-        choice = EncoderChoice(made_by["model"], weights, made_by["precision"])
+        names = [made_by.get(key) for key in ("model", "pretrained", "precision")]
+        if not all(isinstance(name, str) for name in names):
+            raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
+        model, weights, precision = map(str, names)
+        choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]

@@ -82,14 +82,14 @@ def _picked(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
 def _found(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     if source.kind == features.NOISE:
         noise = SetName.parse(source.name).bare
-        return noise_images(noise, int(source.source["images"]), image_size)
+        return noise_images(noise, source.source.get("images") or len(source), image_size)
     if "imported" in source.source:
         raise StoreError(
             f"{source.path} was imported: a live method needs the images, so extract them here."
         )
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
-    return limited(datasets.load_images(spec, Path(settings.data_root)), source.source["limit"])
+    return limited(datasets.load_images(spec, Path(settings.data_root)), source.source.get("limit"))
 
 
 def _spec(name: str, given: Sequence[str]) -> str:

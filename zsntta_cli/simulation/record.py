@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.errors import SettingsError, StoreError, first_line, short
+from zsntta_cli.files import read_input
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings.checks import check
 from zsntta_cli.simulation.metrics import (
     Accuracies,
     Detection,
@@ -30,6 +32,7 @@ from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 Columns = dict[str, NDArray[Any]]
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
+_LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
 _NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
@@ -141,8 +144,20 @@ def read_records(path: Path) -> list[Recorded]:
         StoreError: the file holds no records.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_input(path, _LARGEST_FILE))
         records = content if isinstance(content, list) else [content]
-        return [Recorded(run_from_record(r["settings"]), dict(r["digests"])) for r in records]
-    except (OSError, ValueError, KeyError, TypeError, SettingsError) as error:
-        raise StoreError(f"{path} holds no records of runs in JSON ({error!r}).") from error
+        check(bool(records), "it is empty")
+        return [_recorded(record) for record in records]
+    except (SettingsError, OSError, ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, SettingsError) else first_line(error)
+        raise StoreError(
+            f"{path} holds no records of runs in JSON ({short(reason.removesuffix('.'), 200)})."
+        ) from error
+
+
+def _recorded(record: Any) -> Recorded:
+    check(isinstance(record, dict), "one is no JSON object")
+    digests = record.get("digests")
+    known = isinstance(digests, dict) and all(isinstance(d, str) for d in digests.values())
+    check(known, "its digests are no object of texts")
+    return Recorded(run_from_record(record.get("settings")), digests)

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.datasets.names import IMAGENET, SetName, check_plain
+from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.checks import check_choice
+from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.prompts import prompt_template
+
+_LONGEST_PROMPT = 1000  # characters
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -26,6 +29,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fixed_on": "noise-score",
         "reevaluate": False,
         "late_start": True,
+        "frozen_blocks": "9-11",
+        "word_prompts": "speech",
+        "mined_share": 0.15,
+        "grouping": "random",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
@@ -103,22 +110,35 @@ def preset_of(run: RunSettings) -> str:
     return "paper"
 
 
-def run_from_record(settings: Mapping[str, Any]) -> RunSettings:
-    """The run that a record's `settings` describe.
+def run_from_record(settings: Any) -> RunSettings:
+    """The run that a record's `settings` describe; what it does not say has its default.
 
     Raises:
         SettingsError: they are not such settings.
     """
-    try:
-        flat = dict(settings)
-        return RunSettings(
-            stream=StreamSettings(**flat.pop("stream")),
-            threshold=ThresholdSettings(**flat.pop("threshold")),
-            options=METHODS[flat["method"]].settings(**flat.pop("options")),
-            **flat,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise SettingsError(f"these are not the settings of a run ({error!r}).") from error
+    _check_names("a run", settings, RunSettings)
+    method, prompt = settings.get("method"), settings.get("prompt")
+    check_choice("method", method if isinstance(method, str) else "", tuple(METHODS))
+    check(isinstance(prompt, str) and len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
+    names = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
+    for what, name in names.items():
+        if name is not None or what != "ood_set":
+            check_plain(what, name)
+    groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
+    groups["options"] = METHODS[method].settings
+    values = {what: settings.get(what, {}) for what in groups}
+    for what, group in groups.items():
+        _check_names(what, values[what], group)
+    made = {what: group(**values[what]) for what, group in groups.items()}
+    return RunSettings(method, **names, prompt=prompt_template(prompt), **made)
+
+
+def _check_names(what: str, given: Any, settings: type[Any]) -> None:
+    """Raise SettingsError where settings read of a record are no object, or of other names."""
+    check(isinstance(given, dict), f"the settings of {what} are no JSON object.")
+    unknown = [name for name in given if name not in {f.name for f in dataclasses.fields(settings)}]
+    if unknown:
+        raise SettingsError(f"{short(ascii(unknown[0]))} is no setting of {what}.")
 
 
 def _pick(settings: type[Any], flat: Mapping[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from zsntta_cli.settings import NO_NOISE, StreamSettings
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
 ID, OOD, NOISE = 0, 1, 2  # kinds of items
+_LONGEST = 50_000_000  # items: some GB of memory
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ def build_stream(
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
     wanted = ood_count(settings, n_id)
+    if n_id + wanted > _LONGEST and settings.ood_fill != "cap":
+        raise SettingsError(
+            f"ratio is {settings.ratio}: beside {n_id:,} ID samples that makes a stream of "
+            f"{n_id + wanted:,} items, must be {_LONGEST:,} at most."
+        )
     if wanted and not n_ood:
         raise SettingsError(
             f"a noise ratio of {settings.ratio:g} needs an OOD set.", remedy="name-ood"

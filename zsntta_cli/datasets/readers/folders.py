@@ -83,8 +83,14 @@ def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> ND
 
 def images_in(path: Path) -> list[Path]:
     """All image files below a folder, sorted; without what macOS adds."""
-    found = (p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    files = (Path(at) / name for at, _, names in os.walk(path, onerror=_refuse) for name in names)
+    found = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
     return sorted(p for p in found if "__MACOSX" not in p.parts and not p.name.startswith("._"))
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be listed may hold images: leaving them out gives wrong numbers."""
+    raise error
 
 
 def existing(path: Path) -> Path:

@@ -1,0 +1,156 @@
+"""What comes from strangers, one thing at a time: feature files, parts, archives."""
+
+import gzip
+import io
+import tarfile
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.fitness import are_finite
+from zsntta_cli.cache.verify import problems
+from zsntta_cli.datasets.readers.archives import opened
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.extraction.parts import Parts
+
+ROWS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float16)
+UNIT = np.eye(2, 4, dtype=np.float32)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(**changes):
+        content = {
+            "kind": DATASET, "name": "pets", "encoder": {"model": "m", "logit_scale": 100},
+            "source": {"images": 6}, "blocks": [ROWS], "labels": np.zeros(6, np.int32),
+            "sample_ids": list("abcdef"), "class_names": ["cat", "dog"],
+            "texts": [Text("{}", UNIT)],
+        }  # fmt: skip
+        hdf5.write_features(tmp_path / "pets.h5", **(content | changes))
+        return tmp_path / "pets.h5"
+
+    return written
+
+
+def with_value(index, value, dtype=np.float16):
+    rows = ROWS.astype(dtype)
+    rows[index] = value
+    return [rows]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"encoder": {"logit_scale": scale}}, "its logit scale is")
+     for scale in (None, 0, -3, True, float("nan"), 1e300, "100", [1])]
+    + [({"blocks": with_value((5, 3), value, dtype)}, "1 features are not finite (the first in")
+       for value in (np.nan, np.inf, -np.inf, -np.nan) for dtype in (np.float16, np.float32)]
+    + [({"blocks": with_value(3, 0)}, "1 features are zero (the first in row 3)"),
+       ({"blocks": with_value(3, -0.0)}, "1 features are zero"),
+       ({"normalized": True}, "norms are not 1"),
+       ({"texts": [Text("{}", 5 * UNIT)]}, "norms other than 1"),
+       ({"texts": [Text("{}", np.nan * UNIT)]}, "norms other than 1"),
+       ({"kind": "thing"}, "its kind is 'thing'"),
+       ({"encoder": {"model": 3, "logit_scale": 1}}, "model is no text"),
+       ({"source": {"images": "6"}}, "images is no whole number"),
+       ({"sample_ids": ["a"]}, "1 sample ids for 6 features"),
+       ({"labels": np.full(6, -2, np.int32)}, "has the label -2")],
+)  # fmt: skip
+def test_what_verify_refuses_is_not_read(write, changes, said):
+    path = write(**changes)
+    with pytest.raises(StoreError) as refused:
+        hdf5.read_features(path)
+    assert said in str(refused.value)
+    assert said in " ".join(problems(path))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_finite_values_are_told_from_others(dtype):
+    """Against NumPy's own, on all half floats, and on singles with every exponent."""
+    if dtype == np.float16:
+        values = np.arange(2**16, dtype=np.uint16).view(dtype)
+    else:
+        values = (np.arange(2**12, dtype=np.uint32) << 20).view(dtype)
+    found = [are_finite(value) for value in values.reshape(-1, 1)]
+    assert found == np.isfinite(values).tolist()
+
+
+def test_numbers_in_other_types_are_not_read(write):
+    path = write()
+    for name, value in (("labels", np.zeros(6)), ("image_features", ROWS.astype(">f2"))):
+        with h5py.File(path, "r+") as file:
+            del file[name]
+            file[name] = value
+        with pytest.raises(StoreError, match=f"{name} is"):
+            hdf5.read_features(path)
+
+
+def test_texts_of_any_length_are_read(write):
+    """As h5py writes them unasked."""
+    path = write()
+    with h5py.File(path, "r+") as file:
+        del file["class_names"]
+        names = file.create_dataset("class_names", (2,), h5py.string_dtype())
+        names[:] = ["cat" * 999, "é"]
+    assert hdf5.read_features(path).class_names == ("cat" * 999, "é")
+
+
+@pytest.fixture
+def parts(tmp_path):
+    made = Parts(tmp_path / "pets.h5", {"encoder": 1}, range(6), 6)
+    made.write(range(6), ROWS, np.ones(6, bool))
+    return made
+
+
+def test_damaged_parts_say_what_to_delete(parts, tmp_path):
+    [path] = tmp_path.rglob("*.npz")
+    content, generator = path.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        broken = bytearray(content)
+        for at in generator.integers(len(broken), size=3):
+            broken[at] = generator.integers(256)
+        path.write_bytes(broken)
+        try:
+            found = np.concatenate(list(parts.blocks()))
+        except StoreError as error:
+            refused += "delete it, the same command makes it again" in str(error)
+        else:
+            assert np.array_equal(found, ROWS)
+            refused += 1
+    assert refused == 300
+
+
+def test_a_part_of_another_shape_is_refused(parts):
+    parts.write(range(6), ROWS[:5], np.ones(6, bool))
+    with pytest.raises(StoreError, match="is broken"):
+        parts.readable()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path, content = tmp_path / "a.tar", io.BytesIO()
+    Image.new("RGB", (8, 8)).save(content, "png")
+    with tarfile.open(path, "w") as tar:
+        for i in range(9):
+            entry = tarfile.TarInfo(f"{i}.png")
+            entry.size = len(content.getvalue())
+            tar.addfile(entry, io.BytesIO(content.getvalue()))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("parts_of", [1, 2])
+def test_an_archive_short_of_its_checksum_is_refused(archive, tmp_path, parts_of):
+    """Whole archives of one part or of several are read; whatever lacks is noticed."""
+    step = -(-len(archive) // parts_of)
+    packed = b"".join(gzip.compress(archive[i : i + step]) for i in range(0, len(archive), step))
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(packed)
+    assert len(opened("a", path)[0]) == 9
+    for missing in range(1, 40):
+        path.write_bytes(packed[:-missing])
+        with pytest.raises(DatasetError, match="no whole"):
+            opened("a", path)

@@ -1,0 +1,130 @@
+"""Where the program runs: read-only places, full disks, closed outputs, little memory, signals."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from torture.tool import LONG, ROOT, command, environment, powerless
+
+RUN = ("simulate", "--method=adand", "--encoder=made", "--id=pets", "--ood=sky", "--warmup=1",
+       "--update-every=16", "--format=markdown")  # fmt: skip
+PLACES = ("of somebody else", "writable", "none")
+INTERRUPTS = 60 if LONG else 2
+
+
+def run(*arguments, cwd, before=(), **options):
+    options = {"env": environment(), "capture_output": True} | options
+    return subprocess.run(
+        [*before, *command(*arguments)], cwd=cwd, text=True, timeout=120, check=False, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def right(place):
+    return run(*RUN, cwd=place).stdout
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory):
+    """The package where nothing can be written."""
+    folder = tmp_path_factory.mktemp("installed")
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "zsntta_cli", folder / "zsntta_cli", ignore=ignore)
+    paths = [folder, *folder.rglob("*")]
+    for path in paths:
+        path.chmod(path.stat().st_mode & ~0o222)
+    yield folder
+    for path in paths:
+        path.chmod(path.stat().st_mode | 0o200)
+
+
+@pytest.mark.parametrize("temporary", PLACES if LONG else PLACES[:1])
+def test_replays_where_nothing_can_be_written(place, right, read_only, tmp_path, temporary):
+    """Kernels are compiled in memory, or kept in a folder of one's own, and give the same."""
+    kernels = tmp_path / f"zsntta-kernels-{os.getuid()}"
+    if temporary == "of somebody else":
+        kernels.mkdir(mode=0o777)
+        kernels.chmod(0o777)
+    if temporary == "none":
+        kernels.touch()
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(read_only), "HOME": "/proc/none",
+           "TMPDIR": str(tmp_path)}  # fmt: skip
+    answer = run(*RUN, cwd=place, before=powerless(), env=env)
+    assert (answer.returncode, answer.stderr, answer.stdout) == (0, "", right)
+    assert list(kernels.glob("*")) == [] or temporary == "writable"
+    if temporary == "writable":
+        assert kernels.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not LONG, reason="make torture")
+def test_damaged_kernels_are_compiled_anew(place, right, tmp_path):
+    env = environment(NUMBA_CACHE_DIR=str(tmp_path))
+    for damage in (None, b"", b"\x80junk"):
+        for path in tmp_path.rglob("*.nb?") if damage is not None else ():
+            path.write_bytes(damage)
+        answer = run(*RUN, cwd=place, env=env)
+        assert (answer.stdout, answer.stderr) == (right, "")
+
+
+@pytest.mark.parametrize("words", [RUN, ("--help",)])
+def test_a_full_disk_under_stdout(place, words):
+    with open("/dev/full", "w") as full:
+        answer = run(*words, cwd=place, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert (answer.returncode, answer.stderr) == (1, "error: No space left on device.\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"] if LONG else [">&-"])
+def test_closed_outputs(place, closed):
+    line = " ".join(command(*RUN)) + f" {closed}"
+    answer = subprocess.run(
+        line, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_a_reader_that_has_seen_enough(place):
+    line = " ".join(command("datasets", "list")) + " | head -1"
+    answer = subprocess.run(
+        line, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("megabytes", [250, 450, 700, 1000] if LONG else [450])
+def test_little_memory(place, right, megabytes):
+    """A line, or the result; what OpenBLAS says itself is not ours."""
+    line = f"ulimit -v {megabytes * 1024}; exec " + " ".join(command(*RUN))
+    answer = subprocess.run(
+        ["bash", "-c", line], cwd=place, env=environment(OPENBLAS_NUM_THREADS="1"),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in answer.stderr
+    assert answer.stdout == right if answer.returncode == 0 else answer.returncode == 1
+    if answer.returncode:
+        assert len(answer.stderr.splitlines()) == 1
+        assert "delete it" not in answer.stderr
+
+
+def test_ctrl_c_at_any_time(place):
+    """From the first moment that is ours, no traceback: a line, the result, or a quiet end."""
+    started = time.monotonic()
+    run(*RUN, cwd=place)
+    whole = time.monotonic() - started
+    for i in range(INTERRUPTS):
+        process = subprocess.Popen(
+            command(*RUN), cwd=place, env=environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        time.sleep(0.15 + (whole - 0.15) * i / INTERRUPTS)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert "Traceback" not in said, said
+        assert process.returncode in (0, 130, -signal.SIGINT), (process.returncode, said)
+
+
+def test_the_entry_point_is_the_one_that_guards():
+    assert "zsntta_cli.__main__:main" in (ROOT / "pyproject.toml").read_text()

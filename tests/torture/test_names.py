@@ -1,0 +1,140 @@
+"""Names of sets, encoders and folders, typed or found on the disk."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from torture.tool import LONG, command, environment, examples, powerless
+
+LETTERS = st.text(
+    st.sampled_from("ab1é猫._-:=/ \n\t\x1b\x07\x7f\u202e\u200b\udcff'\"$*?[]{}~%\\"), max_size=12
+)
+NAMES = st.one_of(
+    LETTERS, st.sampled_from(["..", ".hid", "-x", ".", "", "words-x", "noise-x", "cifar10", "CON"]),
+    st.integers(90, 300).map(lambda length: "x" * length), st.integers(50, 99).map("猫".__mul__),
+    st.sampled_from(["../up", "a/b", "/abs", "~", "a\nerror: b", "\x1b[2Jx", "[/bold]", "a:b:c"]),
+)  # fmt: skip
+COMMANDS = st.sampled_from([
+    ("datasets", "verify", "{}=pictures"), ("datasets", "verify", "mine={}"),
+    ("datasets", "show", "{}"), ("cache", "show", "{}"), ("cache", "verify", "{}"),
+    ("cache", "list", "--encoder={}"), ("cache", "list", "--features-dir={}"),
+    ("extract", "--model", "tiny", "--dataset", "{}=none"),
+    ("extract", "--model", "tiny", "--dataset", "pics={}"),
+    ("cache", "import", "--features", "none.npy", "--", "{}"),
+    ("cache", "import", "new", "--features", "none.npy", "--encoder={}"),
+    ("simulate", "--method=mcm", "--encoder=made", "--id={}", "--ood=sky"),
+    ("simulate", "--method=mcm", "--encoder=made", "--id=pets", "--ood={}"),
+    ("simulate", "--method=mcm", "--encoder={}", "--id=pets", "--ood=sky"),
+    ("simulate", "--method=neglabel", "--encoder=made", "--id=pets", "--ood=sky", "--words={}"),
+])  # fmt: skip
+
+
+LOOKING = (
+    ("cache", "list"), ("cache", "verify"), ("cache", "show", "pets"), ("encoders",),
+    ("datasets", "verify", "mine=pictures", "--deep"),
+    ("simulate", "--method=mcm", "--encoder=made", "--id=pets", "--ood=all"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stage(place):
+    from PIL import Image
+
+    (place / "pictures" / "cat").mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(place / "pictures" / "cat" / "1.png")
+    return place
+
+
+@given(words=COMMANDS, name=NAMES)
+@examples(15, 400)
+def test_typed_names(zsntta, stage, words, name):
+    zsntta(*(word.replace("{}", name) for word in words), cwd=stage).check()
+
+
+@pytest.mark.parametrize("name", ["..", ".hid", "-x", "a b", "", "words-x", "x" * 101, "猫" * 90])
+def test_names_that_no_set_of_ones_own_has(zsntta, stage, name):
+    for words in (("extract", "--model", "tiny", "--dataset"), ("datasets", "verify", "--")):
+        answer = zsntta(*words, f"{name}=pictures", cwd=stage).check()
+        assert "cannot name a folder of images" in answer.stderr
+
+
+@given(name=NAMES.filter(lambda name: "/" not in name and name not in ("", ".", "..")),
+       kind=st.sampled_from(["set", "encoder", "parts", "class", "image"]))  # fmt: skip
+@example(name="a\nb\x1b[31m", kind="set")
+@example(name="[/bold]", kind="set")
+@examples(1, 150)
+def test_names_on_the_disk(zsntta, stage, name, kind):
+    """What somebody else called a file is shown, and never obeyed."""
+    made = stage / "features" / "made"
+    path = {
+        "set": made / f"{name}.h5", "encoder": stage / "features" / name / "pets.h5",
+        "parts": made / f".{name}.parts" / "0.npz", "class": stage / "pictures" / name / "1.png",
+        "image": stage / "pictures" / "cat" / f"{name}.png",
+    }[kind]  # fmt: skip
+    source = made / "pets.h5" if path.suffix == ".h5" else stage / "pictures" / "cat" / "1.png"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, path)
+    except (OSError, shutil.SameFileError):  # no name for a file here
+        return
+    try:
+        for words in LOOKING:
+            zsntta(*words, cwd=stage).check()
+    finally:
+        path.unlink()
+        if path.parent not in (made, stage / "pictures" / "cat"):
+            path.parent.rmdir()
+
+
+def answer_of(*arguments, cwd, before=(), **more):
+    import subprocess
+
+    return subprocess.run(
+        [*before, *command(*arguments)], cwd=cwd, env=environment(**more), capture_output=True,
+        text=True, errors="surrogateescape", timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "mode"),
+    [("features", 0o000), ("features", 0o400), ("features/made", 0o000), ("features/made", 0o400),
+     ("features/made", 0o100), ("features/made/pets.h5", 0o000)],
+)  # fmt: skip
+def test_what_may_not_be_entered_or_read(place, tmp_path, what, mode):
+    shutil.copytree(place / "features", tmp_path / "features")
+    os.chmod(tmp_path / what, mode)
+    try:
+        for words in (("cache", "list"), ("cache", "verify")) if LONG else (("cache", "list"),):
+            answer = answer_of(*words, cwd=tmp_path, before=powerless())
+            said = answer.stdout + answer.stderr
+            assert "Permission denied" in said or "is not readable" in said, answer
+            assert not any(word in said for word in ("nothing in", "delete it", "Traceback"))
+    finally:
+        os.chmod(tmp_path / what, 0o700)
+
+
+def test_names_where_python_knows_no_utf8(place, tmp_path):
+    shutil.copytree(place / "features", tmp_path / "features")
+    from zsntta_cli.cache import hdf5
+    from zsntta_cli.cache.features import Text
+
+    pets = hdf5.read_features(tmp_path / "features" / "made" / "pets.h5")
+    hdf5.write_features(
+        tmp_path / "features" / "made" / "été.h5", kind=pets.kind, name="été",
+        encoder=pets.identity, source=pets.source, blocks=[pets.image_features],
+        labels=pets.labels, sample_ids=[f"ü{i}" for i in range(len(pets))],
+        class_names=["é", "b", "c"],
+        texts=[Text(template, text) for template, text in pets.text_features.items()],
+    )  # fmt: skip
+    base = ("simulate", "--method=adand", "--encoder=made", "--ood=sky", "--format=markdown")
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    right = answer_of(*base, "--id=pets", cwd=tmp_path)
+    answer = answer_of(*base, "--id=été", cwd=tmp_path, **ascii_only)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.splitlines()[1:] == right.stdout.splitlines()[1:]
+    for words in (("cache", "verify"), ("cache", "show", "été")):
+        answer = answer_of(*words, cwd=tmp_path, **ascii_only)
+        assert (answer.returncode, answer.stderr) == (0, ""), answer

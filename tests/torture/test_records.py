@@ -1,0 +1,117 @@
+"""Records that somebody changed: any value at any place, and files that are no records."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from torture.tool import examples
+
+DEEP = 100_000
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=20),
+    st.sampled_from([10**400, -(10**30), 1.5, 0.9999999999999999, 1e308, 2**63, "x" * 300_000]),
+    st.sampled_from(["../../etc/passwd", "a/b", ".", "", "\x1b[31m", "a\nb", "\ud800", "{0.x}"]),
+    st.sampled_from(["pets", "sky", "adand", "tent", "mcm", "gaussian", "none", "cap", "nan"]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["set", "remove", "add"]), st.randoms(use_true_random=False), VALUES),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def record(zsntta, place):
+    answer = zsntta(
+        "simulate", "--encoder", "made", "--method", "adand", "--id", "pets", "--ood", "sky",
+        "--warmup", "2", "--update-every", "16", "--format", "json", cwd=place,
+    )  # fmt: skip
+    return json.loads(answer.check().stdout)[0]
+
+
+def places(tree, before=()):
+    """The paths of all values of a tree of objects."""
+    for key, value in tree.items():
+        yield (*before, key)
+        if isinstance(value, dict):
+            yield from places(value, (*before, key))
+
+
+def changed(record, changes):
+    record = copy.deepcopy({key: record[key] for key in ("settings", "digests")})
+    for how, random, value in changes:
+        *path, key = random.choice(list(places(record)) or [("settings",)])
+        at = record
+        for step in path:
+            at = at[step]
+        if how == "set":
+            at[key] = value
+        elif how == "add":
+            at[str(value)[:40]] = value
+        else:
+            at.pop(key, None)
+    return record
+
+
+def run(zsntta, place, content: bytes):
+    (place / "record.json").write_bytes(content)
+    answer = zsntta("simulate", "--from", "record.json", "--format", "json", cwd=place).check()
+    assert max(map(len, answer.stderr.splitlines()), default=0) <= 400, answer
+    return answer
+
+
+def test_the_record_itself_is_repeated(zsntta, place, record):
+    again = json.loads(run(zsntta, place, json.dumps(record).encode()).stdout)[0]
+    assert {**again, "seconds": 0, "created": ""} == {**record, "seconds": 0, "created": ""}
+
+
+@given(changes=CHANGES)
+@examples(15, 300)
+def test_changed_records(zsntta, place, record, changes):
+    """What ran is what the record says, or nothing ran."""
+    wanted = changed(record, changes)
+    answer = run(zsntta, place, json.dumps(wanted).encode())
+    if answer.code:
+        return
+    ran = json.loads(answer.stdout)[0]
+    for name, value in wanted["settings"].items():
+        for key, one in value.items() if isinstance(value, dict) else [(None, value)]:
+            there = ran["settings"][name]
+            assert (there if key is None else there[key]) == one, (name, key)
+    if wanted["settings"] == record["settings"]:
+        assert ran["accuracies"] == record["accuracies"]
+
+
+@given(content=st.binary(max_size=300))
+@example(content=b"[" * DEEP)
+@example(content=b'{"settings":' * DEEP)
+@example(content=b"[]")
+@example(content=b"\xff\xfe" + b"x" * 300_000)
+@example(content=b'{"settings": {"' + b"k" * 300_000 + b'": 1}, "digests": {}}')
+@example(content=b'{"settings": {}, "digests": ["x"]}')
+@example(content=b"9" * 5000)
+@examples(3, 200)
+def test_what_is_no_record(zsntta, place, content):
+    assert run(zsntta, place, content).code == 1
+
+
+@given(place_of=st.floats(0, 1), byte=st.integers(0, 255))
+@examples(4, 200)
+def test_a_damaged_record(zsntta, place, record, place_of, byte):
+    content = bytearray(json.dumps([record]).encode())
+    content[int(place_of * (len(content) - 1))] = byte
+    run(zsntta, place, bytes(content))
+
+
+@pytest.mark.parametrize("path", [".", "/dev/zero", "none", "record.json/x", "x" * 300])
+def test_what_is_no_file(zsntta, place, path):
+    assert zsntta("simulate", "--from", path, cwd=place).check().code == 1

@@ -1,0 +1,93 @@
+"""How the tests here ask: a question of the command line, and what every answer must be."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+
+LONG = bool(os.environ.get("ZSNTTA_TORTURE"))  # of `make torture`
+SECONDS = 10 if os.environ.get("ZSNTTA_TORTURE") else 30  # without an answer: a hang
+MOST = 1 << 20  # KiB of memory, with all that is imported
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def examples(short: int, long: int):
+    """As many examples as the suite has time for; those of the short one are always the same."""
+    return hypothesis.settings(
+        max_examples=long if LONG else short,
+        deadline=None,
+        database=None,
+        derandomize=not LONG,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # an example says enough
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int | None  # None: a hang
+    stdout: str
+    stderr: str
+    peak: int  # KiB
+
+    def check(self) -> "Answer":
+        """Every answer is a result or one line, in time, in memory, without steering a terminal."""
+        assert self.code is not None, f"a hang: {self}"
+        assert self.code in (0, 1, 2), self
+        assert "Traceback" not in self.stderr, self
+        assert self.peak < MOST, self
+        lines = self.stderr.splitlines()
+        errors = [line for line in lines if line.startswith(("error: ", "Error: "))]
+        assert len(errors) == (self.code != 0), self
+        if self.code == 1:
+            assert lines[-1] == errors[0], self
+        steering = ("Cc", "Cf") if self.code != 2 else ("Cc",)  # usage repeats what was typed
+        for character in {*self.stdout, *self.stderr} - {"\n"}:
+            assert unicodedata.category(character) not in steering, (character, self)
+        return self
+
+
+class Zsntta:
+    """The command line, imported once."""
+
+    def __init__(self, *options: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "torture" / "server.py", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+        self._process.stdout.readline()
+
+    def __call__(self, *arguments, cwd) -> Answer:
+        asked = {
+            "arguments": [str(one) for one in arguments], "cwd": str(cwd), "seconds": SECONDS
+        }  # fmt: skip
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        return Answer(**json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(timeout=30)
+
+
+def command(*arguments) -> list[str]:
+    """The command line as a process of its own."""
+    return [sys.executable, "-m", "zsntta_cli", *map(str, arguments)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT)} | more
+
+
+def powerless() -> list[str]:
+    """What goes before a command that permissions must bind, root's too."""
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []

@@ -1,0 +1,89 @@
+"""Whether what a feature file holds is fit for use: asked at each reading, so it must be cheap.
+
+`cache verify` asks the same, and what takes longer (verify.py).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet
+
+UNIT_TOLERANCE = 1e-2  # unit norms in half precision are off by less, raw CLIP norms by far more
+TEXT_TOLERANCE = 1e-3
+LARGEST_SCALE = 1e6  # CLIP's is 100; logits must be numbers in single precision
+NOT_NORMALIZED = "is marked as normalised, but norms are not 1"
+_SAMPLED = 256  # rows of normalised features whose norms are looked at
+_STRINGS, _COUNTS = ("model", "pretrained", "precision", "weights_sha256"), ("images", "limit")
+
+
+def faults(features: FeatureSet) -> Iterator[str]:
+    """What is wrong with what was read of a file; nothing if all is as it should be."""
+    yield from _of_words(features)
+    yield from _of_rows(features)
+    for template, text in features.text_features.items():
+        norms = np.sqrt(np.einsum("ij,ij->i", text, text))
+        if not (abs(norms - 1) < TEXT_TOLERANCE).all():  # also where a norm is not a number
+            yield f"text features of '{template}' have norms other than 1"
+
+
+def _of_words(features: FeatureSet) -> Iterator[str]:
+    if features.kind not in (DATASET, NOISE, WORDS):
+        yield f"its kind is '{features.kind}'"
+    scale = features.identity.get("logit_scale")
+    if not is_scale(scale):
+        yield f"its logit scale is {scale}, must be above 0 and at most {LARGEST_SCALE:g}"
+    for key in _STRINGS:
+        if not isinstance(features.identity.get(key), str | None):
+            yield f"its encoder's {key} is no text"
+    for key in _COUNTS:
+        value = features.source.get(key)
+        if not isinstance(value, int | None) or isinstance(value, bool) or (value or 0) < 0:
+            yield f"its source's {key} is no whole number"
+
+
+def is_scale(value: Any) -> bool:
+    """Whether a value can be an encoder's logit scale, exponentiated."""
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    return number and 0 < value <= LARGEST_SCALE
+
+
+def _of_rows(features: FeatureSet) -> Iterator[str]:
+    rows, lowest = features.image_features, features.labels.min(initial=0)
+    if lowest < -1:
+        yield f"has the label {lowest}, must be -1 (none) or more"
+    if not len(rows) and features.kind != WORDS:
+        yield "holds no features"
+    if rows.size == 0:
+        return
+    suspects = np.flatnonzero(rows[:, 0] == 0)  # few, of features as encoders give them
+    zero = suspects[~rows[suspects].any(axis=1)]
+    if len(zero):
+        yield f"{len(zero):,} features are zero (the first in row {zero[0]})"
+    if features.normalized and not _are_unit(rows[:: -(-len(rows) // _SAMPLED)]):
+        yield NOT_NORMALIZED
+
+
+def _are_unit(rows: NDArray[np.floating]) -> bool:
+    norms = np.linalg.norm(rows.astype(np.float32), axis=1)
+    return bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
+
+
+def not_finite(rows: NDArray[np.floating]) -> str:
+    """What is wrong with features (N, D) some of which are infinite or not numbers."""
+    bad = ~np.isfinite(rows).all(axis=1)
+    return f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
+
+
+def are_finite(rows: NDArray[np.floating]) -> bool:
+    """Whether all of some rows are finite, seen as integers, of which what is not is the largest.
+
+    As unsigned integers the largest are the negative ones of these, as signed the positive ones.
+    """
+    infinity = {2: 0x7C00, 4: 0x7F800000}[rows.itemsize]
+    bits, sign = rows.view(f"u{rows.itemsize}"), 1 << (8 * rows.itemsize - 1)
+    return not rows.size or bool(
+        bits.max() < infinity + sign and bits.view(f"i{rows.itemsize}").max() < infinity
+    )

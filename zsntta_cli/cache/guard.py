@@ -1,0 +1,182 @@
+"""HDF5 by strangers: everything in a file is looked at before it is read.
+
+What would reach out of the file (external storage, links, virtual data sets, filters by plug-ins)
+is refused, and so is what declares more than a file of its size can hold. All refusals are
+ValueErrors; `hdf5.opened` makes one line of them, and of whatever else h5py raises.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+_LEAST, _TIMES = 2**26, 16  # bytes that any file may give, and times its size that it may
+_INSIDE = (h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED)
+_FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+_ROWS = 4096  # strings at a time
+
+
+class Budget:
+    """How many bytes may still be read from a file."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.left = size, max(_LEAST, _TIMES * size)
+
+    def take(self, count: int, what: str) -> None:
+        """Count what is to be read."""
+        self.left -= count
+        if self.left < 0:
+            raise ValueError(f"'{what}' declares more than a file of {self.size:,} bytes can hold")
+
+
+class Group:
+    """A group of a file, whose content is read through this alone."""
+
+    def __init__(self, group: h5py.Group, budget: Budget) -> None:
+        self._group, self._budget = group, budget
+        self._seen = dict[str, h5py.Dataset]()
+
+    def __contains__(self, name: str) -> bool:
+        return self._group.id.links.exists(name.encode())
+
+    def groups(self, name: str) -> "Iterator[Group]":
+        """The groups within a group; none where it is not there."""
+        if name in self:
+            within = Group(self._found(name, h5py.Group), self._budget)
+            for one in within._group:
+                yield Group(within._found(one, h5py.Group), self._budget)
+
+    def text(self, name: str) -> str:
+        """An attribute that is a text."""
+        value = self._attribute(name, "SO")
+        text = value.decode() if isinstance(value, bytes) else value
+        if not isinstance(text, str):
+            raise ValueError(f"its attribute '{name}' is no text")
+        return text
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An attribute that is a JSON object."""
+        value = json.loads(self.text(name))
+        if not isinstance(value, dict):
+            raise ValueError(f"its attribute '{name}' is no JSON object")
+        return value
+
+    def number(self, name: str) -> int:
+        """An attribute that is a whole number, or true or false."""
+        return int(self._attribute(name, "iub"))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a data set."""
+        return self._looked_at(name).shape
+
+    def count(self, name: str) -> int:
+        """How many texts a data set has, (N,)."""
+        data = self._looked_at(name)
+        if len(data.shape) != 1 or h5py.check_string_dtype(data.dtype) is None:
+            raise ValueError(f"{name} is {data.dtype} {data.shape}, must be a list of texts")
+        return len(data)
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """The type of a data set's values."""
+        return self._looked_at(name).dtype
+
+    def array(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> NDArray[Any]:
+        """A data set of numbers of one of some types; None stands for any length."""
+        data = self._looked_at(name)
+        fits = len(data.shape) == len(shape) and all(
+            wanted in (None, length) for wanted, length in zip(shape, data.shape, strict=True)
+        )
+        if not fits or data.dtype not in dtypes:
+            wanted = " or ".join(np.dtype(one).name for one in dtypes)
+            lengths = ", ".join("any" if one is None else str(one) for one in shape)
+            raise ValueError(
+                f"{name} is {data.dtype} {data.shape}, must be {wanted} of shape ({lengths})"
+            )
+        self._count(name, data)
+        return data[()]
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """A data set of texts, (N,)."""
+        self.count(name)
+        data = self._looked_at(name)
+        self._count(name, data)
+        # One text of any length may be there for every row: a few at a time, and all are counted.
+        rows = _ROWS if data.dtype.kind == "S" else _TIMES
+        found: list[bytes] = []
+        for start in range(0, len(data), rows):
+            part = data[start : start + rows].tolist()
+            if data.dtype.kind == "O":
+                self._budget.take(sum(map(len, part)), name)
+            found += part
+        return tuple(text.decode(errors="surrogateescape") for text in found)
+
+    def _attribute(self, name: str, kinds: str) -> Any:
+        attribute = h5py.h5a.open(self._group.id, name.encode())
+        stored, kind = attribute.get_storage_size(), attribute.dtype.kind
+        if attribute.shape != () or kind not in kinds or stored > self._budget.size:
+            raise ValueError(f"its attribute '{name}' is of another type")
+        self._budget.take(stored, name)
+        if kind == "O":
+            return self._group.attrs[name]
+        value = np.empty((), attribute.dtype)
+        attribute.read(value)
+        return value[()]
+
+    def _found(self, name: str, kind: type[Any]) -> Any:
+        """What a name stands for, in this file itself."""
+        if name not in self:
+            raise ValueError(f"it has no '{name}'")
+        if self._group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+            raise ValueError(f"'{name}' is a link, and links are not followed")
+        found = self._group[name]
+        if not isinstance(found, kind):
+            raise ValueError(f"'{name}' is no {kind.__name__.lower()}")
+        return found
+
+    def _looked_at(self, name: str) -> h5py.Dataset:
+        """A data set that lies in this file, contiguous or in chunks."""
+        if name not in self._seen:
+            self._seen[name] = self._found(name, h5py.Dataset)
+            self._look_at(name, self._seen[name])
+        return self._seen[name]
+
+    def _look_at(self, name: str, data: h5py.Dataset) -> None:
+        creation = data.id.get_create_plist()
+        layout = creation.get_layout()
+        if layout not in _INSIDE or creation.get_external_count():
+            raise ValueError(f"'{name}' does not lie in the file as a plain data set")
+        filters = [creation.get_filter(i)[0] for i in range(creation.get_nfilters())]
+        if not set(filters) <= _FILTERS or len(set(filters)) < len(filters):
+            raise ValueError(f"'{name}' is packed by something else than gzip")
+        if data.shape is None:
+            raise ValueError(f"'{name}' is empty")
+        size = data.id.get_type().get_size()
+        declared = math.prod(data.shape) * size
+        if layout == h5py.h5d.CONTIGUOUS:
+            stored = data.id.get_storage_size()
+            short = stored < declared if data.dtype.kind == "O" else stored != declared
+            if short or stored > self._budget.size:
+                raise ValueError(f"'{name}' declares {declared:,} bytes, and {stored:,} are there")
+        else:
+            chunk = math.prod(data.chunks) * size
+            if max(declared, chunk) > self._budget.left:
+                self._budget.take(max(declared, chunk), name)
+            if h5py.h5z.FILTER_DEFLATE in filters:
+                _check_chunks(name, data, chunk, 1 << filters.index(h5py.h5z.FILTER_DEFLATE))
+
+    def _count(self, name: str, data: h5py.Dataset) -> None:
+        self._budget.take(math.prod(data.shape) * data.id.get_type().get_size(), name)
+
+
+def _check_chunks(name: str, data: h5py.Dataset, size: int, not_packed: int) -> None:
+    """No chunk may unpack to more than its size and a checksum: HDF5 would take the memory."""
+    for i in range(data.id.get_num_chunks()):
+        mask, packed = data.id.read_direct_chunk(data.id.get_chunk_info(i).chunk_offset)
+        unpacked = b"" if mask & not_packed else zlib.decompressobj().decompress(packed, size + 5)
+        if len(unpacked) > size + 4:
+            raise ValueError(f"'{name}' unpacks to more than it declares")

@@ -1,0 +1,57 @@
+"""Kernels compiled by Numba, and kept for the next process wherever there is a place for them.
+
+Numba keeps them beside the module or under HOME. Where neither can be written (a read-only
+container, a service user) they go to a temporary folder of the user's own; where there is none
+either, or it is full, they are compiled in memory. Whichever it is, the machine code is the same.
+"""
+
+import functools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as machine code; what it calls itself is `numba.njit`."""
+    kernel = _kept(function)
+
+    @functools.wraps(function)
+    def call(*values: Any) -> Any:
+        nonlocal kernel
+        try:
+            return kernel(*values)
+        except Exception:  # its file is damaged or cannot be written; kernels themselves raise none
+            kernel = numba.njit(function)
+            return kernel(*values)
+
+    return call
+
+
+def _kept(function: Callable[..., Any]) -> Any:
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:  # "no locator available"
+        folder = _own_folder()
+    if folder is None:
+        return numba.njit(function)
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:
+        return numba.njit(function)
+
+
+def _own_folder() -> Path | None:
+    """A temporary folder that nobody else can write to: what lies in it is run."""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"zsntta-kernels-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    own = status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return folder if own and folder.is_dir() and not folder.is_symlink() else None
