@@ -53,7 +53,8 @@ def test_all_live_methods_in_one_table_twice_the_same(cached):
 
 
 def test_pipelines_make_rows(cached):
-    command = ("simulate", "--method", "tent", *STREAM, *TENT)
+    # A large step, so that what it is made on shows on so few samples.
+    command = ("simulate", "--method", "tent", *STREAM, *TENT, "--learning-rate", 0.02)
     pipelines = ("--pipeline", "normal", "--pipeline", "gt", "--pipeline", "all")
     table = cached(*command, *pipelines)
     assert "pipeline" in table.stdout

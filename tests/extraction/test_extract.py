@@ -115,7 +115,7 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
 def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"made from other images \(20, limit 20\)") as error:
+    with pytest.raises(StoreError, match="made from other images: images 20, now 30") as error:
         extractor().dataset(glyphs(30))
     assert error.value.remedy == "overwrite"
     assert path.read_bytes() == before
