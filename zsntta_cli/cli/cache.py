@@ -8,7 +8,6 @@ import typer
 from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
-    FEATURES,
     EncoderName,
     FeaturesDir,
     Model,
@@ -17,6 +16,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.errors import StoreError
+from zsntta_cli.settings import FEATURES
 
 app = group("What is in the features folder: list, show, verify; import features made elsewhere.")
 

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.cache.folder import encoder_names, set_names
-from zsntta_cli.cli.options import FEATURES
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings import FEATURES, EncoderChoice
 from zsntta_cli.simulation.runs import PRESETS
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from zsntta_cli.cli.command import Command, group, say
-from zsntta_cli.cli.options import DATA, FEATURES, DataRoot, FeaturesDir
+from zsntta_cli.cli.options import DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.settings import ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
 
 app = group("The known sets: list (also without a command), show one, verify one.", lists=True)
 

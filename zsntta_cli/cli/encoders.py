@@ -2,8 +2,8 @@
 
 import typer
 
-from zsntta_cli.cli.options import FEATURES, FeaturesDir
-from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
+from zsntta_cli.cli.options import FeaturesDir
+from zsntta_cli.settings import FEATURES, PAPER_ENCODERS, TINY, EncoderChoice
 
 
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:

@@ -9,8 +9,6 @@ from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.hints import NEXT_STEPS, simulate_command
 from zsntta_cli.cli.options import (
-    DATA,
-    FEATURES,
     DataRoot,
     FeaturesDir,
     Model,
@@ -19,7 +17,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.cli.simulate import stop_if_unfinished
-from zsntta_cli.settings import ExtractSettings, LiveSettings
+from zsntta_cli.settings import DATA, FEATURES, ExtractSettings, LiveSettings
 
 _EXTRACT = ExtractSettings()
 

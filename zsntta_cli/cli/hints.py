@@ -11,7 +11,6 @@ from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cli.options import DATA, FEATURES
 from zsntta_cli.datasets.names import NOISE, WORDS, SetName
 from zsntta_cli.errors import (
     MissingFeatures,
@@ -22,7 +21,7 @@ from zsntta_cli.errors import (
     ZsnttaError,
     near,
 )
-from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
+from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"

@@ -8,19 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from zsntta_cli.cli import completion
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import declared, setting_names
-
-
-def _encoders(ctx: Any, incomplete: str) -> list[str]:
-    from zsntta_cli.cli import completion  # which imports this
-
-    return completion.encoders(ctx, incomplete)
-
 
 Model = Annotated[
     str | None,
@@ -34,13 +28,13 @@ Precision = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]"
 EncoderName = Annotated[
     str | None,
     typer.Option(
-        "--encoder", help="Folder name of the encoder's features.", autocompletion=_encoders
+        "--encoder",
+        help="Folder name of the encoder's features.",
+        autocompletion=completion.encoders,
     ),
 ]
 FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
-
-FEATURES, DATA = Path("features"), Path("data")
 
 
 def chosen_encoder(

@@ -9,8 +9,6 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
-    DATA,
-    FEATURES,
     EncoderName,
     FeaturesDir,
     Model,
@@ -22,7 +20,7 @@ from zsntta_cli.cli.options import (
     with_settings,
 )
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import LiveSettings
+from zsntta_cli.settings import DATA, FEATURES, LiveSettings
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 

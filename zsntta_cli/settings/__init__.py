@@ -1,6 +1,8 @@
 """Settings: frozen dataclasses, their defaults and the presets; the only place of defaults."""
 
 from zsntta_cli.settings.encoders import (
+    DATA,
+    FEATURES,
     PAPER_ENCODERS,
     RANDOM_WEIGHTS,
     RAY,
@@ -17,6 +19,8 @@ from zsntta_cli.settings.streams import (
 )
 
 __all__ = [
+    "DATA",
+    "FEATURES",
     "NOISE_TYPES",
     "NO_NOISE",
     "PAPER_ENCODERS",

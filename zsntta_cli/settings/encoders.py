@@ -10,6 +10,7 @@ from zsntta_cli.settings.checks import check, check_choice
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
 LOCAL, RAY = "local", "ray"
+FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _OPENAI, _EMBEDDED = "openai", "embedded"
 
 
