@@ -25,7 +25,7 @@ from reference import adand as reference
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
-from zsntta_cli.methods import adand, zs_clip
+from zsntta_cli.methods import adand, ridge, zs_clip
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
@@ -114,6 +114,33 @@ def in_process(table: Table) -> None:
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
+def ridge_rows(table: Table) -> None:
+    """A real stream has structure that random features lack; the work is the same."""
+    run = build_run("ridge", "", "", None, PROMPT)
+    for classes, budget in ((24, "10"), (1_000, "20")):
+        data = stream(8_000, classes)
+        assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
+        seconds = median_time(lambda data=data: ridge.run(data, run.options, run.threshold), 5)
+        name = f"ridge, microseconds an item, {classes:,} classes"
+        table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
+    detail, features = data.pool.detail, data.pool.image_features[:2_000]
+    detector = ridge.RidgeDetector(data.pool.text_features, 100.0, run.options)
+    started = time.perf_counter()
+    waiting = []
+    for i in range(len(features)):
+        one = ridge._items(data, slice(i, i + 1), np.full(1, 0.5))
+        waiting.append((one, detector.decide(one).is_noise))
+        if len(waiting) == detector.block:
+            items = ridge.Items(
+                *map(np.concatenate, zip(*(vars(x).values() for x, _ in waiting), strict=True))
+            )
+            detector.learn(items, np.concatenate([noise for _, noise in waiting]))
+            waiting = []
+    seconds = (time.perf_counter() - started) / len(features)
+    table.add_row("ridge one by one, 1,000 classes, microseconds", f"{seconds * 1e6:.0f}", "300")
+    assert len(detail.entropy) == 8_000
+
+
 def command(root: Path, *arguments: str) -> None:
     zsntta = Path(sys.executable).with_name("zsntta")
     options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json"]
@@ -164,6 +191,7 @@ def main() -> None:
         all_pairs(table, Path(folder))
         whole_commands(table, Path(folder))
     in_process(table)
+    ridge_rows(table)
     Console(width=100).print(table)
 
 

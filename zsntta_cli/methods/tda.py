@@ -107,7 +107,11 @@ class Cache:
         bounds = np.append(first, pairs.shape[1])
         for start in range(0, len(used), _KEYS):
             some = used[start : start + _KEYS]
-            weights = self._alpha * np.exp(-self._beta * (1 - keys[some] @ features.T))
+            weights = keys[some] @ features.T
+            weights -= 1  # in place: a third of a replay's time are these four
+            weights *= self._beta
+            np.exp(weights, out=weights)
+            weights *= self._alpha
             bound = bounds[start : start + len(some) + 1]
             _add_values(weights, bound, pairs[1], since[some], until[some], logits)
 
