@@ -1,7 +1,13 @@
 # Two commands do all the set-up: `make demo` (install and run) and `make test` (the same, with dev tools).
+# TORCH_INDEX is where torch and torchvision come from, if not from pip's own index.
 PYTHON ?= python3
+TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check
+FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torch and torchvision from \
+  $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
+  Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
 .PHONY: demo test torture bench clean
 
@@ -24,12 +30,14 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/live.py
 
 $(VENV)/.installed: pyproject.toml
+	@test -e $@ || echo "$(FETCHED)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check -e .
+	$(if $(TORCH_INDEX),$(PIP) torch torchvision --index-url $(TORCH_INDEX))
+	$(PIP) -e .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	touch $@
 
 clean:

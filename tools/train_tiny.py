@@ -3,7 +3,7 @@
     nice python tools/train_tiny.py --steps 18000 --work /tmp/tiny
     python tools/export_tiny.py --work /tmp/tiny
 
-The model is open_clip's own CLIP class (`zsntta_cli/assets/tiny.json`) with timm's
+The model is open_clip's own CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
 `test_resnet` as image tower. One process draws, this one trains. A caption is a positive
 of every picture of the batch that it is true of. Every picture is used twice, now and some
 hundred steps later, because drawing costs as much as the network. Interrupted training
@@ -29,7 +29,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from zsntta_cli.datasets.drawn.drawing import TRAINING, draw
 
-CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "assets" / "tiny.json"
+CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "encoders" / "assets" / "tiny.json"
 FRESH = 128  # new pictures a step; as many are repeated, without their captions
 MEMORY = 300  # steps whose pictures can be repeated
 SMOOTHING = 0.1  # of the captions' targets: a picture is equally far from all that is not true

@@ -1,3 +1,51 @@
-"""zsntta: zero-shot noisy test-time adaptation of vision-language models."""
+"""zsntta: zero-shot noisy test-time adaptation of vision-language models.
+
+`extract` and `simulate` are the commands of these names, `table` shows what they give; `scores` are
+pure functions on arrays; METHODS takes methods of one's own. All of it is loaded at its first use:
+importing the package imports neither NumPy nor torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zsntta_cli.errors import ZsnttaError
+    from zsntta_cli.extraction import extract
+    from zsntta_cli.methods import METHODS, Method, scores
+    from zsntta_cli.report import table
+    from zsntta_cli.simulation import simulate
 
 __version__ = "0.1.0"
+__all__ = [
+    "METHODS",
+    "Method",
+    "ZsnttaError",
+    "__version__",
+    "extract",
+    "scores",
+    "simulate",
+    "table",
+]
+
+_HOMES = {
+    "extract": "extraction",
+    "simulate": "simulation",
+    "table": "report",
+    "METHODS": "methods",
+    "Method": "methods",
+    "ZsnttaError": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is public, imported at its first use (PEP 562)."""
+    if name == "scores":
+        return import_module(f"{__name__}.methods.scores")
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return __all__

@@ -1,16 +1,18 @@
-"""Errors a user can cause. They carry values; the command line prints one line and exits with 1.
+"""Errors a user can cause. They carry values; the command line prints one line of them.
+
+It exits with 2 on a SettingsError, which the command alone can tell, and with 1 on all others.
 
 ZsnttaError
 ├── SettingsError     a setting out of its range, or two that do not go together
 │   ├── UnknownName     a name that is none of its choices
-│   ├── NoPartner       an ID set without a cached OOD set
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
     ├── MissingText     a prompt template that no text features are cached for
-    └── MissingWords    no word list, or none that is meant
+    ├── MissingWords    no word list, or none that is meant
+    └── NoPartner       an ID set without a cached OOD set
 
 What to type stands in `cli/hints.py` alone: an error's type or its `remedy` become a command there.
 """
@@ -62,7 +64,7 @@ class UnknownName(SettingsError):
         return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
 
 
-class NoPartner(SettingsError):
+class NoPartner(StoreError):
     """A noise ratio above 0, and no OOD set of an ID set's partners is cached."""
 
     def __init__(self, id_set: str, where: str, partners: Sequence[str]) -> None:

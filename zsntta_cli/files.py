@@ -6,6 +6,7 @@ own name once it is durable. A killed writer leaves it unlocked: the next one in
 
 import contextlib
 import fcntl
+import hashlib
 import io
 import os
 import secrets
@@ -135,6 +136,12 @@ class Sink(io.FileIO):
         except OSError as error:
             self.error = self.error or error
             return size or 0
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -1,7 +1,8 @@
 """Progress and notes, to stderr: a bar on a terminal, plain lines otherwise."""
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PLAIN_WIDTH = 240  # what goes to a file is not folded
+_SECONDS_TO_A_WORD = 2  # of waiting without any
 _SECONDS_A_LINE = 10  # of progress where there is no terminal
 
 
@@ -30,6 +32,9 @@ class Reporter(Protocol):
     def track(self, name: str, total: int) -> AbstractContextManager[Advance]:
         """Show progress; the function advances it by so many images."""
 
+    def waiting(self, doing: Callable[[], str]) -> AbstractContextManager[None]:
+        """Say what is being done meanwhile, should it take long; not while a progress is shown."""
+
 
 def console(stderr: bool = False, plain: bool = False) -> "Console":
     """A console; `plain`, or where its output is no terminal: wide and without colours."""
@@ -43,11 +48,32 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
     )
 
 
+class Silent:
+    """Tells nothing."""
+
+    def note(self, _text: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def track(self, _name: str, _total: int) -> Iterator[Advance]:
+        """Nothing either."""
+        yield self._advance
+
+    def _advance(self, images: int, status: str = "") -> None:
+        del images, status
+
+    @contextmanager
+    def waiting(self, _doing: Callable[[], str]) -> Iterator[None]:
+        """Nothing."""
+        yield
+
+
 class ConsoleReporter:
     """Tells how an extraction goes."""
 
     def __init__(self) -> None:
         self._console = console(stderr=True)
+        self._tracking = False
 
     def note(self, text: str) -> None:
         """Tell one thing."""
@@ -56,11 +82,35 @@ class ConsoleReporter:
     @contextmanager
     def track(self, name: str, total: int) -> Iterator[Advance]:
         """Show progress; the function advances it by so many images, and says how it goes."""
-        if self._console.is_terminal:
-            with self._bar(name, total) as advance:
-                yield advance
-        else:
-            yield self._lines(name, total)
+        self._tracking = True
+        try:
+            if self._console.is_terminal:
+                with self._bar(name, total) as advance:
+                    yield advance
+            else:
+                yield self._lines(name, total)
+        finally:
+            self._tracking = False
+
+    @contextmanager
+    def waiting(self, doing: Callable[[], str]) -> Iterator[None]:
+        """Say what is being done, after two seconds and then every ten."""
+        ended, started = threading.Event(), time.monotonic()
+
+        def tell() -> None:
+            wait = _SECONDS_TO_A_WORD
+            while not ended.wait(wait):
+                if not self._tracking:
+                    self.note(f"{doing()}, {time.monotonic() - started:,.0f} s so far")
+                wait = _SECONDS_A_LINE
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def _lines(self, name: str, total: int) -> Advance:
         started = last = time.monotonic()

@@ -5,17 +5,38 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
+from zsntta_cli.files import sha256
+from zsntta_cli.settings import EncoderChoice
+
+if TYPE_CHECKING:
+    from zsntta_cli.cache.features import Header
+
+_DIGITS = 8  # of a weights file's digest in its folder's name
 
 
 def encoder_folder(root: Path, encoder_name: str) -> Path:
     """Where the features of one encoder lie: SettingsError where the name leads elsewhere."""
     check_plain("encoder", encoder_name)
     return root / encoder_name
+
+
+def folder_name(root: Path, choice: EncoderChoice) -> str:
+    """The folder name of an encoder's features.
+
+    Files of weights are told apart by their content: hub downloads all have one name. The name ends
+    with digits of the digest, but for folders that were made before it did.
+    """
+    if choice.folder or not choice.is_file:
+        return choice.slug
+    digest = sha256(Path(choice.pretrained))
+    made_before = [one.header for one in stored(root, choice.slug) if one.header]
+    if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
+        return choice.slug
+    return f"{choice.slug}-{digest[:_DIGITS]}"
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:
@@ -40,7 +61,7 @@ class Stored:
 
     path: Path
     size: int  # bytes
-    header: Header | None = None
+    header: "Header | None" = None
     problem: str = ""  # why there is no header
 
     @property
@@ -76,6 +97,11 @@ def encoders_with(root: Path, name: str) -> list[str]:
     """The encoders that have features of a set, or of it with any parameters: folders' names."""
     files = _files(root, None)
     return sorted({p.parent.name for p in files if name in (p.stem, SetName.parse(p.stem).base)})
+
+
+def encoder_names(root: Path) -> list[str]:
+    """The encoders that there are features of: folders' names."""
+    return sorted({path.parent.name for path in _files(root, None)})
 
 
 def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None) -> list[Path]:
@@ -126,6 +152,8 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _file(path: Path) -> Stored:
+    from zsntta_cli.cache import hdf5  # names alone, as a shell completes them, want no h5py
+
     try:
         return Stored(path, path.stat().st_size, hdf5.read_header(path))
     except StoreError as error:

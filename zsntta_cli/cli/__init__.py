@@ -15,7 +15,6 @@ app = typer.Typer(
     cls=Group,
     help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

@@ -45,14 +45,15 @@ def show(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Everything about the features of one set, by one encoder or by all that have it."""
-    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.folder import find, folder_name
     from zsntta_cli.cache.verify import read_details
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_card
 
     named = any((encoder, model, pretrained, precision))
     choice = chosen_encoder(model, pretrained, precision, encoder)
-    for path in find(features_dir, [name], choice.slug if named else None):
+    folder = folder_name(features_dir, choice) if named else None
+    for path in find(features_dir, [name], folder):
         console().print(feature_card(path, read_details(path)))
 
 
@@ -75,6 +76,39 @@ def verify(
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:
         _say_nothing(features_dir, encoder)
+
+
+@app.command(cls=Command)
+def split(
+    name: Annotated[str, typer.Argument(help="A cached set with labels.")],
+    id_classes: Annotated[
+        str, typer.Option(metavar="N|FILE", help="How many classes are ID, or a list of them.")
+    ],
+    seed: Annotated[int, typer.Option(help="Of the drawing of classes.")] = 0,
+    new: Annotated[
+        str | None, typer.Option("--name", help="Of the split. [NAME-N-sSEED, or NAME-FILE]")
+    ] = None,
+    encoder: EncoderName = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Make an ID set and an OOD set of one set's classes, for every encoder's features."""
+    from zsntta_cli.cache import split as splits
+    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.hdf5 import read_features
+
+    number = int(id_classes) if id_classes.isdecimal() else None
+    stem = (
+        f"{name}-{id_classes}-s{seed}" if number is not None else f"{name}-{Path(id_classes).stem}"
+    )
+    for path in find(features_dir, [name], encoder):
+        known = read_features(path).class_names
+        chosen = (
+            splits.named_classes(Path(id_classes), known)
+            if number is None
+            else splits.drawn_classes(len(known), number, seed)
+        )
+        for made in splits.split(path, new or stem, chosen):
+            typer.echo(made)
 
 
 @app.command("import", cls=Command)

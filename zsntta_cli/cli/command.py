@@ -3,14 +3,17 @@
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli.cli.hints import worded
-from zsntta_cli.errors import ZsnttaError, first_line, printable
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
+_UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("extract", "demo")
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -24,11 +27,12 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
-        for parameter, times in Counter(order).items():
-            if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
-                raise typer.BadParameter(f"it is given {times} times.", ctx, parameter)
-        return super().parse_args(ctx, args)
+        with _usage_in_a_line(ctx):
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            for parameter, times in Counter(order).items():
+                if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
+                    raise typer.BadParameter(f"it is given {times} times.", ctx, parameter)
+            return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options under the headings that they name, in order."""
@@ -44,13 +48,15 @@ class Command(TyperCommand):
                 formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it; exit with 1 on a ZsnttaError, with 130 on Ctrl-C."""
+        """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""
         try:
-            return super().invoke(ctx)
+            with _usage_in_a_line(ctx):
+                return super().invoke(ctx)
         except ZsnttaError as error:
             if ctx.find_root().params.get("debug"):
                 raise
-            _end(f"error: {worded(error, ctx.params)}", 1, error)
+            code = 2 if isinstance(error, SettingsError) else 1
+            _end(f"error: {worded(error, ctx.params)}", code, error)
         except KeyboardInterrupt as error:
             resumable = ctx.info_name in _RESUMABLE
             kept = ": what was finished is kept; the same command resumes" if resumable else ""
@@ -60,6 +66,21 @@ class Command(TyperCommand):
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
             _end(f"error: {foreign(error)}", 1, error)
+
+
+@contextmanager
+def _usage_in_a_line(ctx: Any) -> Iterator[None]:
+    """Wrong usage as a line; exit code 2."""
+    try:
+        yield
+    except _UsageError as error:
+        _end(f"error: {error.format_message().rstrip('.')}. See {ctx.command_path} -h.", 2, error)
+
+
+def misused(message: str) -> Exception:
+    """The error of options that do not go together, or of one that is missing."""
+    error: Exception = _UsageError(message)
+    return error
 
 
 def _end(line: str, code: int, error: BaseException) -> NoReturn:
@@ -99,7 +120,14 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the default command in where there is none."""
         bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
-        return super().parse_args(ctx, [self.default, *args] if self.default and bare else args)
+        with _usage_in_a_line(ctx):
+            given = [self.default, *args] if self.default and bare else args
+            return super().parse_args(ctx, given)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command of the group; one that is not there is wrong usage."""
+        with _usage_in_a_line(ctx):
+            return super().invoke(ctx)
 
 
 class ListUnasked(Group):

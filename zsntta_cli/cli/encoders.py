@@ -19,7 +19,8 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
 
     cached: dict[str, list[str]] = {}
     for one in stored(features_dir):
-        cached.setdefault(one.encoder_name, []).append(one.name)
+        whole = cached.setdefault(one.encoder_name, [])
+        whole += [one.name] if one.header else []  # no unfinished or broken ones
     known = {c.slug: c for c in (EncoderChoice(TINY), *PAPER_ENCODERS)}
     table = Table()
     for head in ("Folder", "Options", "Weights", "Cached sets"):

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.hints import NEXT_STEPS
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.hints import NEXT_STEPS, simulate_command
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -17,7 +18,7 @@ from zsntta_cli.cli.options import (
     Pretrained,
     chosen_encoder,
 )
-from zsntta_cli.cli.simulate import live_session, stop_if_unfinished
+from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import ExtractSettings, LiveSettings
 
 _EXTRACT = ExtractSettings()
@@ -26,7 +27,10 @@ _EXTRACT = ExtractSettings()
 def extract(
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards."),
+        typer.Option(
+            help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards.",
+            autocompletion=completion.known_sets,
+        ),
     ] = None,
     model: Model = None,
     pretrained: Pretrained = None,
@@ -45,7 +49,11 @@ def extract(
     ),
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
-    limit: Annotated[int | None, typer.Option(help="At most so many images a set.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many images a set. [all]")] = None,
+    class_names: Annotated[
+        Path | None,
+        typer.Option(help="Of a NAME=PATH set: a name a line, or lines of a folder and its name."),
+    ] = None,
     prompt: Annotated[
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
     ] = None,
@@ -54,10 +62,10 @@ def extract(
     ] = None,
     noise: Annotated[
         list[str] | None,
-        typer.Option(help="Noise images to encode too, or 'none'. Default: gaussian for ID sets."),
+        typer.Option(help="Noise images to encode too, or 'none'. [gaussian for ID sets]"),
     ] = None,
     noise_count: Annotated[
-        int | None, typer.Option(help="Noise images to a type. Default: a quarter of the ID set.")
+        int | None, typer.Option(help="Noise images to a type. [a quarter of the ID set]")
     ] = None,
     partners: Annotated[
         bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
@@ -67,39 +75,43 @@ def extract(
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
-        raise typer.BadParameter("a known set, or NAME=FOLDER.", param_hint="--dataset")
+        raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     from zsntta_cli.extraction.plan import ExtractPlan, summary
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter
 
     plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
-        tuple(noise) if noise else None, noise_count, partners,
+        tuple(noise) if noise else None, noise_count, partners, class_names,
     )  # fmt: skip
     choice = chosen_encoder(model, pretrained, precision)
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     reporter = ConsoleReporter()
     for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
         say(summary(extracted))
+    if line := simulate_command(dataset or (), choice, features_dir):
+        reporter.note(f"next: {line}")
 
 
 def demo(
     features_dir: FeaturesDir = FEATURES,
     live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
 ) -> None:
-    """The main job offline: embedded encoder, built-in sets, ZS-CLIP against AdaND."""
+    """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
     from zsntta_cli import demo as job
     from zsntta_cli.extraction.plan import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.formats import render
     from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.simulation import live_session
 
-    for extracted in job.extract_sets(features_dir, ConsoleReporter()):
+    reporter = ConsoleReporter()
+    for extracted in job.extract_sets(features_dir, reporter):
         typer.echo(summary(extracted), err=True)
     typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
-        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings()))
+        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings(), reporter))
         typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)

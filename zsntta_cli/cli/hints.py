@@ -6,7 +6,7 @@ that works as it is typed, with the options that the user's own command had.
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from zsntta_cli.errors import (
     NoPartner,
     StoreError,
     ZsnttaError,
+    near,
 )
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 
@@ -44,6 +45,7 @@ _REMEDIES = {
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
     "other-prompt": "take another with --prompt",
+    "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "raw": "leave --normalized out for raw features",
     "run-anew": "or run the settings anew without --from",
@@ -68,7 +70,11 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 
 @mend.register
 def _(error: MissingFeatures, given: Given) -> str:
-    return "type " + _making(error.name, given)
+    from zsntta_cli.datasets import CATALOGUE
+
+    is_known = SetName.parse(error.name).base in CATALOGUE
+    meant = "" if is_known else near(error.name, error.there)  # the message asks for it
+    return "" if meant else "type " + _making(error.name, given)
 
 
 @mend.register
@@ -131,6 +137,25 @@ def encoder_options(choice: EncoderChoice) -> str:
         if value != f.default and not (f.name == "pretrained" and choice.model == TINY):
             words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
     return " ".join(words)
+
+
+def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: Path) -> str:
+    """The command that replays what was extracted; nothing where none of it can be an ID set."""
+    from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
+    from zsntta_cli.datasets import partners
+
+    folder = folder_name(features_dir, choice)
+    names = [str(SetName.parse(spec)) for spec in sets]
+    headers = {one.name: one.header for one in stored(features_dir, folder) if one.header}
+    id_sets = [n for n in names if n in headers and headers[n].templates]
+    if not id_sets:
+        return ""
+    name = id_sets[0]
+    known = [n for n in partners(name) if feature_path(features_dir, folder, n).exists()]
+    others = [n for n in set_names(features_dir, folder) if n != name]
+    ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
+    given = {**vars(choice), "features_dir": features_dir}
+    return f"zsntta simulate --method zs-clip --method adand --id {name}{ood}{options_of(given)}"
 
 
 def set_commands(name: str, parameters: str, is_id: bool) -> list[str]:

@@ -11,8 +11,16 @@ import typer
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
+from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.simulation.runs import declared
+from zsntta_cli.simulation.runs import declared, setting_names
+
+
+def _encoders(ctx: Any, incomplete: str) -> list[str]:
+    from zsntta_cli.cli import completion  # which imports this
+
+    return completion.encoders(ctx, incomplete)
+
 
 Model = Annotated[
     str | None,
@@ -24,7 +32,10 @@ Pretrained = Annotated[
 ]
 Precision = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")]
 EncoderName = Annotated[
-    str | None, typer.Option("--encoder", help="Folder name of the encoder's features.")
+    str | None,
+    typer.Option(
+        "--encoder", help="Folder name of the encoder's features.", autocompletion=_encoders
+    ),
 ]
 FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
@@ -86,7 +97,7 @@ def setting_panels() -> dict[str, list[str]]:
     }
     placed = {name for names in panels.values() for name in names}
     several: list[str] = []
-    for name in dict.fromkeys(name for method in METHODS for name in declared(method)):
+    for name in setting_names():
         if name not in placed:
             having = _having(name)
             shared = not all(having[0] in method for method in having)  # adand in adand+tda
@@ -126,8 +137,9 @@ def _defaults(name: str) -> str:
     """Default of a setting; by method where these differ."""
     by_value: dict[str, list[str]] = {}
     for method in _having(name):
-        default = METHODS[method].defaults.get(name, declared(method)[name].default)
-        text = _ADAPTIVE if name == "fixed" else _shown(default)
+        field = declared(method)[name]
+        default = METHODS[method].defaults.get(name, field.default)
+        text = field.metadata["shown"] or _shown(default)
         by_value.setdefault(text, []).append(method)
     if len(by_value) == 1:
         return next(iter(by_value))
@@ -167,8 +179,6 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
 
 def _setting(method: str, option: str) -> tuple[str, type]:
     """The name and type of a method's setting, from that of its option."""
-    from zsntta_cli.settings.checks import check_choice
-
     check_choice("method", method, tuple(METHODS))
     names = {option_name(field): field for field in declared(method).values()}
     check_choice(f"the setting of {method}", option, tuple(names))

@@ -1,11 +1,13 @@
 """`zsntta simulate`."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.command import say
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -19,25 +21,26 @@ from zsntta_cli.cli.options import (
     own_settings,
     with_settings,
 )
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import LiveSettings
+from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from zsntta_cli.simulation.grid import Grid
     from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record
-    from zsntta_cli.simulation.simulator import LiveFactory
 
 Form = Literal["table", "markdown", "latex", "json", "csv"]
+_FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
+_SCORES = (".csv", ".h5", ".hdf5")
 _METHODS = f"one of {', '.join(METHODS)}."
 
 
-def _repeatable(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, metavar="NAME")
+def _repeatable(text: str, *names: str, complete: Any = None) -> Any:
+    return typer.Option(*names, help=text, metavar="NAME", autocompletion=complete)
 
 
 def _live(text: str, *names: str) -> Any:
@@ -50,23 +53,30 @@ def _result(text: str, *names: str) -> Any:
 
 @with_settings
 def simulate(
-    method: Annotated[list[str] | None, _repeatable(_METHODS.capitalize())] = None,
+    method: Annotated[
+        list[str] | None, _repeatable(_METHODS.capitalize(), complete=completion.methods)
+    ] = None,
     id_set: Annotated[
-        list[str] | None, _repeatable("ID set. [cifar10; of tiny: shapes]", "--id")
+        list[str] | None,
+        _repeatable("ID set. [cifar10; of tiny: shapes]", "--id", complete=completion.cached),
     ] = None,
     ood_set: Annotated[
         list[str] | None,
-        _repeatable("OOD set, or 'all' cached. [the cached partners]", "--ood"),
+        _repeatable(
+            "OOD set, or 'all' cached. [the cached partners]", "--ood", complete=completion.cached
+        ),
     ] = None,
     preset: Annotated[
-        list[str] | None, _repeatable(f"{', '.join(PRESETS)}: see docs/methods.md. [paper]")
+        list[str] | None,
+        _repeatable(
+            f"{', '.join(PRESETS)}: see docs/methods.md. [paper]", complete=completion.presets
+        ),
     ] = None,
     prompt: Annotated[
         list[str] | None, _repeatable("Cached template, or 'code', 'paper'. [the set's]")
     ] = None,
     own: Annotated[
-        list[str] | None,
-        _repeatable("For one method: METHOD.SETTING=VALUE.", "--set"),
+        list[str] | None, _repeatable("For one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
     record: Annotated[
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
@@ -77,8 +87,14 @@ def simulate(
     precision: Precision = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
-    report: Annotated[Literal["accuracy", "ood"], _result("What a table shows.")] = "accuracy",
-    form: Annotated[Form, _result("Of the result.", "--format")] = "table",
+    report: Annotated[Literal["accuracy", "ood", "flags"], _result("What a table shows.")] = (
+        "accuracy"
+    ),
+    spread: Annotated[
+        Literal["seeds", "sets"],
+        _result("± of an average: its own over seeds, or the paper's mean of the sets'."),
+    ] = "seeds",
+    form: Annotated[Form | None, _result("[by the output's ending, or table]", "--format")] = None,
     output: Annotated[Path | None, _result("Write to this file, whole or not.")] = None,
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
@@ -93,27 +109,50 @@ def simulate(
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
-    if not method and record is None:
-        raise typer.BadParameter(_METHODS, param_hint="--method")
+    named = {
+        "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
+        "set": own, "encoder": encoder, "model": model, "precision": precision,
+    }  # fmt: skip
+    _check_usage(record, {**named, **given_settings(settings)}, output, form, scores)
     from zsntta_cli.files import check_target
-    from zsntta_cli.report.formats import render
-    from zsntta_cli.report.tables import KINDS
     from zsntta_cli.simulation.grid import Grid
-    from zsntta_cli.simulation.record import repeats
 
     for target in filter(None, (output, scores)):
         check_target(target)  # before the runs, which may take long
+    choice = chosen_encoder(model, pretrained, precision, encoder)
+    weights = choice.pretrained if choice.is_file else None
+    live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
     grid = Grid(
-        method or (), chosen_encoder(model, pretrained, precision, encoder), id_set or (),
-        ood_set or (), prompt or (), preset or (), given_settings(settings),
-        own_settings(own or ()),
+        method or (), choice, id_set or (), ood_set or (), prompt or (), preset or (),
+        given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers)
-    records = _run(features_dir, grid, record, jobs, scores, lambda: live_session(live))
-    for note in repeats(records):
-        say(note, err=True)
-    _write(render(records, form, KINDS[report], to_file=output is not None), output)
+    records = _run(features_dir, grid, record, jobs, scores, live)
+    _show(records, form, report, spread, output)
     stop_if_unfinished(records)
+
+
+def _check_usage(
+    record: Path | None,
+    named: "Mapping[str, Any]",
+    output: Path | None,
+    form: str | None,
+    scores: Path | None,
+) -> None:
+    """Refuse options that contradict each other, before anything is read.
+
+    Raises:
+        UsageError: which option, and why.
+    """
+    if record is None and not named["method"]:
+        raise misused(f"say what to run: --method NAME, {_METHODS}")
+    beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
+    if record is not None and beside:
+        raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
+    known = _FORMS.get(output.suffix.lower()) if output else None
+    if output and form and known not in (None, form):
+        raise misused(f"--format is {form}, and the ending of --output {output} says {known}.")
+    if scores and scores.suffix.lower() not in _SCORES:
+        raise misused(f"--scores is '{scores}', must end in one of {', '.join(_SCORES)}.")
 
 
 def _run(
@@ -122,22 +161,27 @@ def _run(
     record: Path | None,
     jobs: int,
     scores: Path | None,
-    live: "LiveFactory",
+    live: LiveSettings,
 ) -> "Sequence[Record]":
     """The runs of a grid or of a record; the items of a single one are written to `scores`."""
-    from zsntta_cli.simulation.batch import run_all
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.simulation.batch import run_all, run_one
+    from zsntta_cli.simulation.notes import notes
     from zsntta_cli.simulation.record import read_records
+
+    reporter = ConsoleReporter()
+
+    def session() -> "LiveSession":
+        return live_session(live, reporter)
 
     before = read_records(record) if record else []
     runs = [old.settings for old in before] or grid.runs(root)
-    replay = None
-    if scores:
-        if len(runs) != 1:
-            raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
-        from zsntta_cli.simulation.simulator import Simulator
-
-        replay = Simulator(root, live).replay(runs[0], analyse=True)
-    records = [replay.record()] if replay else run_all(root, runs, jobs, live)
+    for note in notes(root, runs):
+        reporter.note(note)
+    if not any(METHODS[run.method].live for run in runs):
+        gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
+    replay = run_one(root, runs, session, reporter) if scores else None
+    records = [replay.record()] if replay else run_all(root, runs, jobs, session, reporter)
     for old, new in zip(before, records, strict=False):  # fewer records where Ctrl-C stopped them
         old.check(new)
     if scores and replay:
@@ -147,10 +191,24 @@ def _run(
     return records
 
 
-def _write(text: str, output: Path | None) -> None:
-    if output:
-        from zsntta_cli.files import write_whole
+def _show(
+    records: "Sequence[Record]", form: str | None, report: str, spread: str, output: Path | None
+) -> None:
+    """Print the results, or write them to a file."""
+    from dataclasses import replace
 
+    from zsntta_cli.files import write_whole
+    from zsntta_cli.report.formats import render
+    from zsntta_cli.report.tables import KINDS
+
+    undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
+    if undecided and report == "accuracy":
+        names = ", ".join(sorted(undecided))
+        typer.echo(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
+    form = form or _FORMS.get(output.suffix.lower() if output else "", "table")
+    kind = replace(KINDS[report], spread=spread)
+    text = render(records, form, kind, to_file=output is not None)
+    if output:
         write_whole(output, text.encode())
     else:
         typer.echo(text, nl=False)
@@ -160,14 +218,3 @@ def stop_if_unfinished(records: "Sequence[Record]") -> None:
     """End as Ctrl-C does, once the results up to it are out."""
     if any(record.unfinished for record in records):
         raise KeyboardInterrupt
-
-
-def live_session(settings: LiveSettings) -> "LiveSession":
-    """What live methods run in; it imports torch."""
-    from zsntta_cli.encoders.clip import wait_passively
-    from zsntta_cli.progress import ConsoleReporter
-
-    wait_passively()
-    from zsntta_cli.simulation.live import LiveSession
-
-    return LiveSession(settings, ConsoleReporter())

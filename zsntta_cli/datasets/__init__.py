@@ -3,12 +3,15 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
-from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
+
+if TYPE_CHECKING:
+    from zsntta_cli.datasets.images import ImageSet
 
 __all__ = [
     "CATALOGUE",
@@ -21,7 +24,7 @@ __all__ = [
 ]
 
 
-def load_images(spec: str, data_root: Path) -> ImageSet:
+def load_images(spec: str, data_root: Path) -> "ImageSet":
     """The images of a known set, or of a folder given as NAME=PATH.
 
     Raises:
@@ -33,18 +36,18 @@ def load_images(spec: str, data_root: Path) -> ImageSet:
     return replace(_load(name, data_root), reload=again)
 
 
-def _load(name: SetName, data_root: Path) -> ImageSet:
+def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
     name.check_own(known=name.base in CATALOGUE)
-    # Replays look up names, and read no archive.
+    from zsntta_cli.datasets.classnames import translated
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     try:
         read = archives.archive if archives.is_archive(name.path) else folders.folder
-        return read(name.base, name.path)
+        return translated(read(name.base, name.path))
     except OSError as error:
         reason = first_line(error)
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
@@ -71,7 +74,7 @@ def _entry(name: str) -> Entry | None:
     return None if entry and parsed.parameters and not entry.parameters else entry
 
 
-def _read(entry: Entry, name: str, root: Path) -> ImageSet:
+def _read(entry: Entry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
     except OSError as error:
@@ -84,7 +87,7 @@ def _read(entry: Entry, name: str, root: Path) -> ImageSet:
         ) from error
 
 
-def has_text(images: ImageSet) -> bool:
+def has_text(images: "ImageSet") -> bool:
     """Whether the set's class names are embedded: ID sets and labelled folders."""
     entry = _entry(images.name)
     return bool(images.class_names) and (entry is None or entry.role != "ood")

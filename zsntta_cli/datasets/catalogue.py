@@ -1,14 +1,35 @@
-"""The catalogue: one entry a data set. A new set is a line here, with a reader if it needs one."""
+"""The catalogue: one entry a data set. A new set is a line here, with a reader if it needs one.
+
+Light: readers are imported when one of their sets is read.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from zsntta_cli.datasets.drawn import builtin
-from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers import corruptions, finegrained, folders, imagenet, originals
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
+
+if TYPE_CHECKING:
+    from zsntta_cli.datasets.images import ImageSet
+
+_ROOM = __name__.rpartition(".")[0]
+
+
+class Reader:
+    """A function of readers/ or drawn/, imported when it is called."""
+
+    def __init__(self, where: str, **values: str) -> None:
+        """`where` is "module:function", `values` are what it takes by name."""
+        self._where, self._values = where, values
+
+    def __call__(self, name: str, root: Path) -> "ImageSet":
+        """The images of a set, by its name, from the data root."""
+        module, _, function = self._where.partition(":")
+        read = getattr(import_module(f"{_ROOM}.{module}"), function)
+        images: ImageSet = read(name, root, **self._values)
+        return images
 
 
 @dataclass(frozen=True)
@@ -19,7 +40,7 @@ class Entry:
     images: int
     classes: int  # in the original; a flat folder has no labels
     split: str
-    read: Callable[[str, Path], ImageSet]  # by name, from the data root
+    read: "Callable[[str, Path], ImageSet]"  # by name, from the data root
     prompt: str = DEFAULT_PROMPT
     partners: tuple[str, ...] = ()  # OOD sets that the paper (or the demo) pairs it with
     home: str = ""  # where to get it
@@ -34,7 +55,6 @@ class Entry:
 # The paper's 44 ID-OOD pairs.
 _CIFAR_PARTNERS = ("svhn", "lsun", "texture", "places")
 _PARTNERS = ("inaturalist", "sun", "texture", "places")
-_BUILTIN_PARTNERS = ("glyphs", "textures", "other-shapes", "digits")
 
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
@@ -43,67 +63,68 @@ _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
     "cifar10": Entry(
-        "id", 10_000, 10, "test", originals.cifar10, partners=_CIFAR_PARTNERS,
+        "id", 10_000, 10, "test", Reader("readers.originals:cifar10"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
     "cifar100": Entry(
-        "id", 10_000, 100, "test", originals.cifar100, partners=_CIFAR_PARTNERS,
+        "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
     "cub200": Entry(
-        "id", 11_788, 200, "train+test", finegrained.cub200, partners=_PARTNERS,
+        "id", 11_788, 200, "train+test", Reader("readers.finegrained:cub200"), partners=_PARTNERS,
         home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
     ),
     "cars196": Entry(
-        "id", 16_185, 196, "train+test", finegrained.cars196, partners=_PARTNERS,
+        "id", 16_185, 196, "train+test", Reader("readers.finegrained:cars196"), partners=_PARTNERS,
         home="a mirror: the official download is dead (github.com/pytorch/vision/issues/7545)",
         layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
         "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
         megabytes=1_954, licence="not stated",
     ),
     "food101": Entry(
-        "id", 25_250, 101, "test", finegrained.food101, partners=_PARTNERS,
+        "id", 25_250, 101, "test", Reader("readers.finegrained:food101"), partners=_PARTNERS,
         home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
     ),
     "pets37": Entry(
-        "id", 7_349, 37, "trainval+test", finegrained.pets37, partners=_PARTNERS,
+        "id", 7_349, 37, "trainval+test", Reader("readers.finegrained:pets37"), partners=_PARTNERS,
         home="https://www.robots.ox.ac.uk/~vgg/data/pets/",
         layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
         "images/*.jpg",
         megabytes=811, licence="CC BY-SA 4.0", downloads=True,
     ),
     "imagenet": Entry(
-        "id", 50_000, 1_000, "val", partial(imagenet.by_wnid, path="imagenet/val"),
+        "id", 50_000, 1_000, "val", Reader("readers.imagenet:by_wnid", path="imagenet/val"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
     ),
     "imagenet-sketch": Entry(  # the paper's ImageNet-K
-        "id", 50_889, 1_000, "all", partial(imagenet.by_wnid, path="sketch"), partners=_PARTNERS,
+        "id", 50_889, 1_000, "all", Reader("readers.imagenet:by_wnid", path="sketch"),
+        partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
     ),
     "imagenet-a": Entry(
-        "id", 7_500, 200, "all", partial(imagenet.by_wnid, path="imagenet-a", subset="a"),
+        "id", 7_500, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-a", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
     ),
     "imagenet-v2": Entry(
         "id", 10_000, 1_000, "matched-frequency",
-        partial(imagenet.by_number, path="imagenetv2-matched-frequency-format-val"),
+        Reader("readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val"),
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
         licence="repository MIT; images not stated",
     ),
     "imagenet-r": Entry(
-        "id", 30_000, 200, "all", partial(imagenet.by_wnid, path="imagenet-r", subset="r"),
+        "id", 30_000, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-r", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
         licence="repository MIT; images not stated",
@@ -112,38 +133,39 @@ _ID_SETS = {
 
 _OOD_SETS = {
     "svhn": Entry(
-        "ood", 26_032, 10, "test", originals.svhn,
+        "ood", 26_032, 10, "test", Reader("readers.originals:svhn"),
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
     ),
     "lsun": Entry(
-        "ood", 10_000, 10, "test", partial(folders.unpacked, path="lsun"),
+        "ood", 10_000, 10, "test", Reader("readers.archives:unpacked", path="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
         layout="lsun/ with images, in class folders or not", licence="not stated",
     ),
     "inaturalist": Entry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
-        partial(folders.unpacked, path="iNaturalist/images"),
+        Reader("readers.archives:unpacked", path="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
     ),
     "sun": Entry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        partial(folders.unpacked, path="SUN/images"),
+        Reader("readers.archives:unpacked", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
     ),
     "places": Entry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        partial(folders.unpacked, path="Places/images"),
+        Reader("readers.archives:unpacked", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
     ),
     "texture": Entry(
-        "ood", 5_640, 47, "all", originals.texture,
+        "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
     ),
     "ninco": Entry(
-        "ood", 5_879, 64, "all", partial(folders.unpacked, path="NINCO/NINCO_OOD_classes"),
+        "ood", 5_879, 64, "all",
+        Reader("readers.archives:unpacked", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
     ),
@@ -152,35 +174,43 @@ _OOD_SETS = {
 _SHIFTED_SETS = {
     "cifar10-c": Entry(
         "shift", 10_000, 10, "test, corrupted",
-        partial(corruptions.cifar_c, path="CIFAR-10-C", class_names=corruptions.CIFAR10),
+        Reader("readers.corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
     ),
     "cifar100-c": Entry(
         "shift", 10_000, 100, "test, corrupted",
-        partial(corruptions.cifar_c, path="CIFAR-100-C", class_names=corruptions.CIFAR100),
+        Reader("readers.corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
     ),
     "imagenet-c": Entry(
-        "shift", 50_000, 1_000, "val, corrupted", corruptions.imagenet_c,
+        "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
         parameters=_SEVERITY_1,
     ),
 }  # fmt: skip
 
+_DRAWN = Reader("drawn.builtin:read")
+_AT_HAND = "drawn on demand"
+_LETTERS, _DIGITS = "a photo of the letter {}.", "a photo of the digit {}."
+
 _BUILTIN_SETS = {
-    name: Entry(
-        "both" if name == "digits" else entry.role, entry.count, len(entry.class_names),
-        "built in", builtin.read, entry.prompt,
-        _BUILTIN_PARTNERS if name == "shapes" else (),
-        home="scikit-learn" if name == "digits" else "drawn on demand",
-        licence="BSD" if name == "digits" else "MIT",
-    )
-    for name, entry in builtin.BUILTIN.items()
+    "shapes": Entry(
+        "id", 10_000, 10, "built in", _DRAWN,
+        partners=("glyphs", "textures", "other-shapes", "digits"), home=_AT_HAND, licence="MIT",
+    ),
+    "glyphs": Entry(
+        "ood", 10_000, 20, "built in", _DRAWN, _LETTERS, home=_AT_HAND, licence="MIT"
+    ),
+    "textures": Entry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
+    "other-shapes": Entry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
+    "digits": Entry(
+        "both", 1_797, 10, "built in", _DRAWN, _DIGITS, home="scikit-learn", licence="BSD",
+    ),
 }  # fmt: skip
 
 CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _BUILTIN_SETS

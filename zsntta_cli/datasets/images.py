@@ -26,6 +26,7 @@ class ImageSet:
     fingerprint: str = ""  # changes whenever the images' content does
     limit: int | None = None
     reload: "Callable[[], ImageSet] | None" = None  # the same again in another process; picklable
+    folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -34,7 +35,8 @@ class ImageSet:
         """What a feature file records of its source."""
         digest = hashlib.sha256(self.fingerprint.encode())
         digest.update("\0".join(self.sample_ids).encode(errors="surrogateescape"))
-        digest.update("\0".join(self.class_names).encode(errors="surrogateescape"))
+        names = self.folder_names or self.class_names
+        digest.update("\0".join(names).encode(errors="surrogateescape"))
         digest.update(self.labels.tobytes())
         return {
             "dataset": self.name, "images": len(self), "limit": self.limit,

@@ -31,7 +31,7 @@ class Encoder:
         tokenize: Callable[[list[str]], "torch.Tensor"],
         choice: EncoderChoice,
         device: "torch.device",
-        weights_sha256: str | None,
+        weights_sha256: str,
     ) -> None:
         import open_clip
         import torch
@@ -41,8 +41,8 @@ class Encoder:
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
         # Measured on the CPU: 1.4 times (RN50) to 1.6 times (tiny) as fast.
         is_fast = device.type == "cpu" and _is_convolutional(model.visual)
-        self._layout = torch.channels_last if is_fast else torch.contiguous_format
-        model.visual.to(memory_format=self._layout)
+        self.layout = torch.channels_last if is_fast else torch.contiguous_format
+        model.visual.to(memory_format=self.layout)
         config = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
         *resize, _to_tensor, _normalize = open_clip.transform.image_transform_v2(
             config, is_train=False
@@ -54,20 +54,8 @@ class Encoder:
         )
         self.image_size = int(np.max(config.size))
         self.embed_dim = self.encode_texts([""]).shape[1]
-        identity = {
-            "model": choice.model,
-            "pretrained": choice.pretrained,
-            "weights_sha256": weights_sha256,
-            "quick_gelu": _has_quick_gelu(model),
-            "precision": choice.precision,
-            "device": device.type,
-            "memory_format": str(self._layout).removeprefix("torch."),
-            "image_size": self.image_size,
-            "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
-            "logit_scale": float(model.logit_scale.detach().float().exp()),
-            "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
-        }
-        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
+        known = _identity(choice, self, weights_sha256)
+        self.identity: dict[str, Any] = json.loads(json.dumps(known))  # as a file gives it back
 
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels (H, W, 3) that the encoder is to see: resized and cropped by PIL."""
@@ -91,7 +79,7 @@ class Encoder:
             host = host.pin_memory()
         batch = host.to(self.device, non_blocking=True).permute(0, 3, 1, 2)
         batch = batch.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
-        return batch.contiguous(memory_format=self._layout)
+        return batch.contiguous(memory_format=self.layout)
 
     def encode_images(self, batch: "torch.Tensor") -> NDArray[np.float32]:
         """Raw image features (B, D) of preprocessed images (B, 3, H, W)."""
@@ -109,6 +97,28 @@ class Encoder:
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-norm text features (C, D) of prompts."""
         return self.text.encode(prompts)
+
+
+def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> dict[str, Any]:
+    """All that features of an encoder can depend on."""
+    import open_clip
+    import torch
+
+    model, device = encoder.model, encoder.device.type
+    return {
+        "model": choice.model,
+        "pretrained": choice.pretrained,
+        "weights_sha256": weights_sha256,
+        "quick_gelu": _has_quick_gelu(model),
+        "precision": choice.precision,
+        "device": device,
+        "threads": torch.get_num_threads() if device == "cpu" else None,  # the last bits
+        "memory_format": str(encoder.layout).removeprefix("torch."),
+        "image_size": encoder.image_size,
+        "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
+        "logit_scale": float(model.logit_scale.detach().float().exp()),
+        "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
+    }
 
 
 def wait_passively() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import EncoderError, first_line, near
+from zsntta_cli.files import sha256
 from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
     return model, hashlib.sha256(content).hexdigest()
 
 
-def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
-    """A model with its weights, and the sha256 of the weights' file where there is one.
+def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
+    """A model with its weights, and the sha256 of the weights' file or, without one, of all of it.
 
     Raises:
         EncoderError: no such model, or weights that cannot be had or do not fit.
@@ -62,9 +63,8 @@ def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
         raise EncoderError(_unavailable(choice, error)) from error
 
 
-def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None]:
+def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     import open_clip
-    import torch
 
     if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
         models = open_clip.list_models()
@@ -72,23 +72,42 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None
             f"open_clip has no model '{choice.model}'{near(choice.model, models)}: see "
             f"open_clip.list_models()."
         )
-    if choice.pretrained == RANDOM_WEIGHTS:
-        with torch.random.fork_rng():
-            torch.manual_seed(_RANDOM_SEED)
-            return open_clip.create_model(choice.model, precision=choice.precision), None
-    if ":" in choice.model:  # hf-hub:… or local-dir:…, open_clip's own words
-        if choice.model.startswith(_HUB):
-            _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
-        model = open_clip.create_model(
-            choice.model, precision=choice.precision, require_pretrained=True
-        )
-        return model, None
+    if choice.pretrained != RANDOM_WEIGHTS and ":" not in choice.model:
+        return _from_file(choice)
+    model = _random(choice) if choice.pretrained == RANDOM_WEIGHTS else _from_folder(choice)
+    return model, _state_sha256(model)
+
+
+def _random(choice: EncoderChoice) -> "open_clip.CLIP":
+    import open_clip
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(_RANDOM_SEED)
+        return open_clip.create_model(choice.model, precision=choice.precision)
+
+
+def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
+    """A model by hf-hub:… or local-dir:…, open_clip's own words."""
+    import open_clip
+
+    if choice.model.startswith(_HUB):
+        _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
+    return open_clip.create_model(choice.model, precision=choice.precision, require_pretrained=True)
+
+
+def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
+    """A model with the weights of a tag or a checkpoint, and the digest of their file."""
+    import open_clip
+    import torch
+
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     path = _download(tag) if tag else Path(choice.pretrained)
     if not path.is_file():
-        tags = ", ".join(open_clip.list_pretrained_tags_by_model(choice.model)) or "none"
+        tags = open_clip.list_pretrained_tags_by_model(choice.model)
         raise EncoderError(
-            f"'{choice.pretrained}' is no file and no weights of {choice.model} (known: {tags})."
+            f"'{choice.pretrained}' is no file and no weights of {choice.model}"
+            f"{near(choice.pretrained, tags)} (known: {', '.join(tags) or 'none'})."
         )
     archive = _is_torchscript(path)  # only OpenAI's own files are
     model = open_clip.create_model(
@@ -102,7 +121,7 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str | None
         state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
         names = ("input_resolution", "context_length", "vocab_size")
         model.load_state_dict({k: v for k, v in state.items() if k not in names})
-    return model, _sha256(path)
+    return model, sha256(path)
 
 
 def _download(tag: dict[str, Any]) -> Path:
@@ -131,9 +150,16 @@ def _is_torchscript(path: Path) -> bool:
         return any(name.endswith("constants.pkl") for name in archive.namelist())
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _state_sha256(model: "open_clip.CLIP") -> str:
+    """The digest of weights that no single file holds."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        flat = tensor.detach().cpu().contiguous().view(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _unavailable(choice: EncoderChoice, error: Exception) -> str:
@@ -193,14 +219,11 @@ def activation_note(choice: EncoderChoice) -> str | None:
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
     """What of an encoder's identity is known without loading it."""
-    known: dict[str, Any] = {
-        "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision
-    }  # fmt: skip
-    if choice.model == TINY:
-        known["weights_sha256"] = _sha256(_TINY_WEIGHTS)
-    elif choice.is_file:
-        known["weights_sha256"] = _sha256(Path(choice.pretrained))
-    return known
+    known: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
+    if choice.is_file:  # wherever it lies
+        return {**known, "weights_sha256": sha256(Path(choice.pretrained))}
+    digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
+    return {**known, "pretrained": choice.pretrained, **digest}
 
 
 def whereabouts(choice: EncoderChoice) -> str:

@@ -1,1 +1,50 @@
 """Data sets x encoder -> feature files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zsntta_cli.extraction.extractor import Extracted
+    from zsntta_cli.progress import Reporter
+
+
+def extract(
+    *sets: str,
+    model: str = "ViT-B-16",
+    pretrained: str = "openai",
+    precision: str = "fp32",
+    device: str = "auto",
+    data_root: str | Path = "data",
+    features_dir: str | Path = "features",
+    words: Sequence[str | Path] = (),
+    limit: int | None = None,
+    prompts: Sequence[str] = (),
+    noise: Sequence[str] | None = None,
+    noise_count: int | None = None,
+    partners: bool = True,
+    batch_size: int = 128,
+    skip_broken: bool = False,
+    overwrite: bool = False,
+    reporter: "Reporter | None" = None,
+) -> "list[Extracted]":
+    """Encode data sets once, as `zsntta extract` does: known ones, or NAME=PATH.
+
+    Gives what became of each set, in order; `path` is its feature file. Without a `reporter`
+    nothing is printed.
+
+    Raises:
+        ZsnttaError: what the command would end with.
+    """
+    from zsntta_cli.extraction import plan
+    from zsntta_cli.progress import Silent
+    from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+    wanted = plan.ExtractPlan(
+        sets, Path(data_root), tuple(map(Path, words)), limit, tuple(prompts),
+        None if noise is None else tuple(noise), noise_count, partners,
+    )  # fmt: skip
+    settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)
+    choice = EncoderChoice(model, pretrained, precision)
+    told = reporter or Silent()
+    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, told))

@@ -18,7 +18,7 @@ from PIL import Image
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Text
-from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.folder import feature_path, folder_name, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import noise_name, words_name
@@ -65,13 +65,28 @@ class Extractor:
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
         self._request = weights_request(self.choice)
+        self._folder = folder_name(self.root, self.choice)
 
     @property
     def encoder(self) -> Encoder:
         """The encoder, loaded at the first use."""
         if self._encoder is None:
-            self._encoder = self.load()
+            with self.reporter.waiting(lambda: f"loading {self.choice.model}"):
+                loaded = self.load()
+            self._check_folder(loaded.identity)
+            self._encoder = loaded
         return self._encoder
+
+    def _check_folder(self, identity: Mapping[str, Any]) -> None:
+        """A folder holds the features of one encoder, and weights behind a name may change."""
+        headers = [one for one in stored(self.root, self._folder) if one.header]
+        for other in headers if not self.settings.overwrite else ():
+            if other.header and (found := difference(other.header.identity, identity)):
+                raise StoreError(
+                    f"{other.path} was made by another encoder than this is now ({found.key}: "
+                    f"{found.one}, now {found.other})",
+                    remedy="other-folder",
+                )
 
     @cached_property
     def engine(self) -> Engine | None:
@@ -89,7 +104,7 @@ class Extractor:
         Raises:
             DatasetError: a broken image. StoreError: another set or encoder is in its file.
         """
-        path = feature_path(self.root, self.choice.slug, images.name)
+        path = feature_path(self.root, self._folder, images.name)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             if existing is not None:
@@ -102,7 +117,7 @@ class Extractor:
 
         `make(size)` gives the images for an encoder's image size.
         """
-        path = feature_path(self.root, self.choice.slug, noise_name(noise_type))
+        path = feature_path(self.root, self._folder, noise_name(noise_type))
         with locked(path, self.reporter.note):
             pool = hdf5.read_features(path) if path.exists() else None
             if pool is not None:
@@ -113,7 +128,7 @@ class Extractor:
 
     def words(self, name: str, words: Sequence[str], templates: Sequence[str]) -> Extracted:
         """Embed a word list: a feature file without images, whose class names are the words."""
-        path = feature_path(self.root, self.choice.slug, words_name(name))
+        path = feature_path(self.root, self._folder, words_name(name))
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
@@ -137,13 +152,8 @@ class Extractor:
             return None
         existing = hdf5.read_features(path)
         self._check_encoder(existing)
-        source = {k: v for k, v in existing.source.items() if k != "skipped"}
-        if source != images.identity():
-            raise StoreError(
-                f"{path} was made from other images ({source.get('images')}, limit "
-                f"{source.get('limit')}) than these ({len(images)}, limit {images.limit})",
-                remedy="overwrite",
-            )
+        if what := _other(existing, images):
+            raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
         discard_parts(path)
         return existing
 
@@ -180,7 +190,8 @@ class Extractor:
         kept = pool.image_features if pool and same else np.empty((0, 0), np.float16)
         kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
         rows = range(len(kept), len(images))
-        parts = Parts(path, self._identity(images, kind), rows, size * _BATCHES_A_PART)
+        identity = self._identity(images, kind)
+        parts = Parts(path, identity, rows, size * _BATCHES_A_PART, self.reporter.note)
         encoded = self._encode_missing(images, parts)
         readable = np.append(np.ones(len(kept), bool), parts.readable())
         if not readable.any():
@@ -228,6 +239,18 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def _other(existing: FeatureSet, images: ImageSet) -> str:
+    """What of a feature file's images is other than of these; nothing if they are the same."""
+    found = difference(existing.source, images.identity(), images.identity())
+    if found is None:
+        same = list(existing.class_names) == list(images.class_names)
+        return "" if same else "the class names are others"
+    if found.key == "digest":
+        return "names, sizes, labels or class names of files are others"
+    one, other = ("all" if value is None else f"{value}" for value in found[1:])
+    return f"{found.key} {one}, now {other}"
 
 
 def _no_image(_: int) -> Image.Image:

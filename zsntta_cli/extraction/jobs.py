@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
-from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.clip import Encoder, load_encoder, wait_passively
 from zsntta_cli.errors import DatasetError, EncoderError
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
@@ -128,8 +128,8 @@ def _received(content: bytes) -> tuple[Job, ImageSet]:
 
 @lru_cache(maxsize=1)
 def _encoder(choice: EncoderChoice, device: str, threads: int) -> Encoder:
-    encoder = load_encoder(choice, device)
+    wait_passively()
     import torch  # not before its environment is set
 
     torch.set_num_threads(threads)
-    return encoder
+    return load_encoder(choice, device)

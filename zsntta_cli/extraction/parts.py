@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.folder import lock_path, parts_path
+from zsntta_cli.cache.identity import difference
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import write_whole, writing
 
@@ -52,13 +53,24 @@ def _remove(folder: Path) -> None:
 class Parts:
     """The parts of the extraction of some images, `size` images a part."""
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], images: range, size: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        identity: Mapping[str, Any],
+        images: range,
+        size: int,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Parts of another identity are thrown away, and `note` is told so."""
         self._folder = parts_path(path)
         self._images, self._size = images, size
         identity_file = self._folder / "identity.json"
         known = {**identity, "first": images.start, "part_size": size}
         content = json.dumps(known, sort_keys=True).encode()
         if not identity_file.exists() or identity_file.read_bytes() != content:
+            if any(self._folder.glob("*.npz")):
+                what = _changed(identity_file, known)
+                note(f"{path.stem}: what a stopped run had finished is made again ({what}).")
             self.discard()
             write_whole(identity_file, content)
 
@@ -111,3 +123,14 @@ class Parts:
                 f"makes it again."
             ) from error
         return features, readable
+
+
+def _changed(identity_file: Path, known: Mapping[str, Any]) -> str:
+    """What of the identity of parts is another now."""
+    try:
+        before = json.loads(identity_file.read_bytes())
+        flat = [{**one, **one["encoder"]} for one in (before, known)]
+        found = difference(flat[0], flat[1], [key for key in flat[1] if key != "encoder"])
+    except (OSError, ValueError, TypeError, KeyError):
+        found = None
+    return f"{found.key}: {found.one}, now {found.other}" if found else "made by another version"

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.classnames import named
+from zsntta_cli.datasets.images import ImageSet, limited
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.encoders.clip import Encoder, load_encoder
@@ -44,6 +45,7 @@ class ExtractPlan:
     noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
     noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
+    class_names: Path | None = None  # of the sets given as NAME=PATH
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -84,7 +86,7 @@ def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     templates = [prompt_template(prompt) for prompt in plan.prompts]
     largest_id_set = 0
     for spec in plan.datasets:
-        images = limited(datasets.load_images(spec, plan.data_root), plan.limit)
+        images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
         is_id = datasets.has_text(images)
         default = [datasets.default_prompt(images.name)] if is_id else []
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
@@ -93,6 +95,17 @@ def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
         yield extractor.words(path.stem, read_words(path), templates or [DEFAULT_PROMPT])
     yield from _extract_noise(plan, extractor, largest_id_set)
     yield from _extract_partners(plan, extractor)
+
+
+def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
+    """The images of a set; one of one's own gets the class names that are given for it."""
+    images = datasets.load_images(spec, plan.data_root)
+    if plan.class_names and SetName.parse(spec).path:
+        return named(images, plan.class_names)
+    if images.folder_names:
+        first, *_ = images.class_names
+        reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
+    return images
 
 
 def read_words(path: Path) -> list[str]:

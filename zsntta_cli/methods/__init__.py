@@ -45,6 +45,8 @@ METHODS: dict[str, Method] = {
     "adand": Method("adand:run", settings.AdaNDSettings, defaults=_INJECTS),
     "tda": Method("tda:run", settings.TDASettings),
     "adand+tda": Method("tda:run_behind_adand", settings.AdaNDTDASettings, defaults=_INJECTS),
+    "ridge": Method("ridge:run", settings.RidgeSettings),
+    "ridge+tda": Method("tda:run_behind_ridge", settings.RidgeTDASettings),
     "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
     "mcm": Method("ood_scores:maximum_concept_matching", settings.ScoreSettings, decides=False),

@@ -84,7 +84,7 @@ def adapt(
     data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
 ) -> Decisions:
     """Algorithm 1 from a given detector."""
-    u, stage1 = data.noise_score, _stage1_items(options)
+    u, stage1 = data.noise_score, options.stage1_items
     zero_shot_threshold = OnlineThreshold(threshold, options.batch_size)(u)
     zero_shot_noise = u > zero_shot_threshold
     evidence = options.evidence * (_logit(u, 1e-4) - _logit(zero_shot_threshold, 1e-2))
@@ -114,7 +114,7 @@ def _learn(
 ) -> NDArray[np.float64]:
     """The detector's noise scores v of all items (T,), each by the detector of its time."""
     own_threshold = OnlineThreshold(threshold, options.batch_size)
-    stage1 = _stage1_items(options)
+    stage1 = options.stage1_items
     scores = np.empty(len(data))
     for queue, is_full in _queues(len(data), options):
         features, labels, v = data.features(queue), pseudo_label[queue], scores[queue]
@@ -145,24 +145,12 @@ def _logit(probability: NDArray[np.float64], lowest: float) -> NDArray[np.float6
     return np.log(kept / (1 - kept))
 
 
-def _queue_length(options: AdaNDSettings) -> int:
-    """Items to an update: L one by one, else one update a batch."""
-    return options.update_every if options.batch_size == 1 else options.batch_size
-
-
 def _queues(total: int, options: AdaNDSettings) -> Iterator[tuple[slice, bool]]:
     """Runs of items between updates, and whether the run fills the queue and so ends in one."""
-    length = _queue_length(options)
+    length = options.queue_items
     start = 0
     if options.late_start and options.batch_size == 1 and total:
         yield slice(0, 1), False
         start = 1
     for first in range(start, total, length):
         yield slice(first, min(first + length, total)), first + length <= total
-
-
-def _stage1_items(options: AdaNDSettings) -> int:
-    """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
-    length = _queue_length(options)
-    late = (1 if options.batch_size == 1 else length) if options.late_start else 0
-    return options.warmup * length + late

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.scores import ZeroShot, cosine_logits
+from zsntta_cli.methods.scores import (
+    ZeroShot,
+    ZeroShotDetail,
+    cosine_logits,
+    zero_shot_detail,
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,11 @@ class Pool:
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
     more_text: NDArray[np.float32] | None = None  # (W, D) what else a method asked for
+
+    @cached_property
+    def detail(self) -> ZeroShotDetail:
+        """Entropies and largest logits of the P images, found once for a pool."""
+        return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.scores import cosine_logits, mcm, softmax
+from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.methods.settings import NegLabelSettings
 from zsntta_cli.settings import ThresholdSettings
 
@@ -20,17 +21,17 @@ Array = NDArray[np.float32]
 
 def max_logit(data: StreamData, *_: object) -> Decisions:
     """The largest scaled cosine."""
-    return _decisions(data, lambda logits: logits.max(axis=1))
+    return _decisions(data, scores.max_logit)
 
 
 def energy(data: StreamData, *_: object) -> Decisions:
     """Minus the free energy at temperature 1: log Σ exp(logit)."""
-    return _decisions(data, log_sum_exp)
+    return _decisions(data, scores.energy)
 
 
 def maximum_concept_matching(data: StreamData, *_: object) -> Decisions:
     """The largest softmax value."""
-    return _decisions(data, mcm)
+    return _decisions(data, scores.mcm)
 
 
 def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
@@ -43,9 +44,9 @@ def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) 
     classes = len(names)
 
     def score(logits: Array) -> Array:
-        id_mass = log_sum_exp(logits[:, :classes])
+        id_mass = scores.energy(logits[:, :classes])
         negatives = logits[:, classes:]
-        shares = [1 / (1 + np.exp(log_sum_exp(negatives[:, g]) - id_mass)) for g in groups]
+        shares = [1 / (1 + np.exp(scores.energy(negatives[:, g]) - id_mass)) for g in groups]
         return np.mean(shares, axis=0)
 
     return _decisions(data, score, np.concatenate([names, words[mined]]))
@@ -78,12 +79,6 @@ def mine_negatives(words: Array, names: Array, count: int, percentile: float) ->
         ]
     )
     return np.argsort(-distance, kind="stable")[:count]
-
-
-def log_sum_exp(logits: Array) -> Array:
-    """Row-wise log Σ exp of (N, C) logits."""
-    top = logits.max(axis=1)
-    return top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
 
 
 def _decisions(

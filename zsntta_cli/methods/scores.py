@@ -1,4 +1,4 @@
-"""Zero-shot scores: pure functions of features (NumPy).
+"""Zero-shot scores: pure functions of logits (N, C) or features; higher = more ID.
 
 MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
 arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
+TOP = 5  # largest logits kept of an image: with all C of them no figure of ridge changes by 0.2
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,17 @@ def mcm(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return 1 / np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
 
 
+def energy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Minus the free energy at temperature 1 (arXiv 2010.03759): log Σ exp(logit) of each row."""
+    top = logits.max(axis=1)
+    return top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+
+
+def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest logit of each row (arXiv 1911.11132), (N,)."""
+    return logits.max(axis=1)
+
+
 def zero_shot(
     features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
@@ -61,3 +73,56 @@ def zero_shot(
         class_index[part] = logits.argmax(axis=1)
         noise_score[part] = 1 - mcm(logits)
     return ZeroShot(class_index, noise_score)
+
+
+@dataclass(frozen=True)
+class ZeroShotDetail:
+    """The frozen model's doubt about N images, and the classes it hesitates between."""
+
+    entropy: NDArray[np.float64]  # (N,) of the softmax over C classes, / log C: in [0, 1]
+    top_logits: NDArray[np.float32]  # (N, K) the K = min(5, C) largest logits, descending
+    top_classes: NDArray[np.int32]  # (N, K) whose they are; the first is the zero-shot class
+
+    def part(self, items: slice | NDArray[np.integer]) -> "ZeroShotDetail":
+        """That of some of the images."""
+        return ZeroShotDetail(self.entropy[items], self.top_logits[items], self.top_classes[items])
+
+
+def zero_shot_detail(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> ZeroShotDetail:
+    """The detail of N raw image features (N, D) beside C text features (C, D)."""
+    count, classes = len(features), len(text_features)
+    kept = min(TOP, classes)
+    detail = ZeroShotDetail(
+        np.empty(count), np.empty((count, kept), np.float32), np.empty((count, kept), np.int32)
+    )
+    for start in range(0, count, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        logits = cosine_logits(features[part], text_features, logit_scale)
+        detail.entropy[part] = _entropy(logits) / np.log(max(classes, 2))
+        detail.top_classes[part] = top = _largest(logits, kept)
+        detail.top_logits[part] = np.take_along_axis(logits, top, axis=1)
+    return detail
+
+
+def _entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Entropy (N,) of the softmax of (N, C) logits, in nats."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    powers = np.exp(shifted)
+    total = powers.sum(axis=1)
+    entropy: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
+    return np.maximum(entropy, 0)
+
+
+def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
+    """Columns (N, kept) of the largest logits, descending; of equal ones the first first.
+
+    Taken one by one: argmax breaks ties as the zero-shot class does.
+    """
+    left, rows = logits.copy(), np.arange(len(logits))
+    columns = np.empty((len(logits), kept), np.intp)
+    for k in range(kept):
+        columns[:, k] = left.argmax(axis=1)
+        left[rows, columns[:, k]] = -np.inf
+    return columns

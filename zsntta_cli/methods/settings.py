@@ -49,6 +49,17 @@ class AdaNDSettings(Settings):
         1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
     )
 
+    @property
+    def queue_items(self) -> int:
+        """Items to an update: L one by one, else one update a batch."""
+        return self.update_every if self.batch_size == 1 else self.batch_size
+
+    @property
+    def stage1_items(self) -> int:
+        """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
+        late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
+        return self.warmup * self.queue_items + late
+
 
 @dataclass(frozen=True)
 class ScoreSettings(Settings):
@@ -123,7 +134,9 @@ class TentSettings(PipelineSettings):
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
     optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
     # None: 1e-4 for Adam, 2.5e-4 for SGD.
-    learning_rate: float | None = option(None, "Of the optimiser.", within=_ABOVE_ZERO)
+    learning_rate: float | None = option(
+        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,7 +182,9 @@ class AdaNDTentSettings(AdaNDSettings):
 
     tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
     optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    tent_learning_rate: float | None = option(None, "Of Tent's optimiser.", within=_ABOVE_ZERO)
+    tent_learning_rate: float | None = option(
+        None, "Of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -179,3 +194,56 @@ class AdaNDTentSettings(AdaNDSettings):
     def tent(self) -> TentSettings:
         """Tent's part."""
         return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+
+
+@dataclass(frozen=True)
+class RidgeSettings(Settings):
+    """Ridge: a noise detector without labels (ours); the same values for all sets and encoders."""
+
+    ridge_first: int = option(
+        64, "Items that ZS-CLIP decides; least items between updates.", within=Range(least=2)
+    )
+    # One update whenever an eighth more was seen.
+    ridge_block: int = option(256, "Most items between two updates.", within=_FROM_ONE)
+    ridge_ring: int = option(2048, "M: last items that make thresholds.", within=_FROM_ONE)
+    ridge_penalty: float = option(
+        30.0, "λ of the regression, in mean eigenvalues.", within=_ABOVE_ZERO
+    )
+    # The three base scores have 0.5.
+    ridge_view: float = option(2.0, "Largest weight of the ridge view z.", within=_FROM_ZERO)
+    ridge_gate: float = option(
+        0.45, "corr(z, q) from which noise is of another kind.", within=_ABOVE_ZERO
+    )
+    ridge_gate_errors: float = option(
+        1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
+    )
+    ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)
+    ridge_clean: float = option(
+        0.75, "Share of ZS-CLIP's rejections where nothing speaks for noise.", within=_SHARE
+    )
+    ridge_shape: float = option(
+        2.5, "Skewness + kurtosis of b up to which all of them are kept.", within=_ABOVE_ZERO
+    )
+    ridge_tail: float = option(
+        6.0, "Skewness + kurtosis of b from which noise is rare and far.", within=_ABOVE_ZERO
+    )
+    ridge_tail_deviations: float = option(
+        3.0, "The threshold is then so far above the median.", within=_FROM_ZERO
+    )
+    ridge_prior: float = option(
+        0.3, "Spread of the class prior up to which it is corrected.", within=_FROM_ZERO
+    )
+    ridge_prior_items: float = option(
+        100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for small, large in (("first", "block"), ("block", "ring")):
+            least, value = getattr(self, f"ridge_{small}"), getattr(self, f"ridge_{large}")
+            check(value >= least, f"ridge-{large} is {value}, must be ridge-{small} or more.")
+
+
+@dataclass(frozen=True)
+class RidgeTDASettings(RidgeSettings, TDASettings):
+    """TDA's classes behind ridge: the settings of both."""

@@ -26,7 +26,7 @@ _UNDEFINED = -1.0
 
 
 class OnlineThreshold:
-    """The threshold as a stream runs: feed scores in order, in pieces of any size.
+    """The threshold as a stream runs: feed scores in order, in pieces of whole batches.
 
     `batch_size` items share one threshold, found after all of them entered the queue.
     """
@@ -45,8 +45,10 @@ class OnlineThreshold:
         """Thresholds (T,) of the next T noise scores (T,)."""
         settings = self._settings
         if settings.fixed is not None:
-            # A fixed threshold is one on the ID score, Eq. 1: clean iff S >= λ.
-            return np.full(len(scores), 1 - settings.fixed)
+            on_noise = (
+                settings.fixed_on == "noise-score"
+            )  # or the ID score, Eq. 1: clean iff S >= λ
+            return np.full(len(scores), settings.fixed if on_noise else 1 - settings.fixed)
         found = np.empty(len(scores))
         unweighted = settings.criterion == "unweighted"
         _slide(

@@ -14,39 +14,58 @@ from zsntta_cli.progress import console
 from zsntta_cli.report.tables import Cell, Kind, ResultTable, Value, result_tables
 from zsntta_cli.simulation.record import Record
 
+_ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
+TABLE = "table"  # drawn for the terminal, if there is one
 _DIGITS = 6  # "100.00"
 _STD_DIGITS = 12  # "100.00±10.00"
 
 
 def render(records: Sequence[Record], form: str, kind: Kind, to_file: bool = False) -> str:
     """Records as a text in one of FORMATS; "table" is drawn for the terminal, if there is one."""
-    if form == "table":
+    if form == TABLE:
         return _rich(records, kind, to_file)
     return FORMATS[form](records, kind)
 
 
 def _rich(records: Sequence[Record], kind: Kind, to_file: bool) -> str:
     screen = console(plain=to_file)
+    width = screen.width if screen.is_terminal else _ANY_WIDTH
     with screen.capture() as captured:
         for table in result_tables(records, kind):
-            for part in rich_tables(table, screen.width):
+            screen.width = max(width, *_widths(table))  # no number is cut, however narrow it is
+            for part in rich_tables(table, width):
                 screen.print(part)
     return captured.get()
 
 
-def rich_tables(table: ResultTable, width: int) -> list[Table]:
-    """A result table as rich tables: as many as it takes to show all columns in `width`."""
-    digits = _STD_DIGITS if table.with_std else _DIGITS
-    cell_width = len(table.metrics) * (digits + 1) + 2
-    row_width = sum(
+def _digits(table: ResultTable) -> int:
+    return _STD_DIGITS if table.with_std else _DIGITS
+
+
+def _widths(table: ResultTable) -> list[int]:
+    """Characters that a drawing with each one of the columns takes."""
+    rows = sum(
         max(len(head), *(len(row[i]) for row in table.cells)) + 3
         for i, head in enumerate(table.heads)
     )
-    at_once = max(1, (width - row_width) // cell_width)
-    return [
-        _rich_table(table, table.columns[start : start + at_once], digits)
-        for start in range(0, len(table.columns), at_once)
-    ]
+    numbers = len(table.metrics) * (_digits(table) + 1) - 1
+    return [rows + max(len(name), numbers) + 4 for name in table.columns]
+
+
+def rich_tables(table: ResultTable, width: int) -> list[Table]:
+    """A result table as rich tables: as many as it takes to show all columns in `width`."""
+    widths = dict(zip(table.columns, _widths(table), strict=True))
+    numbers = len(table.metrics) * (_digits(table) + 1) - 1
+    parts: list[list[str]] = []
+    left = 0
+    for name, alone in widths.items():
+        if not parts or left < (more := max(len(name), numbers) + 3):
+            parts.append([name])
+            left = width - alone
+        else:
+            parts[-1].append(name)
+            left -= more
+    return [_rich_table(table, columns, _digits(table)) for columns in parts]
 
 
 def _rich_table(table: ResultTable, columns: Sequence[str], digits: int) -> Table:

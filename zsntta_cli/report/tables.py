@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from zsntta_cli.report import titles
+from zsntta_cli.report.titles import PRESET, shown
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import preset_of
 
 Row = tuple[str, ...]  # the method and the settings that vary, as they are shown
 AVERAGE = "Average"
@@ -22,15 +25,20 @@ AVERAGE = "Average"
 class Kind:
     """What a table shows of a record."""
 
-    group: str
     metrics: tuple[str, ...]
     heads: tuple[str, ...]
     lower_is_better: tuple[str, ...] = ()
+    spread: str = "seeds"  # ± of an average: its own over seeds, or the mean of its "sets'" ones
 
 
 KINDS = {
-    "accuracy": Kind("accuracies", ("acc_s", "acc_n", "acc_h"), ("Acc_S", "Acc_N", "Acc_H")),
-    "ood": Kind("detection", ("auroc", "fpr95", "aupr"), ("AUROC", "FPR95", "AUPR"), ("fpr95",)),
+    "accuracy": Kind(("acc_s", "acc_n", "acc_h"), ("Acc_S", "Acc_N", "Acc_H")),
+    "ood": Kind(("auroc", "fpr95", "aupr"), ("AUROC", "FPR95", "AUPR"), ("fpr95",)),
+    "flags": Kind(  # recall is Acc_N
+        ("acc_s", "acc_n", "acc_h", "precision", "flagged", "auroc", "fpr95"),
+        ("Acc_S", "Recall", "Acc_H", "Prec", "Flagged", "AUROC", "FPR95"),
+        ("fpr95",),
+    ),
 }
 
 
@@ -77,10 +85,13 @@ def result_tables(records: Sequence[Record], kind: Kind) -> list[ResultTable]:
 def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultTable:
     varying = _varying(records)
     groups: dict[Row, dict[str, list[Record]]] = {}
+    named = tuple(dict.fromkeys(r.settings.ood_set for r in records if r.settings.ood_set))
     for record in records:
-        row = _row(record, varying)
-        groups.setdefault(row, {}).setdefault(record.settings.ood_set or "-", []).append(record)
-    columns = list(dict.fromkeys(name for row in groups.values() for name in row))
+        by_ood = groups.setdefault(_row(record, varying), {})
+        own = record.settings.ood_set
+        for name in (own,) if own else named or ("-",):  # a clean stream is one for all OOD sets
+            by_ood.setdefault(name, []).append(record)
+    columns = [name for name in named or ("-",) if any(name in row for row in groups.values())]
     cells = {
         row: {name: _fold(some, kind) for name, some in by_ood.items()}
         for row, by_ood in groups.items()
@@ -88,48 +99,37 @@ def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultT
     if len(columns) > 1:
         columns.append(AVERAGE)
         for row, by_ood in groups.items():
-            cells[row][AVERAGE] = _average([r for some in by_ood.values() for r in some], kind)
+            cells[row][AVERAGE] = _average(list(by_ood.values()), kind)
     seeds = {record.settings.stream.seed for record in records}
     heads = ("Method", *(_label(name) for name in varying))
-    title = ", ".join([f"ID: {id_set}", *_fixed(records[0], varying), *_partial(records)])
+    spread = kind.spread if AVERAGE in columns and len(seeds) > 1 else ""
+    title = titles.title(id_set, records, varying, named, spread)
     _mark_best(cells, columns, kind)
     return ResultTable(title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1)
 
 
 def _varying(records: Sequence[Record]) -> list[str]:
-    """Names of the settings that differ between runs of one method, in order."""
-    seen: dict[str, dict[str, set[Any]]] = {}
+    """Names of the settings that differ between runs of one method, in order.
+
+    What differs with the preset alone is told by the preset's name.
+    """
+    seen: dict[str, dict[tuple[str, ...], set[Any]]] = {}
     for record in records:
-        for name, value in _settings(record).items():
-            seen.setdefault(name, {}).setdefault(record.settings.method, set()).add(value)
-    return [name for name, methods in seen.items() if any(len(v) > 1 for v in methods.values())]
+        settings = _settings(record)
+        for name, value in settings.items():
+            group = (record.settings.method, *([] if name == PRESET else [settings[PRESET]]))
+            seen.setdefault(name, {}).setdefault(group, set()).add(value)
+    return [name for name, groups in seen.items() if any(len(v) > 1 for v in groups.values())]
 
 
 def _settings(record: Record) -> dict[str, Any]:
     """All settings of a run that may make a row."""
     settings = record.settings
-    flat = {"encoder": settings.encoder, "prompt": settings.prompt}
-    for group in (settings.stream, settings.threshold, settings.options):
-        flat |= dataclasses.asdict(group)
+    flat = {
+        PRESET: preset_of(settings), "encoder": settings.encoder, "prompt": settings.prompt,
+        **settings.flat(),
+    }  # fmt: skip
     return {name: value for name, value in flat.items() if name != "seed"}
-
-
-def _fixed(record: Record, varying: Sequence[str]) -> list[str]:
-    """What a title says of the settings that do not vary."""
-    ratio = [] if "ratio" in varying else [f"noise {_shown('ratio', record.settings.stream.ratio)}"]
-    limit = record.settings.stream.limit
-    head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
-    return [*ratio, *head, record.settings.encoder]
-
-
-def _partial(records: Sequence[Record]) -> list[str]:
-    """What a title says of a run that was stopped."""
-    return [
-        f"PARTIAL: {r.settings.method} against {r.settings.ood_set or '-'} stopped after "
-        f"{sum(r.counts.values()):,} of {sum(r.counts.values()) + r.unfinished:,} items"
-        for r in records
-        if r.unfinished
-    ]
 
 
 def _label(name: str) -> str:
@@ -138,41 +138,39 @@ def _label(name: str) -> str:
 
 def _row(record: Record, varying: Sequence[str]) -> Row:
     settings = _settings(record)
-    return (record.settings.method, *(_shown(name, settings.get(name)) for name in varying))
-
-
-def _shown(name: str, value: Any) -> str:
-    if name == "ratio":
-        return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
-    if name == "fixed":
-        return "adaptive" if value is None else str(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value is None else str(value)
+    return (record.settings.method, *(shown(name, settings.get(name)) for name in varying))
 
 
 def _fold(records: Sequence[Record], kind: Kind) -> Cell:
     """Mean and sample standard deviation over seeds."""
-    return tuple(_value([_metric(r, kind, m) for r in records]) for m in kind.metrics)
+    return tuple(_value([_metric(r, m) for r in records]) for m in kind.metrics)
 
 
-def _metric(record: Record, kind: Kind, metric: str) -> float:
-    return float(getattr(getattr(record, kind.group), metric))
+def _metric(record: Record, metric: str) -> float:
+    for group in (record.accuracies, record.detection, record.flags):
+        if hasattr(group, metric):
+            return float(getattr(group, metric))
+    raise AssertionError(metric)
 
 
 def _value(values: Sequence[float]) -> Value:
     return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
 
 
-def _average(records: Sequence[Record], kind: Kind) -> Cell:
+def _average(by_set: Sequence[Sequence[Record]], kind: Kind) -> Cell:
     """The mean over OOD sets, folded over seeds: the average Acc_H is the mean of the Acc_H."""
     by_seed: dict[int, list[Record]] = {}
-    for record in records:
+    for record in (record for some in by_set for record in some):
         by_seed.setdefault(record.settings.stream.seed, []).append(record)
-    return tuple(
-        _value([float(np.mean([_metric(r, kind, m) for r in some])) for some in by_seed.values()])
+    own = [
+        _value([float(np.mean([_metric(r, m) for r in some])) for some in by_seed.values()])
         for m in kind.metrics
-    )
+    ]
+    if kind.spread == "seeds":
+        return tuple(own)
+    folded = [_fold(some, kind) for some in by_set]
+    stds = [float(np.mean([cell[i].std for cell in folded])) for i in range(len(own))]
+    return tuple(dataclasses.replace(v, std=std) for v, std in zip(own, stds, strict=True))
 
 
 def _mark_best(cells: dict[Row, dict[str, Cell]], columns: Sequence[str], kind: Kind) -> None:

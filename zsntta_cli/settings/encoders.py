@@ -33,7 +33,7 @@ class EncoderChoice:
 
     @property
     def slug(self) -> str:
-        """The folder name of this encoder's features."""
+        """The folder name of this encoder's features; a file's lacks the digits of its content."""
         if self.folder:
             return self.folder
         weights = Path(self.pretrained).stem if self.is_file else self.pretrained
@@ -76,6 +76,7 @@ class LiveSettings:
     datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
     device: str = "auto"
     workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # threads
+    pretrained: str | None = None  # where the file of weights lies now, should it have moved
 
     def __post_init__(self) -> None:
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")

@@ -56,9 +56,16 @@ def option(
     within: Range | None = None,
     example: str = "",
     name: str = "",
+    shown: str = "",
 ) -> Any:
-    """A field of a settings class; `name` is that of its option where it is another."""
-    said = {"about": about, "choices": choices, "within": within, "example": example, "name": name}
+    """A field of a settings class.
+
+    `name` is that of its option and `shown` its default in a help text, where they are others.
+    """
+    said = {
+        "about": about, "choices": choices, "within": within, "example": example, "name": name,
+        "shown": shown,
+    }  # fmt: skip
     return field(default=default, metadata=said)
 
 

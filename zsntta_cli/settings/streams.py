@@ -18,6 +18,10 @@ class StreamSettings(Settings):
         0.5, "OOD share of the stream.", within=Range(least=0, below=1), example="0.25 for 25 %"
     )
     seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
+    order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
+        "shuffled", "Of the stream (docs/detector.md).",
+        choices=("shuffled", "class", "burst", "late", "first"),
+    )  # fmt: skip
     noise: str = option(
         NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)
     )
@@ -38,7 +42,15 @@ class ThresholdSettings(Settings):
     """How the noise score's threshold is found (see methods/threshold.py)."""
 
     fixed: float | None = option(
-        None, "A fixed ID score, or 'adaptive'.", within=Range(least=0, most=1), name="threshold"
+        None,
+        "A fixed ID score, or 'adaptive'.",
+        within=Range(least=0, most=1),
+        name="threshold",
+        shown="adaptive",
+    )
+    # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
+    fixed_on: str = option(
+        "id-score", "What a fixed threshold is on.", choices=("id-score", "noise-score")
     )
     queue: int = option(  # Sec. 5.1
         512, "N_q, scores it is found on.", within=Range(least=1, most=LARGEST_QUEUE)

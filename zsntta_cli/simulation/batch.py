@@ -1,23 +1,40 @@
 """Many runs, in order, in one process or several."""
 
 import functools
-import gc
 import itertools
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.simulation.record import Record
+from zsntta_cli.progress import Reporter, Silent
+from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 
+def run_one(
+    root: Path, runs: Sequence[RunSettings], live: LiveFactory, reporter: Reporter
+) -> Replay:
+    """The only run, with its items and, of a live method, the gradients of its samples.
+
+    Raises:
+        SettingsError: there are several.
+    """
+    if len(runs) != 1:
+        raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
+    with reporter.waiting(lambda: _named(runs[0])):
+        return Simulator(root, live).replay(runs[0], analyse=True)
+
+
 def run_all(
-    root: Path, runs: Sequence[RunSettings], jobs: int = 1, live: LiveFactory | None = None
+    root: Path,
+    runs: Sequence[RunSettings],
+    jobs: int = 1,
+    live: LiveFactory | None = None,
+    reporter: Reporter | None = None,
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
 
@@ -32,7 +49,7 @@ def run_all(
     if is_live and jobs > 1:
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(runs) < 2:
-        return _run_some(root, runs, live)
+        return _run_some(root, runs, live, reporter)
     pairs = [
         list(some)
         for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
@@ -48,11 +65,14 @@ def run_all(
 
 
 def _run_some(
-    root: Path, runs: Sequence[RunSettings], live: LiveFactory | None = None
+    root: Path,
+    runs: Sequence[RunSettings],
+    live: LiveFactory | None = None,
+    reporter: Reporter | None = None,
 ) -> list[Record]:
     simulator = Simulator(root, live)
     records: list[Record] = []
-    with collecting_garbage(any(METHODS[run.method].live for run in runs)):
+    with (reporter or Silent()).waiting(lambda: _progress(runs, len(records))):
         for settings in runs:
             records.append(simulator.run(settings))
             if records[-1].unfinished:
@@ -60,15 +80,11 @@ def _run_some(
     return records
 
 
-@contextmanager
-def collecting_garbage(wanted: bool) -> Iterator[None]:
-    """Whether cycles are looked for meanwhile.
+def _progress(runs: Sequence[RunSettings], done: int) -> str:
+    now = _named(runs[min(done, len(runs) - 1)])
+    return f"run {done + 1:,} of {len(runs):,}: {now}"
 
-    Replays make none, and looking for some takes a tenth of their time; live runs do make some.
-    """
-    before = gc.isenabled()
-    (gc.enable if wanted else gc.disable)()
-    try:
-        yield
-    finally:
-        (gc.enable if before else gc.disable)()
+
+def _named(run: RunSettings) -> str:
+    against = f" against {run.ood_set}" if run.ood_set else ""
+    return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"

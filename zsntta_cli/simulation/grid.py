@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import encoder_folder, feature_path, set_names
+from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
+from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import TINY, EncoderChoice
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.settings.prompts import prompt_template
-from zsntta_cli.simulation.runs import RunSettings, build_run, declared
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
 ALL = "all"  # every cached set as OOD
 
@@ -42,10 +43,11 @@ class Grid:
                 ratio above 0.
         """
         self._check_settings()
+        folder = folder_name(root, self.encoder)
         runs = [
-            build_run(method, self.encoder.slug, id_set, ood_set, prompt, preset, **values)
+            build_run(method, folder, id_set, ood_set, prompt, preset, **values)
             for id_set in self.id_sets or [default_id_set(self.encoder)]
-            for ood_set in self._ood_sets(root, id_set)
+            for ood_set in self._ood_sets(root, folder, id_set)
             for method in self.methods
             for preset in self.presets or ["paper"]
             for prompt in self._prompts(id_set)
@@ -71,24 +73,25 @@ class Grid:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")
         for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
             for name in (name for name, given in names.items() if given):
+                check_choice("setting", name, setting_names())
                 having = [method for method in METHODS if name in declared(method)]
                 if not set(having) & set(chosen):
-                    shown = option_name(declared(having[0])[name]) if having else name
+                    shown = option_name(declared(having[0])[name])
                     raise NotOfMethods(shown, tuple(chosen), tuple(having))
 
     def _prompts(self, id_set: str) -> list[str]:
         return [prompt_template(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
 
-    def _ood_sets(self, root: Path, id_set: str) -> Sequence[str | None]:
+    def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
-            return [n for n in set_names(root, self.encoder.slug) if n != id_set] or [None]
+            return [n for n in set_names(root, folder) if n != id_set] or [None]
         if self.ood_sets:
             others = [name for name in self.ood_sets if name != id_set]
             if not others:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
             return others
-        partners = datasets.partners(id_set)
-        cached = [n for n in partners if feature_path(root, self.encoder.slug, n).exists()]
+        partners = datasets.partners(id_set) or ((own,) if (own := ood_of(id_set)) else ())
+        cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
 
     def _check_partner(self, root: Path, run: RunSettings) -> None:
@@ -98,16 +101,6 @@ class Grid:
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
 
 
-def fixed_threshold(value: str) -> float | None:
-    """A fixed threshold as a number, the adaptive one as None."""
-    if value == "adaptive":
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        raise SettingsError(f"threshold is '{value}', must be 'adaptive' or in [0, 1].") from None
-
-
 def default_id_set(encoder: EncoderChoice) -> str:
     """The ID set that is meant where none is named."""
-    return "shapes" if encoder.model == TINY else "cifar10"
+    return "shapes" if encoder.slug == TINY else "cifar10"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.encoders.clip import Encoder, load_encoder
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.base import LiveData
@@ -46,7 +46,7 @@ class LiveSession:
         `analyse`: note the gradients of clean and noisy samples too.
 
         Raises:
-            SettingsError, DatasetError: features that were not made here, or images that are gone.
+            StoreError, DatasetError: features that were not made here, or images that are gone.
             KeyboardInterrupt: nothing was decided yet.
         """
         running, gradients = Running(stream, labels), GradientNorms(stream)
@@ -95,19 +95,20 @@ class LiveSession:
         """The encoder that the features were made by, loaded."""
         path, made_by = sources.id_set.path, sources.id_set.identity
         if "imported" in sources.id_set.source:
-            raise SettingsError(
+            raise StoreError(
                 f"{path} was imported: a live method needs the encoder and the images, so extract "
                 f"the set here."
             )
-        names = [made_by.get(key) for key in ("model", "pretrained", "precision")]
+        weights = self.settings.pretrained or made_by.get("pretrained")
+        names = [made_by.get("model"), weights, made_by.get("precision")]
         if not all(isinstance(name, str) for name in names):
-            raise SettingsError(f"{path} does not say which encoder made it: extract the set here.")
+            raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
         choice = EncoderChoice(*map(str, names))
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]
         if found := difference(made_by, encoder.identity):
-            raise SettingsError(
+            raise StoreError(
                 f"{path} was made by another encoder than {choice.slug} is now ({found.key}: "
                 f"{found.one}, now {found.other}): extract the set again."
             )

@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.datasets.images import ImageSet, limited
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.noise import noise_images
-from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -56,13 +56,13 @@ def stream_images(
 def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images that have features, in the order of these."""
     images = _found(source, settings, image_size)
-    made_from = {key: value for key, value in source.source.items() if key != "skipped"}
+    made_from = {k: v for k, v in source.source.items() if k not in ("skipped", "split")}
     if images.identity() != made_from:
         raise DatasetError(
             f"the images of '{source.name}' are not those that {source.path} was made from",
             remedy="extract-again",
         )
-    if "skipped" not in source.source:
+    if not {"skipped", "split"} & source.source.keys():
         return images
     known = set(hdf5.read_sample_ids(source.path))
     rows = np.array([i for i, name in enumerate(images.sample_ids) if name in known])
@@ -84,10 +84,11 @@ def _found(source: FeatureSet, settings: LiveSettings, image_size: int) -> Image
         noise = SetName.parse(source.name).bare
         return noise_images(noise, source.source.get("images") or len(source), image_size)
     if "imported" in source.source:
-        raise SettingsError(
+        raise StoreError(
             f"{source.path} was imported: a live method needs the images, so extract them here."
         )
-    spec = _spec(source.name, settings.datasets)
+    name = source.source["split"]["of"] if "split" in source.source else source.name
+    spec = _spec(name, settings.datasets)
     return limited(datasets.load_images(spec, Path(settings.data_root)), source.source.get("limit"))
 
 
@@ -97,7 +98,7 @@ def _spec(name: str, given: Sequence[str]) -> str:
         if str(SetName.parse(spec)) == name:
             return spec
     if SetName.parse(name).base not in datasets.CATALOGUE:
-        raise SettingsError(
+        raise StoreError(
             f"a live method needs the images of '{name}', and it is not known where they are",
             remedy="say-where",
         )

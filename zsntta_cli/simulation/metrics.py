@@ -29,6 +29,21 @@ def accuracies(
     return Accuracies(acc_s, acc_n, harmonic_mean(acc_s, acc_n))
 
 
+@dataclass(frozen=True)
+class Flags:
+    """What calling samples noise is worth to someone who looks at them."""
+
+    precision: float  # share of the flagged samples that are OOD; nan where none is flagged
+    flagged: float  # share of all samples that is flagged
+    clean_flagged: float  # share of the ID samples that is flagged
+
+
+def flags(labels: NDArray[np.integer], is_noise: NDArray[np.bool_]) -> Flags:
+    """How good the flag is on T samples; a label of -1 marks an OOD sample. Recall is Acc_N."""
+    is_id = labels >= 0
+    return Flags(_mean(~is_id[is_noise]), _mean(is_noise), _mean(is_noise[is_id]))
+
+
 def harmonic_mean(a: float, b: float) -> float:
     """2ab / (a + b), 0 where both are 0, nan where one is."""
     return 2 * a * b / (a + b) if a + b else a + b

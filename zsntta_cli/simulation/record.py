@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import SettingsError, first_line, short
+from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings.checks import check
-from zsntta_cli.simulation.metrics import Accuracies, Detection, accuracies, detection
+from zsntta_cli.simulation.metrics import (
+    Accuracies,
+    Detection,
+    Flags,
+    accuracies,
+    detection,
+    flags,
+)
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -28,6 +34,7 @@ Columns = dict[str, NDArray[Any]]
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
+_NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Record:
     settings: RunSettings
     accuracies: Accuracies
     detection: Detection
+    flags: Flags
     counts: dict[str, int]  # items of each kind in the stream
     repeated: dict[str, float]  # sets that were too small: how often their images were shown
     digests: dict[str, str]  # of the feature files
@@ -48,7 +56,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
         plain = dataclasses.asdict(self)
-        for group in ("accuracies", "detection"):
+        for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
 
@@ -80,13 +88,16 @@ class Replay:
         """The decisions judged on the test samples, as of now; injected items do not count."""
         tests = self.stream.kind != NOISE
         decisions, labels = self.decisions, self.labels[tests]
-        judged = _NO_ACCURACIES
+        judged, flagged = _NO_ACCURACIES, _NO_FLAGS
         if decisions.is_noise is not None:
-            judged = accuracies(labels, decisions.class_index[tests], decisions.is_noise[tests])
+            is_noise = decisions.is_noise[tests]
+            judged = accuracies(labels, decisions.class_index[tests], is_noise)
+            flagged = flags(labels, is_noise)
         return Record(
             self.settings,
             judged,
             detection(decisions.id_score[tests], labels >= 0),
+            flagged,
             {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
             self._repeated(),
             self.digests,
@@ -104,19 +115,6 @@ def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
     return np.where(is_id, sources.id_set.labels[rows], -1)
 
 
-def repeats(records: Sequence[Record]) -> list[str]:
-    """A line for each set that was too small for a stream and whose images were shown again."""
-    most: dict[str, float] = {}
-    for record in records:
-        for name, times in record.repeated.items():
-            most[name] = max(times, most.get(name, 0))
-    return [
-        f"note: '{name}' is smaller than the streams need: its images are shown up to "
-        f"{times:.2f} times."
-        for name, times in most.items()
-    ]
-
-
 @dataclass(frozen=True)
 class Recorded:
     """A run that a record describes, and the features that it saw."""
@@ -128,11 +126,11 @@ class Recorded:
         """A repeated run must have seen the features of the first one.
 
         Raises:
-            SettingsError: a feature file has changed.
+            StoreError: a feature file has changed.
         """
         for name, digest in record.digests.items():
             if self.digests.get(name) != digest:
-                raise SettingsError(
+                raise StoreError(
                     f"the feature file of '{name}' has changed since the record was made: extract "
                     f"or import what it was made from",
                     remedy="run-anew",
@@ -143,7 +141,7 @@ def read_records(path: Path) -> list[Recorded]:
     """The runs of a file that `--format json` wrote, or a single one.
 
     Raises:
-        SettingsError: the file holds no records.
+        StoreError: the file holds no records.
     """
     try:
         content = json.loads(read_input(path, _LARGEST_FILE))
@@ -152,7 +150,7 @@ def read_records(path: Path) -> list[Recorded]:
         return [_recorded(record) for record in records]
     except (SettingsError, OSError, ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, SettingsError) else first_line(error)
-        raise SettingsError(
+        raise StoreError(
             f"{path} holds no records of runs in JSON ({short(reason.removesuffix('.'), 200)})."
         ) from error
 

@@ -26,6 +26,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "placement": "shuffled",
         "rounded_odds": True,
         "degenerate": "zero",
+        "fixed_on": "noise-score",
         "reevaluate": False,
         "late_start": True,
     },
@@ -64,6 +65,11 @@ def declared(method: str) -> dict[str, "Field[Any]"]:
     return {f.name: f for group in groups for f in dataclasses.fields(group)}
 
 
+def setting_names() -> tuple[str, ...]:
+    """Names of all settings that any method has, in the order of METHODS."""
+    return tuple(dict.fromkeys(name for method in METHODS for name in declared(method)))
+
+
 def build_run(
     method: str,
     encoder: str,
@@ -83,10 +89,21 @@ def build_run(
     chosen = METHODS[method]
     family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
     flat = {**chosen.defaults, **family, **PRESETS[preset], **values}
+    stream = _pick(StreamSettings, flat)
     return RunSettings(
-        method, encoder, id_set, ood_set, prompt,
-        _pick(StreamSettings, flat), _pick(ThresholdSettings, flat), _pick(chosen.settings, flat),
+        method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
+        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings, flat),
     )  # fmt: skip
+
+
+def preset_of(run: RunSettings) -> str:
+    """The preset that a run's settings follow: the one with all of its values, else `paper`."""
+    flat = run.flat()
+    for name, values in PRESETS.items():
+        of_run = {key: value for key, value in values.items() if key in flat}
+        if of_run and all(flat[key] == value for key, value in of_run.items()):
+            return name
+    return "paper"
 
 
 def run_from_record(settings: Any) -> RunSettings:

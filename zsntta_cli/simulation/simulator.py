@@ -51,7 +51,7 @@ class Simulator:
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """One run with its stream and decisions; `analyse` a live method's gradients too."""
         sources = self._library.sources(settings)
-        stream = build_stream(settings.stream, *sources.sizes)
+        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:

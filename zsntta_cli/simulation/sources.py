@@ -66,12 +66,13 @@ class Library:
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
-            SettingsError: the ID set is not labelled.
+            StoreError: the ID set is not labelled.
         """
         encoder_name, stream = settings.encoder, settings.stream
         id_set = self.read(encoder_name, settings.id_set)
         if not id_set.class_names or (id_set.labels < 0).any():
-            raise SettingsError(f"'{id_set.name}' cannot be an ID set: it has no class labels.")
+            lacks = "class labels" if id_set.class_names else "class names"
+            raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
         ood = settings.ood_set if ood_count(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         sources = Sources(
@@ -139,13 +140,13 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         input_size(Path(path))
         features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
     except Exception as error:  # a damaged header makes NumPy raise nearly anything
-        raise SettingsError(
+        raise StoreError(
             f"cannot read the 'no' text features {path} ({first_line(error)}): must be .npy with "
             f"{wanted}."
         ) from error
     real = features.dtype.kind in "fiu"
     if not real or features.shape != shape or not np.isfinite(features).all():
-        raise SettingsError(
+        raise StoreError(
             f"{path} holds an array {features.shape} of {features.dtype}, must be {wanted}."
         )
     return unit(features).astype(np.float32)

@@ -4,7 +4,9 @@ The order of the test samples comes from PCG64(seed) alone and does not depend o
 injection; which OOD samples take part comes from a seed of its own, the same for every order.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +41,18 @@ def ood_count(settings: StreamSettings, n_id: int) -> int:
     return round(n_id * (round(odds, 2) if settings.rounded_odds else odds))
 
 
-def build_stream(settings: StreamSettings, n_id: int, n_ood: int, n_noise: int) -> Stream:
+def build_stream(
+    settings: StreamSettings,
+    n_id: int,
+    n_ood: int,
+    n_noise: int,
+    labels: NDArray[np.integer] | None = None,
+) -> Stream:
     """The stream over sets of n_id, n_ood images and a pool of n_noise noise images.
 
     All ID samples take part once. A noise image is used again, in the pool's order, where the
-    stream needs more than the pool has.
+    stream needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by
+    class.
 
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
@@ -62,8 +71,53 @@ def build_stream(settings: StreamSettings, n_id: int, n_ood: int, n_noise: int) 
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    order = generator.permutation(len(kind))[: settings.limit]
+    order = _ORDERS[settings.order](generator, n_id, len(ood_rows), labels)[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
+
+
+_Labels = NDArray[np.integer] | None
+_Order = Callable[[np.random.Generator, int, int, _Labels], NDArray[np.int64]]
+_CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
+
+
+def _shuffled(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[Any]:
+    return generator.permutation(n_id + n_ood)
+
+
+def _by_class(generator: np.random.Generator, n_id: int, n_ood: int, labels: _Labels) -> Any:
+    """ID samples class by class, OOD samples anywhere among them."""
+    assert labels is not None
+    id_items = generator.permutation(n_id)
+    order = np.empty(n_id + n_ood, np.int64)
+    is_ood = np.zeros(n_id + n_ood, bool)
+    is_ood[generator.permutation(n_id + n_ood)[:n_ood]] = True
+    order[~is_ood] = id_items[np.argsort(labels[id_items], kind="stable")]
+    order[is_ood] = n_id + generator.permutation(n_ood)
+    return order
+
+
+def _late(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
+    """Clean for a while, then mixed."""
+    id_items = generator.permutation(n_id)
+    head = round(_CLEAN_HEAD * n_id)
+    rest = np.append(id_items[head:], n_id + np.arange(n_ood))
+    return np.append(id_items[:head], generator.permutation(rest))
+
+
+def _burst(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
+    """All OOD samples in one run in the middle."""
+    id_items, ood_items = generator.permutation(n_id), n_id + generator.permutation(n_ood)
+    return np.concatenate([id_items[: n_id // 2], ood_items, id_items[n_id // 2 :]])
+
+
+def _first(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
+    """All OOD samples before the first ID sample."""
+    return np.append(n_id + generator.permutation(n_ood), generator.permutation(n_id))
+
+
+_ORDERS: dict[str, _Order] = {
+    "shuffled": _shuffled, "class": _by_class, "burst": _burst, "late": _late, "first": _first,
+}  # fmt: skip
 
 
 def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
@@ -74,6 +128,14 @@ def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
     repeats, remainder = divmod(wanted, size) if size else (0, 0)
     remaining = generator.permutation(size)[:remainder]
     return np.concatenate([np.tile(np.arange(size), repeats), remaining])
+
+
+def stream_sizes(settings: StreamSettings, n_id: int, n_ood: int) -> tuple[int, int]:
+    """Test samples and injected noise images of the stream over sets of n_id and n_ood images."""
+    wanted = ood_count(settings, n_id)
+    tests = n_id + (min(wanted, n_ood) if settings.ood_fill == "cap" else wanted)
+    tests = tests if settings.limit is None else min(tests, settings.limit)
+    return tests, noise_count(settings, tests)
 
 
 def noise_count(settings: StreamSettings, n_test: int) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet
-from zsntta_cli.datasets.readers.folders import by_folder
+from zsntta_cli.datasets.readers.folders import by_folder, existing, folder
 from zsntta_cli.errors import DatasetError, first_line
 
 if TYPE_CHECKING:
@@ -69,6 +69,17 @@ def archive(name: str, path: Path) -> ImageSet:
         class_names,
         fingerprint=",".join(str(member.size) for member in found.values()),
     )
+
+
+def unpacked(name: str, root: Path, *, path: str) -> ImageSet:
+    """A known set: a folder of images at `path` under the data root, or the archive it comes in.
+
+    The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
+    """
+    packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
+    if packed and not (root / path).exists():
+        return archive(name, packed[0])
+    return folder(name, existing(root / path))
 
 
 @dataclass(frozen=True)

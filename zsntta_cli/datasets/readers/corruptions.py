@@ -71,9 +71,10 @@ def imagenet_c(name: str, root: Path) -> ImageSet:
     return by_wnids(name, root, [f"imagenet-c/{c}/{severity}" for c in corruptions])
 
 
-def cifar_c(name: str, root: Path, *, path: str, class_names: Sequence[str]) -> ImageSet:
+def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
     """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, read where they lie."""
     corruptions, severity = parameters(name)
+    class_names = CIFAR10 if classes == "cifar10" else CIFAR100
     labels = _array(name, root / path / "labels.npy")
     pixels = [_array(name, root / path / f"{c}.npy") for c in corruptions]
     _check(name, labels, pixels, len(class_names))

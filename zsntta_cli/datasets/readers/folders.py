@@ -50,19 +50,6 @@ def by_folder(
     return [index[one] for one in classes], [] if names == [""] else names
 
 
-def unpacked(name: str, root: Path, *, path: str) -> ImageSet:
-    """A known set: a folder of images at `path` under the data root, or the archive it comes in.
-
-    The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
-    """
-    packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
-    if packed and not (root / path).exists():
-        from zsntta_cli.datasets.readers import archives  # replays import this, and read none
-
-        return archives.archive(name, packed[0])
-    return folder(name, existing(root / path))
-
-
 def listed(
     name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], class_names: Sequence[str]
 ) -> ImageSet:

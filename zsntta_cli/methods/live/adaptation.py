@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import EncoderError
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
 _LOSS_SCALE = 2.0**12  # of losses in half precision; halved where a gradient overflows
@@ -18,7 +18,7 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
     """The normalisation layers of an image tower that have affine parameters, in order.
 
     Raises:
-        SettingsError: it has none.
+        EncoderError: it has none.
     """
     found: dict[str, nn.Module] = {
         name: module
@@ -26,7 +26,7 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
         if isinstance(module, NORMS) and module.weight is not None
     }
     if not found:
-        raise SettingsError("the image tower has no normalisation layers that could be adapted.")
+        raise EncoderError("the image tower has no normalisation layers that could be adapted.")
     return found
 
 

@@ -1,0 +1,367 @@
+"""Ridge against its item-by-item reference, and what must hold for any stream."""
+
+import dataclasses
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.ridge import ridge as reference
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import ridge
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.ridge import RidgeDetector
+from zsntta_cli.methods.ridge_state import Items, Regression
+from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+OPTIONS = RidgeSettings()
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def stream_of(features, text, scale=30.0, injected=None):
+    """A stream that shows each of the images once, in order."""
+    features, text = features.astype(np.float32), text.astype(np.float32)
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    count = len(features)
+    injected = np.zeros(count, bool) if injected is None else injected
+    return StreamData(pool, np.arange(count), injected)
+
+
+@cache
+def world(seed, count=700, ratio=0.25, classes=12, dim=24):
+    """Images around their class's text, noise around a few other points; labels, -1 for noise."""
+    rng = np.random.default_rng(seed)
+    text = unit(rng.normal(size=(classes, dim)) + 1)
+    elsewhere = unit(rng.normal(size=(3, dim)) + 1)
+    labels = np.where(rng.random(count) < ratio, -1, rng.integers(classes, size=count))
+    centers = np.where(labels[:, None] < 0, elsewhere[rng.integers(3, size=count)], text[labels])
+    # Classes are hard to a different degree, images too.
+    spread = rng.uniform(0.08, 0.22, count) + rng.uniform(0, 0.08, classes)[labels]
+    spread *= np.sqrt(24 / dim)
+    features = 10 * (centers + spread[:, None] * rng.normal(size=(count, dim)))
+    return features.astype(np.float32), text.astype(np.float32), labels
+
+
+def decide(data, options=OPTIONS):
+    return ridge.run(data, options, ThresholdSettings())
+
+
+def columns(decisions, part=slice(None)):
+    return [decisions.class_index[part], decisions.is_noise[part], decisions.id_score[part]]
+
+
+def assert_equal(a, b):
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# --- the reference
+
+
+@pytest.mark.parametrize(
+    ("seed", "ratio", "options"),
+    [
+        (0, 0.25, OPTIONS),
+        (1, 0.0, OPTIONS),
+        (2, 0.03, RidgeSettings(ridge_ring=300, ridge_tail=2.0)),
+        (3, 0.5, RidgeSettings(ridge_block=50, ridge_first=40, ridge_gate=0.2)),
+    ],
+)
+def test_agrees_with_the_reference(seed, ratio, options):
+    features, text, _ = world(seed, count=1500, ratio=ratio)
+    injected = np.arange(1500) % 9 == 8
+    data = stream_of(features, text, injected=injected)
+    found = decide(data, options)
+    classes, is_noise, scores, thresholds = reference(data, options, ThresholdSettings())
+    np.testing.assert_allclose(1 - found.id_score, scores, atol=2e-3)
+    tests = ~injected
+    np.testing.assert_allclose(found.detector_threshold[tests], thresholds[tests], atol=2e-3)
+    clear = ~(np.abs(scores - thresholds) < 4e-3)  # rounding may turn a decision at the threshold
+    assert clear.mean() > 0.97
+    np.testing.assert_array_equal(found.is_noise[clear], is_noise[clear])
+    assert (found.class_index == classes).mean() > 0.998
+    assert (found.class_index != data.class_index).any()  # the class prior does something
+
+
+def test_regression_is_the_direct_solution():
+    rng = np.random.default_rng(0)
+    x = unit(rng.normal(size=(300, 40)) + 0.5).astype(np.float32)
+    y = np.column_stack([x[:, :2] ** 2 + 0.1 * rng.normal(size=(300, 2)), x[:, 3]]).astype(float)
+    regression = Regression(unit(rng.normal(size=(5, 40))).astype(np.float32), 100.0, 3.0)
+    for start in (0, 100, 200):
+        regression.add(x[start : start + 100], y[start : start + 100])
+        regression.direction()
+    cov = np.cov(x.T, bias=True)
+    ridge_ = 3.0 * np.trace(cov) / 40 * (1 + 40 / 300)
+    target = ((x - x.mean(0)).T @ ((y - y.mean(0)) / y.std(0))).sum(1) / 300
+    w = np.linalg.solve(cov + ridge_ * np.eye(40), target)
+    assert regression.direction() @ w / np.linalg.norm(w) == pytest.approx(1, abs=1e-5)
+
+
+@given(seed=st.integers(0, 999), dim=st.integers(2, 40), same_y=st.booleans())
+def test_regression_on_equal_features(seed, dim, same_y):
+    """Nothing to learn: what is left is rounding, and must not be divided by itself."""
+    rng = np.random.default_rng(seed)
+    x = np.tile(unit(rng.normal(size=(1, dim))), (64, 1)).astype(np.float32)
+    y = np.tile(rng.normal(size=(1 if same_y else 64, 3)), (64 if same_y else 1, 1))
+    regression = Regression(x[:2], 100.0, 30.0)
+    for _ in range(3):
+        regression.add(x, y)
+        direction = regression.direction()
+    assert np.isfinite(direction).all()
+    assert not (same_y and direction.any())
+
+
+def test_noise_from_elsewhere_is_found():
+    features, text, labels = world(5, count=3000)
+    data = stream_of(features, text)
+    late = slice(1000, None)
+    is_ood, found = labels[late] < 0, decide(data).is_noise[late]
+    usual = (data.noise_score > OnlineThreshold(ThresholdSettings())(data.noise_score))[late]
+    assert found[is_ood].mean() > usual[is_ood].mean() + 0.2
+    assert found[~is_ood].mean() < usual[~is_ood].mean() + 0.02
+
+
+# --- online
+
+
+@settings(max_examples=15, deadline=None)
+@given(now=st.integers(1, 699), seed=st.integers(0, 3), draw=st.integers(0, 99))
+def test_the_future_changes_no_decision(now, seed, draw):
+    features, text, _ = world(seed)
+    changed = features.copy()
+    changed[now:] = np.random.default_rng(draw).normal(size=changed[now:].shape)
+    a, b = (decide(stream_of(f, text)) for f in (features, changed))
+    # A product of another batch may round its last bits differently.
+    np.testing.assert_array_equal(a.is_noise[:now], b.is_noise[:now])
+    np.testing.assert_array_equal(a.class_index[:now], b.class_index[:now])
+    np.testing.assert_allclose(a.id_score[:now], b.id_score[:now], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [200, 499])
+def test_a_stream_decides_as_its_beginning(length):
+    features, text, _ = world(1)
+    whole = decide(stream_of(features, text))
+    part = decide(stream_of(features[:length], text))
+    assert_equal(columns(whole, slice(length))[:2], columns(part)[:2])
+
+
+def test_items_can_be_decided_one_by_one():
+    features, text, _ = world(2)
+    data = stream_of(features, text)
+    u = data.noise_score
+    is_noise = u > OnlineThreshold(ThresholdSettings())(u)
+    detail = zero_shot_detail(features, text, 30.0)
+    doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
+    items = Items(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+    detector, answers, since = RidgeDetector(text, 30.0, OPTIONS), [], 0
+    for t in range(len(u)):
+        answers.append(detector.decide(items.part(slice(t, t + 1))))
+        if t + 1 - since == detector.block:
+            block = np.array([a.is_noise[0] for a in answers[since:]])
+            detector.learn(items.part(slice(since, t + 1)), block)
+            since = t + 1
+    found = decide(data)
+    np.testing.assert_array_equal([a.is_noise[0] for a in answers], found.is_noise)
+    np.testing.assert_array_equal([a.class_index[0] for a in answers], found.class_index)
+    assert found.is_noise.any()
+    assert not (found.is_noise == is_noise).all()
+
+
+def test_the_first_items_are_decided_as_zs_clip_does():
+    features, text, _ = world(3)
+    data = stream_of(features, text)
+    found, u = decide(data), data.noise_score
+    first = slice(OPTIONS.ridge_first)
+    expected = u > OnlineThreshold(ThresholdSettings())(u)
+    np.testing.assert_array_equal(found.is_noise[first], expected[first])
+    np.testing.assert_array_equal(found.class_index[first], data.class_index[first])
+    assert np.isnan(found.detector_threshold[first]).all()
+    assert not np.isnan(found.detector_threshold[OPTIONS.ridge_first :]).any()
+
+
+def test_the_same_twice():
+    features, text, _ = world(0)
+    a, b = (decide(stream_of(features.copy(), text.copy())) for _ in range(2))
+    assert_equal(columns(a), columns(b))
+
+
+def test_state_does_not_grow():
+    features, text, _ = world(0, count=6000, dim=8)
+    items = _items(features, text)
+    detector, sizes = RidgeDetector(text, 30.0, RidgeSettings(ridge_ring=256)), []
+    for start in range(0, 6000, 200):
+        detector.learn(items.part(slice(start, start + 200)), np.zeros(200, bool))
+        sizes.append(len(pickle.dumps(detector)))
+    assert max(sizes[2:]) - min(sizes[2:]) < 64  # digits of counts
+
+
+def test_state_is_at_most_6_mb_at_512_dims():
+    text = unit(np.random.default_rng(0).normal(size=(1000, 512))).astype(np.float32)
+    detector = RidgeDetector(text, 100.0, OPTIONS)
+    assert len(pickle.dumps(detector)) - text.nbytes < 6e6
+
+
+def _items(features, text):
+    scores, detail = zero_shot(features, text, 30.0), zero_shot_detail(features, text, 30.0)
+    doubt = np.column_stack([scores.noise_score, detail.entropy, -detail.top_logits[:, 0]])
+    is_noise = scores.noise_score > 0.5
+    return Items(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+
+
+# --- injected noise
+
+
+def test_injected_items_are_noise_and_teach_nothing():
+    features, text, _ = world(4, count=900)
+    injected = np.random.default_rng(0).random(900) < 0.2
+    found = decide(stream_of(features, text, injected=injected))
+    alone = decide(stream_of(features[~injected], text))
+    assert found.is_noise[injected].all()
+    np.testing.assert_array_equal(found.is_noise[~injected], alone.is_noise)
+    np.testing.assert_array_equal(found.class_index[~injected], alone.class_index)
+
+
+# --- odd streams
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+@pytest.mark.parametrize("dim", [2, 24])
+def test_few_classes_and_dims(classes, dim):
+    rng = np.random.default_rng(0)
+    text = unit(rng.normal(size=(classes, dim)))
+    found = decide(stream_of(rng.normal(size=(400, dim)), text))
+    assert np.isfinite(found.id_score).all()
+    assert set(found.class_index) <= set(range(classes))
+
+
+@pytest.mark.parametrize("dim", [2048, 4096])
+def test_many_dims(dim):
+    features, text, labels = world(0, count=520, ratio=0.5, dim=dim)
+    found = decide(stream_of(features, text))
+    assert np.isfinite(found.id_score).all()
+    is_ood = labels[260:] < 0
+    assert found.is_noise[260:][is_ood].mean() > found.is_noise[260:][~is_ood].mean() + 0.5
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e-20])
+def test_equal_items_are_answered_equally(value):
+    text = world(0)[1]
+    found = decide(stream_of(np.full((400, 24), value), text))
+    assert np.isfinite(found.id_score).all()
+    assert not found.is_noise[OPTIONS.ridge_first :].any()
+    assert len(np.unique(found.class_index)) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(distinct=st.integers(1, 4), seed=st.integers(0, 99))
+def test_few_distinct_images(distinct, seed):
+    rng = np.random.default_rng(seed)
+    shown = rng.normal(size=(distinct, 24))[rng.integers(distinct, size=300)]
+    found = decide(stream_of(shown, world(0)[1]))
+    assert np.isfinite(found.id_score).all()
+    assert np.abs(found.id_score).max() < 100  # no view is made of rounding
+
+
+def test_zero_features_among_others():
+    features, text, _ = world(0)
+    features = features.copy()
+    features[::7] = 0
+    assert np.isfinite(decide(stream_of(features, text)).id_score).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 129, 200])
+@pytest.mark.parametrize("all_injected", [False, True])
+def test_short_streams(count, all_injected):
+    features, text, _ = world(0)
+    injected = np.full(count, all_injected)
+    found = decide(stream_of(features[:count], text, injected=injected))
+    assert len(found.is_noise) == count
+    assert np.isfinite(found.id_score).all()
+    if all_injected:
+        assert found.is_noise.all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 99))
+def test_turning_the_space_changes_no_decision(seed):
+    """Only angles count: a rotation and another norm of the features leave everything as it is."""
+    features, text, _ = world(6)
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(24, 24)))[0]
+    a, b = decide(stream_of(features, text)), decide(stream_of(3 * features @ turn, text @ turn))
+    clear = np.abs(a.id_score - 1 + np.nan_to_num(a.detector_threshold)) > 1e-3
+    assert (a.is_noise == b.is_noise)[clear].all()
+    np.testing.assert_allclose(a.id_score, b.id_score, atol=5e-3)
+
+
+# --- the parts
+
+
+def test_detail_of_zero_shot():
+    features, text, _ = world(0)
+    detail = zero_shot_detail(features, text, 30.0)
+    logits = (30 * unit(features) @ text.T).astype(float)
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    np.testing.assert_allclose(detail.entropy, -(p * np.log(p)).sum(1) / np.log(12), atol=1e-5)
+    np.testing.assert_allclose(detail.top_logits, -np.sort(-logits, axis=1)[:, :5], rtol=1e-5)
+    np.testing.assert_array_equal(detail.top_classes, np.argsort(-logits, axis=1)[:, :5])
+    np.testing.assert_array_equal(
+        detail.top_classes[:, 0], zero_shot(features, text, 30.0).class_index
+    )
+
+
+def test_detail_of_one_class():
+    detail = zero_shot_detail(np.ones((3, 2)), np.array([[1, 0]], np.float32), 10.0)
+    np.testing.assert_array_equal(detail.entropy, 0)
+    np.testing.assert_allclose(detail.top_logits[:, 0], 10 / np.sqrt(2), rtol=1e-6)
+
+
+def test_otsu_by_hand():
+    assert ridge._otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(0, 1))
+def test_quantile_is_numpys(values, share):
+    found = ridge._quantile(np.sort(values), share)
+    assert found == pytest.approx(np.quantile(values, share), abs=1e-9)
+
+
+def test_ramp_by_hand():
+    assert [ridge._ramp(v, 0.4) for v in (0.3, 0.4, 0.425, 0.45, 0.9)] == pytest.approx(
+        [0, 0, 0.5, 1, 1]
+    )
+
+
+def test_class_penalty_by_hand():
+    # Counts 300 and 100 with 100 pseudo-counts: pi = 0.7, 0.3, spread 0.157, so eta = 0.573.
+    log = np.log([1.4, 0.6])
+    spread = 0.7 * log[0] ** 2 + 0.3 * log[1] ** 2
+    found = ridge._class_penalty(np.array([300.0, 100.0]), OPTIONS)
+    np.testing.assert_allclose(found, 0.09 / spread * log)
+    np.testing.assert_allclose(ridge._class_penalty(np.array([9.0, 9.0]), OPTIONS), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("first", 1, "ridge-first is 1, must be 2 or more"),
+        ("block", 8, "ridge-block is 8, must be ridge-first or more"),
+        ("ring", 100, "ridge-ring is 100, must be ridge-block or more"),
+        ("penalty", 0.0, "ridge-penalty is 0.0, must be above 0"),
+        ("gate_errors", -1.0, "ridge-gate-errors is -1.0, must be 0 or more"),
+        ("clean", 1.5, "ridge-clean is 1.5, must be in"),
+    ],
+)
+def test_settings_say_what_is_wrong(name, value, message):
+    with pytest.raises(SettingsError, match=message):
+        dataclasses.replace(OPTIONS, **{f"ridge_{name}": value})

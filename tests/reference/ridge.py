@@ -1,0 +1,149 @@
+"""Ridge item by item, straight from the equations of docs/detector.md: plain and slow.
+
+What was learned is computed anew from the whole history after each block, in float64 and by direct
+solutions: no running sums, no conjugate gradients, no shared code.
+"""
+
+import numpy as np
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+
+def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
+    """Classes, decisions, scores and thresholds of all items; ZS-CLIP's u and nan at first."""
+    text = data.pool.text_features.astype(float)
+    zero_shot, past, pending, rule = OnlineThreshold(threshold), [], [], None
+    answers = []
+    for t in range(len(data)):
+        item = see(data, t, text)
+        if data.injected[t]:
+            score = rule.score(item) if rule else item["u"]
+            answers.append((rule.class_of(item) if rule else item["order"][0], True, score, np.nan))
+            continue
+        item["zs"] = item["u"] > zero_shot(np.array([item["u"]]))[0]
+        if rule is None:
+            answer = item["order"][0], item["zs"], item["u"], np.nan
+        else:
+            score = rule.score(item)
+            answer = rule.class_of(item), score > rule.tau, score, rule.tau
+        answers.append(answer)
+        item["noise"] = answer[1]
+        # Second moments: all of the first 1,024 items, then the first of every eight of a block.
+        item["weight"] = 1 if len(past) < 1024 else 8 * (len(pending) % 8 == 0)
+        pending.append(item)
+        if len(pending) == max(o.ridge_first, min(len(past) // 8, o.ridge_block)):
+            past, pending = past + pending, []
+            rule = Rule(past, text, o)
+    return [np.array(column) for column in zip(*answers, strict=True)]
+
+
+def see(data: StreamData, t: int, text):
+    f = data.pool.image_features[data.index[t]].astype(float)
+    x = f / max(np.linalg.norm(f), 1e-12)
+    logits = data.pool.logit_scale * text @ x
+    p = np.exp(logits - logits.max())
+    p /= p.sum()
+    entropy = -sum(v * np.log(v) for v in p if v > 0) / np.log(len(p))
+    order = np.argsort(-logits, kind="stable")[:5]
+    return {
+        "x": x, "l": logits, "p": p, "u": data.noise_score[t], "h": entropy, "g": -logits.max(),
+        "order": order,
+    }  # fmt: skip
+
+
+class Rule:
+    """All that a block's decisions depend on."""
+
+    def __init__(self, past, text, o):
+        self.o = o
+        n, dim, classes = len(past), text.shape[1], len(text)
+        x = np.array([i["x"] for i in past])
+        y = np.array([[i["u"], i["h"], i["g"]] for i in past])
+        weight = np.array([i["weight"] for i in past], float)
+
+        # 1. mean and deviation of each class's logit
+        logits = np.array([i["l"] for i in past])
+        self.mu = logits.mean(0)
+        center = np.average(logits, axis=0, weights=weight)
+        self.sigma = np.sqrt(np.average((logits - center) ** 2, axis=0, weights=weight))
+
+        # 2. ridge regression
+        centered = x - np.average(x, axis=0, weights=weight)
+        cov = (centered * weight[:, None]).T @ centered / weight.sum()
+        self.x_mean = x.mean(0)
+        target = ((x - self.x_mean).T @ ((y - y.mean(0)) / y.std(0))).sum(1) / n
+        penalty = o.ridge_penalty * np.trace(cov) / dim * (1 + dim / n)
+        w = np.linalg.solve(cov + penalty * np.eye(dim), target)
+        self.w = w / np.linalg.norm(w)
+
+        # 3. standard views of the ring, base score
+        ring = past[-o.ridge_ring :]
+        m = len(ring)
+        raw = np.array([self.raw(i) for i in ring])
+        self.mean, self.sd = raw.mean(0), raw.std(0)
+        v = (raw - self.mean) / self.sd
+        b = v[:, 1] + v[:, 2] + v[:, 3]
+        b = b / b.std()
+
+        # 4. evidence
+        r = np.corrcoef(v[:, 0], v[:, 3])[0, 1] - o.ridge_gate_errors / np.sqrt(m)
+        shape = (b**3).mean() + (b**4).mean()
+        self.gate = ramp(r, o.ridge_gate)
+        kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
+        omega = ramp(shape, o.ridge_tail)
+
+        # 5. score
+        self.s_sd = 1.0
+        self.s_sd = np.std([self.mixed(i) for i in ring])
+        s = np.array([self.score(i) for i in ring])
+
+        # 6. threshold
+        base = b - o.ridge_doubt * np.log([max(1 - i["u"], 1e-3) for i in ring])
+        rho0 = np.mean([i["zs"] for i in ring])
+        rho = (base > otsu(base)).mean()
+        tau = self.gate * np.quantile(s, 1 - rho)
+        tau += (1 - self.gate) * np.quantile(s, 1 - kappa * rho0)
+        if omega > 0:
+            mad = np.median(abs(s - np.median(s)))
+            tail = np.median(s) + o.ridge_tail_deviations * 1.4826 * mad
+            tau = (1 - omega) * tau + omega * max(tau, tail)
+        self.tau = tau
+
+        # 7. class prior, from the softmax mass of the five largest logits
+        mass = np.full(classes, o.ridge_prior_items / classes)
+        for i in past:
+            if not i["noise"]:
+                mass[i["order"]] += i["p"][i["order"]]
+        pi = mass / mass.sum()
+        spread = (pi * np.log(classes * pi) ** 2).sum()
+        self.penalty = min(1, o.ridge_prior**2 / spread) * np.log(classes * pi)
+
+    def raw(self, i):
+        c = i["order"][0]
+        q = -(i["l"][c] - self.mu[c]) / self.sigma[c]
+        return np.array([self.w @ (i["x"] - self.x_mean), i["h"], i["g"], q])
+
+    def mixed(self, i):
+        z, h, g, q = (self.raw(i) - self.mean) / self.sd
+        return (self.o.ridge_view * self.gate * z + 0.5 * (h + g + q)) / self.s_sd
+
+    def score(self, i):
+        return self.mixed(i) - self.o.ridge_doubt * np.log(max(1 - i["u"], 1e-3))
+
+    def class_of(self, i):
+        return max(i["order"], key=lambda c: i["l"][c] - self.penalty[c])
+
+
+def ramp(value, start):
+    return float(np.clip((value / start - 1) / 0.125, 0, 1))
+
+
+def otsu(scores):
+    """Try every split of the sorted scores; the smallest variance within wins."""
+    v = np.sort(scores)
+    within = [k * v[:k].var() + (len(v) - k) * v[k:].var() for k in range(1, len(v))]
+    k = int(np.argmin(within)) + 1
+    return (v[k - 1] + v[k]) / 2

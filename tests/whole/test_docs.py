@@ -1,0 +1,287 @@
+"""README and docs: every command and every script in them is run, or says what it needs."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import typer
+from PIL import Image
+
+import zsntta_cli
+from zsntta_cli.cli import app
+from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.methods import METHODS
+from zsntta_cli.simulation.runs import PRESETS
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [README, *DOCS]
+TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
+ALL = "\n".join(TEXT.values())
+
+# What stands above a block: run on the built-in sets and the embedded encoder, or not at all.
+DATA, UNRUN = "data", ("gpu", "hours")
+PLAIN = ("pip", "uv", "make")  # shell lines that install
+STAND_INS = {
+    "cifar10": "shapes", "cifar100": "digits", "svhn": "digits", "lsun": "glyphs",
+    "places": "textures", "texture": "textures", "ninco": "other-shapes",
+}  # fmt: skip
+LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
+OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
+    "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+}  # fmt: skip
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, what the line above it says that it needs, its text."""
+
+    language: str
+    needs: str
+    text: str
+
+
+def blocks(page):
+    found = re.findall(
+        r"^(?:<!-- needs: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", TEXT[page], re.MULTILINE | re.DOTALL
+    )
+    return [Block(language, needs, text) for needs, language, text in found]
+
+
+def lines(block):
+    """The commands of a block: continued lines joined, comments cut."""
+    text = re.sub(r"(^|\s)#.*", "", block.text.replace("\\\n", " "))
+    return [part.strip() for part in re.split(r"\n|&&", text) if part.strip()]
+
+
+def inline(page):
+    """Whole commands in the running text and in tables, each once."""
+    prose = re.sub(r"^```.*?^```$", "", TEXT[page], flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"`(zsntta (?:simulate|extract|cache|datasets) [^`]*)`", prose)
+    whole = [c for c in found if " --" in c and "…" not in c and not re.search(r"[A-Z]{4}", c)]
+    return list(dict.fromkeys(whole))
+
+
+def test_blocks_are_of_known_kinds():
+    assert len(DOCS) == 10
+    for page in PAGES:
+        for block in blocks(page):
+            assert block.language in ("", "sh", "python"), page
+            assert block.needs in ("", DATA, *UNRUN), page
+        assert TEXT[page].count("<!-- needs:") == sum(bool(b.needs) for b in blocks(page)), page
+    assert sum(len(lines(b)) for page in PAGES for b in blocks(page) if b.language == "sh") >= 30
+    assert sum(len(inline(page)) for page in PAGES) >= 20
+
+
+@pytest.fixture(scope="session")
+def everything(cache, tmp_path_factory):
+    """What the pages speak of: built-in sets of 300 images, all noise types, words, one's own."""
+    folder = tmp_path_factory.mktemp("docs")
+    shutil.copytree(cache, folder / "features")
+    generator = np.random.default_rng(0)
+    rows = []
+    for i in range(24):
+        name = f"photos/{'cat' if i % 2 else 'dog'}/{i}.png"
+        for root in (folder, folder / "data"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(generator.integers(0, 256, (40, 40, 3), np.uint8)).save(root / name)
+        rows.append(f"{name},{'cat' if i % 2 else 'dog'}")
+    (folder / "data" / "listed.csv").write_text("\n".join(rows))
+    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T
+    labels = generator.integers(0, 3, 200)
+    features = 10 * text[labels] + generator.standard_normal((200, 8))
+    np.savez(folder / "features.npz", features=features, labels=labels)
+    np.savez(folder / "text.npz", text_features=text, class_names=["cat", "dog", "ox"])
+    np.save(folder / "sky.npy", 5 * generator.standard_normal((150, 8)))
+    (folder / "nouns.txt").write_text("apple\nboat\ncloud\n")
+    (folder / "names.txt").write_text("tabby cat\nsheepdog\n")
+    noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
+    made = python(
+        folder, "-m", "zsntta_cli", "extract", "--dataset", "shapes", "--limit", "300",
+        "--noise-count", "40", *noise, "--words", "nouns.txt", "--no-partners", "--model", "tiny",
+        "--prompt", "code", "--prompt", "paper",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def python(folder, *arguments):
+    """Run Python as a user does, from another folder than the package's."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def fitted(words, on_built_in):
+    """A command's arguments, made small; on the built-in sets where it names others."""
+    words = list(words)
+    if on_built_in and words[0] in ("extract", "simulate", "cache"):
+        words = [STAND_INS.get(word, word) for word in without_id_sets(words)]
+        words = set_to(words, "--model", "tiny") if "--model" in words else words
+        if not {"--model", "--encoder", "--from"} & {*words}:
+            words += ["--model", "tiny"]
+    if words[0] == "extract":
+        words += [] if "--limit" in words else ["--limit", "300"]
+        words += ["--noise-count", "40"] if "--noise" in words else []
+    if words[0] == "simulate" and {*LIVE} & {*words}:
+        words = set_to(words, "--limit", "48")
+        words = set_to(words, "--views", "2") if "tpt" in words else words
+        words += [] if "--ood" in words else ["--ood", "glyphs"]
+    return words
+
+
+def without_id_sets(words):
+    """Leave out the ID sets that are not built in: the default is."""
+    foreign = [
+        i
+        for i, word in enumerate(words)
+        if word == "--id" and words[i + 1].split(":")[0] in CATALOGUE and words[i + 1] != "shapes"
+    ]
+    return [word for i, word in enumerate(words) if i not in foreign and i - 1 not in foreign]
+
+
+def set_to(words, option, value):
+    if option in words:
+        words[words.index(option) + 1] = value
+        return words
+    return [*words, option, value]
+
+
+def run(line, folder, on_built_in=False):
+    """Run one line of a block, in the page's folder."""
+    program, *words = shlex.split(line)
+    if program in PLAIN:
+        return
+    if program == "zsntta":
+        from typer.testing import CliRunner
+
+        words = fitted(words, on_built_in)
+        result = CliRunner().invoke(app, words)
+        code, output = result.exit_code, result.output
+    else:
+        assert program == "python", f"no test knows how to run: {line}"
+        words = [words[0], *fitted(words[1:], on_built_in)]
+        done = python(folder, *words)
+        code, output = done.returncode, done.stdout + done.stderr
+    assert code == 0, f"{line}\nrun as {words}: {output}"
+    if words[0] == "simulate" and not {"--output", "--format", "--help"} & {*words}:
+        assert "ID: " in output, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_says_to_type_runs(page, everything, tmp_path, monkeypatch):
+    folder = tmp_path / "here"
+    shutil.copytree(everything, folder)
+    monkeypatch.chdir(folder)
+    for block in blocks(page):
+        if block.language == "sh" and block.needs not in UNRUN:
+            for line in lines(block):
+                run(line, folder, on_built_in=block.needs == DATA)
+        if block.language == "python":
+            saved = re.search(r"save as (\w+\.py)", block.text)
+            (folder / (saved[1] if saved else "block.py")).write_text(block.text)
+            if not saved:
+                assert hasattr(zsntta_cli, "simulate"), "the package has no Python API"
+                done = python(folder, "block.py")
+                assert done.returncode == 0, done.stderr
+                assert "ID: shapes" in done.stdout
+    for line in inline(page):
+        run(line, folder, on_built_in=True)
+
+
+def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_path):
+    page = ROOT / "docs" / "extending.md"
+    [source] = [b.text for b in blocks(page) if "save as margin.py" in b.text]
+    assert source.count("METHODS[") == 1, "one registration"
+    (tmp_path / "margin.py").write_text(source)
+    command = ["margin.py", "simulate", "--model", "tiny", "--features-dir",
+               str(everything / "features"), "--method", "zs-clip", "--method", "margin",
+               "--runner-up", "1", "--runner-up", "0.5", "--jobs", "2"]  # fmt: skip
+    done = python(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"│ (zs-clip|margin) +│ ([\d.-]+)", done.stdout) == [
+        ("zs-clip", "-"), ("margin", "1.0"), ("margin", "0.5"),
+    ]  # fmt: skip
+    refused = python(tmp_path, *command[:7], "zs-clip", "--runner-up", "1")
+    assert refused.returncode == 2
+    assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
+    assert "--runner-up NUMBER" in python(tmp_path, "margin.py", "simulate", "--help").stdout
+
+
+def test_the_readme_is_short_and_says_early_what_is_not_verified():
+    text = TEXT[README].splitlines()
+    assert len(text) <= 150
+    assert text.index("## Not verified") < text.index("## Commands")
+    [api] = [b.text for b in blocks(README) if b.language == "python"]
+    assert len(api.strip().splitlines()) <= 8
+
+
+def test_every_name_is_in_the_documents():
+    for name in (*METHODS, *PRESETS, *CATALOGUE):
+        assert f"`{name}`" in ALL, name
+
+
+def test_every_command_is_in_the_documents():
+    for name, command in typer.main.get_command(app).commands.items():
+        assert f"`zsntta {name}" in ALL, name
+        for sub in getattr(command, "commands", {}):
+            assert f"zsntta {name} {sub}" in ALL or f"`{sub}`" in ALL, f"{name} {sub}"
+
+
+def options(command):
+    own = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+    return own.union(*(options(sub) for sub in getattr(command, "commands", {}).values()))
+
+
+def test_every_option_in_the_documents_is_one():
+    known = options(typer.main.get_command(app)) | {"--help", "-h"} | OTHERS_OPTIONS
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ALL)) <= known
+
+
+def test_every_page_is_linked_from_the_readme_and_every_link_leads_somewhere():
+    for page in DOCS:
+        assert f"](docs/{page.name})" in TEXT[README], page
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)]+)\)", TEXT[page]):
+            path, _, anchor = target.partition("#")
+            there = (page.parent / path).resolve() if path else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+def anchors(page):
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {zsntta_cli.__version__}\n" in citation
+    assert "Noisy Test-Time Adaptation in Vision-Language Models" in citation
+
+
+def test_figures_are_filled_in():
+    assert not re.findall(r"^@?[A-Z]{4,}@?$", ALL, re.MULTILINE)
+
+
+def test_the_architecture_page_has_every_room_and_the_contracts_levels():
+    page = TEXT[ROOT / "docs" / "architecture.md"]
+    for path in (ROOT / "zsntta_cli").iterdir():
+        room = f"{path.name}/" if path.is_dir() else path.name
+        assert path.name in ("__pycache__", "py.typed") or f"\n  {room} " in page, room
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        [layers] = [
+            contract["layers"]
+            for contract in tomllib.load(file)["tool"]["importlinter"]["contracts"]
+            if contract["type"] == "layers"
+        ]
+    assert "\n" + " > ".join(layers) + "\n" in page

@@ -1,0 +1,50 @@
+"""What a shell completes: names from the tables, and from the features folder by its files."""
+
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli.cache.folder import encoder_names, set_names
+from zsntta_cli.cli.options import FEATURES
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.runs import PRESETS
+
+
+def _starting(names: Any, incomplete: str) -> list[str]:
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def methods(incomplete: str) -> list[str]:
+    """Methods."""
+    return _starting(METHODS, incomplete)
+
+
+def presets(incomplete: str) -> list[str]:
+    """Presets."""
+    return _starting(PRESETS, incomplete)
+
+
+def known_sets(incomplete: str) -> list[str]:
+    """Sets of the catalogue."""
+    return _starting(CATALOGUE, incomplete)
+
+
+def encoders(ctx: Any, incomplete: str) -> list[str]:
+    """Encoders that there are features of."""
+    return _starting(encoder_names(_root(ctx)), incomplete)
+
+
+def cached(ctx: Any, incomplete: str) -> list[str]:
+    """Sets that there are features of, by the encoder that is named, or by any."""
+    given, names = ctx.params, encoder_names(_root(ctx))
+    if given.get("encoder"):
+        names = [given["encoder"]]
+    elif given.get("model"):
+        names = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
+    sets = (name for one in names for name in set_names(_root(ctx), one))
+    return _starting(sets, incomplete)
+
+
+def _root(ctx: Any) -> Path:
+    return Path(ctx.params.get("features_dir") or FEATURES)

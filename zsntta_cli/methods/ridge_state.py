@@ -1,0 +1,188 @@
+"""What `ridge` keeps of a stream: running sums, the ring of the last items, the regression.
+
+Memory does not grow: D² (up to 2,048 dims) + M (D + 9) + 4 C + 6 D numbers. Sums are float64; the
+D² matrix is a running mean in float32, whose rounding errors fade as its values do. Blocks are
+added whole and in order, so two runs differ by nothing but the last bits of a machine's products.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import ssymv, ssyrk
+
+Floats = NDArray[np.float64]
+Features = NDArray[np.float32]
+
+_MAX_COVARIANCE = 2048  # dims; above, the penalty outweighs the covariance: lambda -> infinity
+_ALL = 1024  # second moments are learned from so many items in full,
+_THIN = 8  # then from one item in so many, which counts as often
+_LEAST_PENALTY = 1e-5  # above the rounding of the matrix, where all features are the same
+_CG_STEPS = 8  # from the last solution two or three are enough: the penalty is large
+_CG_ERROR = 1e-3  # relative residual at which they stop
+
+
+@dataclass(frozen=True)
+class Items:
+    """B images as the detector sees them."""
+
+    features: Features  # (B, D) unit norm (a zero feature stays zero)
+    doubt: Floats  # (B, 3) u = 1 - MCM, entropy / log C, minus the largest logit
+    top_logits: Features  # (B, K) descending
+    top_classes: NDArray[np.int32]  # (B, K)
+    zero_shot_noise: NDArray[np.bool_]  # (B,) what ZS-CLIP calls noise
+
+    def __len__(self) -> int:
+        return len(self.doubt)
+
+    def part(self, items: slice | NDArray[np.bool_]) -> "Items":
+        """Some of them."""
+        return Items(*(column[items] for column in vars(self).values()))
+
+
+class Ring:
+    """The last M items, oldest overwritten first."""
+
+    def __init__(self, size: int, dim: int) -> None:
+        self.seen = 0
+        self._all = Items(
+            np.zeros((size, dim), np.float32), np.zeros((size, 3)),
+            np.zeros((size, 1), np.float32), np.zeros((size, 1), np.int32), np.zeros(size, bool),
+        )  # fmt: skip
+
+    def add(self, items: Items) -> None:
+        """Put up to M items in; of their classes the first is enough."""
+        slots = np.arange(self.seen, self.seen + len(items)) % len(self._all)
+        for column, new in zip(vars(self._all).values(), vars(items).values(), strict=True):
+            column[slots] = new[:, : column.shape[1]] if column.ndim == 2 else new
+        self.seen += len(items)
+
+    @property
+    def items(self) -> Items:
+        """All items held, in no order that matters; a view, no copy."""
+        return self._all.part(slice(min(self.seen, len(self._all))))
+
+
+class Regression:
+    """Ridge regression of the model's doubt on the image, and the moments of the classes' logits.
+
+    w = (Cov x + lambda t (1 + D/k) I)^-1 sum_j cov(x, y_j) / sd(y_j), t the mean eigenvalue.
+    """
+
+    def __init__(self, text: Features, logit_scale: float, penalty: float) -> None:
+        """`text` (C, D): unit text features."""
+        classes, dim = text.shape
+        self._text, self._scale, self._penalty = text, np.float32(logit_scale), penalty
+        self._count = self._thin_count = 0
+        self._x, self._y, self._yy = np.zeros(dim), np.zeros(3), np.zeros(3)
+        self._xy = np.zeros((3, dim))
+        self._thin_x, self._logit = np.zeros(dim), np.zeros((2, classes))  # sums, sums of squares
+        self._has_matrix = dim <= _MAX_COVARIANCE
+        side = dim if self._has_matrix else 0
+        self._xx = np.zeros((side, side), np.float32, order="F")  # mean of x x', lower triangle
+        self._w = np.zeros(dim, np.float32)
+
+    def add(self, x: Features, y: Floats) -> None:
+        """Learn B unit features (B, D) and their doubts (B, 3)."""
+        every = 1 if self._count < _ALL else _THIN
+        self._add_second_moments(x[::every], every)
+        self._count += len(x)
+        self._x += x.sum(0)
+        self._xy += y.T.astype(np.float32) @ x
+        self._y += y.sum(0)
+        self._yy += (y * y).sum(0)
+
+    def _add_second_moments(self, x: Features, weight: int) -> None:
+        """Cov x and the variance of C logits: dear, and exact enough from one item in eight."""
+        before = self._thin_count
+        self._thin_count += weight * len(x)
+        logits = (x * self._scale @ self._text.T).astype(np.float64)
+        self._thin_x += weight * x.sum(0)
+        self._logit += weight * np.stack([logits.sum(0), np.einsum("ij,ij->j", logits, logits)])
+        if self._has_matrix:
+            old, new = before / self._thin_count, weight / self._thin_count
+            self._xx = ssyrk(new, x.T, beta=old, c=self._xx, lower=1, overwrite_c=1)
+
+    def class_logits(self) -> tuple[Floats, Floats]:
+        """Mean and deviation of each class's logit over all items, (C,) each."""
+        mean = self._text @ (self._x * (self._scale / self._count)).astype(np.float32)
+        thin, square = self._logit / self._thin_count
+        variance = square - thin * thin
+        return mean.astype(np.float64), np.sqrt(np.maximum(variance, 1e-6))
+
+    def direction(self) -> Features:
+        """The unit vector w / |w| (D,), zero where x or y do not vary."""
+        k, y = self._count, self._y / self._count
+        variance = self._yy / k - y * y
+        rounding = (1e-6 * np.abs(y) + 1e-7) ** 2  # a y that does not vary has no say
+        sd = np.sqrt(np.where(variance > rounding, variance, np.inf))
+        covariances = self._xy / k - np.outer(y, self._x / k)
+        target = (covariances / sd[:, None]).sum(0).astype(np.float32)
+        self._w = self._solve(target) if self._has_matrix else target
+        return self._w / np.float32(np.linalg.norm(self._w) + 1e-12)
+
+    def _solve(self, target: Features) -> Features:
+        """Conjugate gradients from the last solution."""
+        mean = (self._thin_x / self._thin_count).astype(np.float32)
+        eigenvalue = (np.trace(self._xx) - mean @ mean) / len(mean)
+        factor = self._penalty * (1 + len(mean) / self._count)  # larger where D outnumbers items
+        penalty = np.float32(max(factor * eigenvalue, _LEAST_PENALTY))
+
+        def times(v: Features) -> Features:
+            product: Features = ssymv(1.0, self._xx, v, lower=1) - mean * (mean @ v) + penalty * v
+            return product
+
+        w = self._w
+        rest = target - times(w)
+        step, error = rest.copy(), float(rest @ rest)
+        for _ in range(_CG_STEPS):
+            if error <= max(_CG_ERROR**2 * float(target @ target), 1e-30):
+                break
+            image = times(step)
+            length = np.float32(error / float(step @ image))
+            w, rest = w + length * step, rest - length * image
+            before, error = error, float(rest @ rest)
+            step = rest + np.float32(error / before) * step
+        return w
+
+
+@dataclass(frozen=True)
+class Views:
+    """Steps 1 to 3: four views of an item, standardised over the ring."""
+
+    direction: Features  # (D,) w / |w|
+    class_mean: Floats  # (C,) of the classes' logits
+    class_deviation: Floats  # (C,)
+    mean: Floats  # (4,) of the views over the ring
+    deviation: Floats  # (4,) inf where a view does not vary
+
+    @classmethod
+    def over(cls, ring: Items, regression: Regression) -> tuple["Views", Floats]:
+        """The views as the stream so far has them, and those of the ring (M, 4)."""
+        parts = regression.direction(), *regression.class_logits()
+        raw = cls(*parts, np.zeros(4), np.ones(4)).raw(ring)
+        views = cls(*parts, raw.mean(0), deviation(raw))
+        return views, views.standard(raw)
+
+    def __call__(self, items: Items) -> Floats:
+        """z, entropy, minus the largest logit, and q of B items, (B, 4)."""
+        return self.standard(self.raw(items))
+
+    def standard(self, raw: Floats) -> Floats:
+        """Views (B, 4) with the ring's mean 0 and variance 1."""
+        return (raw - self.mean) / self.deviation
+
+    def raw(self, items: Items) -> Floats:
+        """The views as they are measured, (B, 4)."""
+        z = items.features @ self.direction
+        predicted = items.top_classes[:, 0]
+        # Classes differ in how large their logits are for any image: q is free of that.
+        q = (items.doubt[:, 2] + self.class_mean[predicted]) / self.class_deviation[predicted]
+        return np.column_stack([z, items.doubt[:, 1:], q])
+
+
+def deviation(values: Floats) -> Floats:
+    """Deviation over the items (axis 0), inf where it is no more than rounding."""
+    spread = values.std(0)
+    rounding = 1e-7 + 1e-6 * np.abs(values).max(0)
+    return np.where(spread > rounding, spread, np.inf)
