@@ -22,7 +22,7 @@ def path(tmp_path):
 
 def write(path, **changes):
     content = {
-        "kind": DATASET, "name": "pets", "encoder": {"model": "tiny"},
+        "kind": DATASET, "name": "pets", "encoder": {"model": "tiny", "logit_scale": 100.0},
         "source": {"images": 4}, "blocks": [FEATURES[:3], FEATURES[3:]], "labels": LABELS,
         "sample_ids": ["a.jpg", "ü/ß.jpg", "猫.png", "d"], "class_names": ["cat", "dog"],
         "texts": [TEXT],
@@ -38,7 +38,7 @@ def test_what_is_written_is_read(path):
     assert features.class_names == ("cat", "dog")
     assert np.array_equal(features.text_features[TEXT.template], TEXT.features)
     assert (features.kind, features.name, features.identity) == (
-        "dataset", "pets", {"model": "tiny"}
+        "dataset", "pets", {"model": "tiny", "logit_scale": 100.0}
     )  # fmt: skip
     assert hdf5.read_sample_ids(path) == ("a.jpg", "ü/ß.jpg", "猫.png", "d")
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
