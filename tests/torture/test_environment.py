@@ -23,6 +23,11 @@ def run(*arguments, cwd, before=(), **options):
     )
 
 
+def errors(answer) -> list[str]:
+    """What was said on stderr, but for how far it is: that depends on the machine's speed."""
+    return [line for line in answer.stderr.splitlines() if not line.startswith("run ")]
+
+
 @pytest.fixture(scope="module")
 def right(place):
     return run(*RUN, cwd=place).stdout
@@ -54,7 +59,7 @@ def test_replays_where_nothing_can_be_written(place, right, read_only, tmp_path,
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(read_only), "HOME": "/proc/none",
            "TMPDIR": str(tmp_path)}  # fmt: skip
     answer = run(*RUN, cwd=place, before=powerless(), env=env)
-    assert (answer.returncode, answer.stderr, answer.stdout) == (0, "", right)
+    assert (answer.returncode, errors(answer), answer.stdout) == (0, [], right)
     assert list(kernels.glob("*")) == [] or temporary == "writable"
     if temporary == "writable":
         assert kernels.stat().st_mode & 0o777 == 0o700
@@ -67,14 +72,14 @@ def test_damaged_kernels_are_compiled_anew(place, right, tmp_path):
         for path in tmp_path.rglob("*.nb?") if damage is not None else ():
             path.write_bytes(damage)
         answer = run(*RUN, cwd=place, env=env)
-        assert (answer.stdout, answer.stderr) == (right, "")
+        assert (answer.stdout, errors(answer)) == (right, [])
 
 
 @pytest.mark.parametrize("words", [RUN, ("--help",)])
 def test_a_full_disk_under_stdout(place, words):
     with open("/dev/full", "w") as full:
         answer = run(*words, cwd=place, capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert (answer.returncode, answer.stderr) == (1, "error: No space left on device.\n")
+    assert (answer.returncode, errors(answer)) == (1, ["error: No space left on device."])
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"] if LONG else [">&-"])
@@ -83,7 +88,7 @@ def test_closed_outputs(place, closed):
     answer = subprocess.run(
         line, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=False
     )
-    assert (answer.returncode, answer.stderr) == (0, "")
+    assert (answer.returncode, errors(answer)) == (0, [])
 
 
 def test_a_reader_that_has_seen_enough(place):
@@ -91,7 +96,7 @@ def test_a_reader_that_has_seen_enough(place):
     answer = subprocess.run(
         line, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=False
     )
-    assert answer.stderr == ""
+    assert errors(answer) == []
 
 
 @pytest.mark.parametrize("megabytes", [250, 450, 700, 1000] if LONG else [450])
@@ -105,7 +110,7 @@ def test_little_memory(place, right, megabytes):
     assert "Traceback" not in answer.stderr
     assert answer.stdout == right if answer.returncode == 0 else answer.returncode == 1
     if answer.returncode:
-        assert len(answer.stderr.splitlines()) == 1
+        assert len(errors(answer)) == 1
         assert "delete it" not in answer.stderr
 
 

@@ -13,6 +13,7 @@ from zsntta_cli.cli import app
 BASE = {
     ("simulate",): ["--encoder", "made", "--id", "pets", "--ood", "sky", "--method", "adand"],
     ("cache", "list"): [], ("cache", "show"): ["pets"], ("cache", "verify"): ["pets"],
+    ("cache", "split"): ["pets"],
     ("cache", "import"): ["new", "--features", "in.npy"],
     ("datasets", "list"): [], ("datasets", "show"): ["cifar10"], ("encoders",): [],
     ("datasets", "verify"): ["mine=pictures"],

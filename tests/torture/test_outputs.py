@@ -57,7 +57,7 @@ def test_a_pipe_is_written_straight(zsntta, place, tmp_path, option, suffix):
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes devices")
 @pytest.mark.parametrize(("minor", "code"), [(3, 0), (7, 1)], ids=["null", "full"])
 def test_a_device_stays_one(zsntta, place, tmp_path, minor, code):
-    device = tmp_path / "device"
+    device = tmp_path / "device.csv"
     try:
         os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(1, minor))
         device.open("wb").close()
@@ -67,7 +67,7 @@ def test_a_device_stays_one(zsntta, place, tmp_path, minor, code):
         answer = zsntta(*RUN, option, device, cwd=place).check()
         assert answer.code == code
         assert stat.S_ISCHR(device.stat().st_mode)
-        assert names(tmp_path) == {"device"}
+        assert names(tmp_path) == {"device.csv"}
 
 
 @pytest.mark.parametrize("option", ["--output", "--scores"])

@@ -1,5 +1,6 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ class SetName:
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
         if equals:
-            return cls(name, path=Path(path).expanduser())
+            return cls(name, path=Path(os.path.expanduser(path)))  # "~nobody" stays as it is
         base, _, parameters = name.partition(":")
         return cls(base, parameters)
 
