@@ -19,7 +19,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 --dist loadfile
+	$(BIN)/pytest -q -n 2 --dist worksteal --durations=10
 
 # What a user may type and a stranger may send, at length: a quarter of an hour on two cores.
 torture: $(VENV)/.dev

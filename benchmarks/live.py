@@ -92,7 +92,7 @@ def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untype
 
 def one(model: str, classes: int, method: str, version: str) -> None:
     """One run; prints seconds a sample and peak memory."""
-    import reference_live
+    from reference import live as reference
 
     from zsntta_cli.encoders.clip import load_encoder
     from zsntta_cli.methods import METHODS
@@ -107,7 +107,7 @@ def one(model: str, classes: int, method: str, version: str) -> None:
         return
     started = time.perf_counter()
     if version == PLAIN:
-        reference_live.PLAIN[method](data, run)
+        reference.PLAIN[method](data, run)
     else:
         list(METHODS[method].load()(data, run.options, run.threshold))
     seconds = time.perf_counter() - started

@@ -1,7 +1,7 @@
 """Time of replays from cached features: `make bench`. Random features of the true sizes.
 
-Each line is the median of several runs; the plain loop (tests/reference.py) is run side by side on
-a shorter stream, and its time is given for the same number of items.
+Each line is the median of several runs; the plain loop (tests/reference/adand.py) is run side by
+side on a shorter stream, and its time is given for the same number of items.
 """
 
 import functools
@@ -21,7 +21,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import reference
+from reference import adand as reference
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text

@@ -1,18 +1,27 @@
+import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
+
+# Before torch is loaded. Threads that spin while they wait starve the other processes, and where
+# there are several workers, one thread for each is the fastest.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from filelock import FileLock
+from made import TINY, ZSNTTA
 from PIL import Image
 
 from zsntta_cli.cli import app
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
 
-ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
-TINY = ("--model", "tiny")
+
+def pytest_collection_modifyitems(items):
+    """The slow ones first, so that no worker is left alone with them."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +57,18 @@ def zsntta(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    """Features of small subsets of the built-in sets, made by the command line."""
-    folder = tmp_path_factory.mktemp("cache")
+    """Features of small subsets of the built-in sets, made by the command line, once a session."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.exists():
+            extract_built_in(folder.with_suffix(".made"))
+            folder.with_suffix(".made").rename(folder)
+    return folder / "features"
+
+
+def extract_built_in(folder):
+    folder.mkdir()
     arguments = ["--dataset", "shapes", "--limit", "300", "--batch-size", "50", *TINY]
     result = subprocess.run(
         [ZSNTTA, "extract", *arguments], cwd=folder, capture_output=True, text=True, check=False
@@ -60,7 +79,6 @@ def cache(tmp_path_factory):
     assert [line.split(":")[0] for line in lines] == [f"features/tiny/{n}.h5" for n in names]
     assert "300 images in" in lines[0]
     assert "75 images in" in lines[1]
-    return folder / "features"
 
 
 @pytest.fixture

@@ -1,9 +1,89 @@
-"""What several tests make or look at."""
+"""What several tests make or look at; none of it is a test."""
+
+import io
+import sys
+import tarfile
+import threading
+import zipfile
+from contextlib import nullcontext
+from pathlib import Path
 
 from zsntta_cli.methods import METHODS
+from zsntta_cli.progress import Silent
+
+FIXTURES = Path(__file__).parent / "fixtures"
+ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
+TINY = ("--model", "tiny")
+PROMPT = "a photo of a {}."
+# A small CLIP, as open_clip describes one; OpenAI's with "quick_gelu".
+CONFIG = {
+    "embed_dim": 64,
+    "vision_cfg": {
+        "image_size": 32, "layers": 12, "width": 64, "patch_size": 8, "head_width": 64,
+    },
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
+}  # fmt: skip
+
+
+class Notes(Silent):
+    """A reporter that remembers, and tells when it was told something."""
+
+    def __init__(self):
+        self.notes, self.advanced, self.told = [], [], threading.Event()
+
+    def note(self, text):
+        self.notes.append(text)
+        self.told.set()
+
+    def track(self, _name, _total):
+        return nullcontext(self.advanced.append)
 
 
 def decisions(data, settings):
     """What the method of a run decides; of a live one, an iterator of its parts."""
     run = METHODS[settings.method].load()
     return run(data, settings.options, settings.threshold)
+
+
+def fails(result, *parts, code=1, stdout=""):
+    """One line, behind notes at most, that says all of `parts`; nothing on stdout unless None."""
+    assert result.exit_code == code, result.output
+    assert stdout is None or result.stdout == stdout
+    *notes, line = result.stderr.splitlines(keepends=True)
+    assert all(note.startswith("note: ") for note in notes), result.stderr
+    assert line.startswith("error: ")
+    for part in parts:
+        assert part in line
+
+
+def row(result, name):
+    """The cells of the row of a table that one of its cells names."""
+    lines = (line for line in result.stdout.splitlines() if line.startswith("│"))
+    rows = ([cell.strip() for cell in line.split("│")[1:-1]] for line in lines)
+    (found,) = (cells for cells in rows if name in cells)
+    return found
+
+
+def damaged(content, generator, most=4):
+    """Some bytes changed, fewer than `most`, or the end cut off."""
+    if generator.random() < 0.2:
+        return content[: generator.integers(len(content))]
+    broken = bytearray(content)
+    for i in generator.integers(len(broken), size=generator.integers(1, most)):
+        broken[i] = generator.integers(256)
+    return bytes(broken)
+
+
+def pack(path, files):
+    """An archive of `files` (path: bytes) in their order."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path

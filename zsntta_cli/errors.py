@@ -106,9 +106,12 @@ class MissingFeatures(StoreError):
 class MissingText(StoreError):
     """A prompt template that no text features of a set's class names are cached for."""
 
-    def __init__(self, prompt: str, name: str, cached: Sequence[str]) -> None:
-        super().__init__(prompt, name, cached)
+    def __init__(
+        self, prompt: str, name: str, cached: Sequence[str], limit: int | None = None
+    ) -> None:
+        super().__init__(prompt, name, cached, limit)
         self.prompt, self.name, self.cached = prompt, name, cached
+        self.limit = limit  # of the extraction that made the set
 
     def __str__(self) -> str:
         cached = ", ".join(f"'{template}'" for template in self.cached) or "none"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import PROMPT, damaged
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.imports import ImportPlan, import_features
@@ -16,7 +17,6 @@ from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.sources import Library
 
-PROMPT = "a photo of a {}."
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)  # norms 5, 13, 17, 3
 LABELS = np.array([0, 1, 2, 1])
 TEXT = np.array([[1, 0, 0], [0, 0.6, 0.8], [0, 1, 0]], np.float32)
@@ -38,16 +38,17 @@ def savez(path, **arrays):
 def imported(**plan):
     """Import in the current folder and read what was written."""
     done = import_features(ImportPlan(**{"name": "pets"} | plan), Path("features"))
-    return hdf5.read_features(done.path), " ".join(done.fitted.notes)
+    return hdf5.read_features(done.path), " ".join(done.checked.notes)
 
 
-def refused(*parts, error=StoreError, **plan):
-    """One line that says all of `parts`; nothing is written."""
+def refused(*parts, error=StoreError, remedy="", **plan):
+    """One line that says all of `parts`, and the word of what mends it; nothing is written."""
     before = {path: path.read_bytes() for path in Path("features").rglob("*.h5")}
     with pytest.raises(error) as info:
         imported(**plan)
     line = str(info.value)
     assert "\n" not in line
+    assert info.value.remedy == remedy
     for part in parts:
         assert part in line
     assert {path: path.read_bytes() for path in Path("features").rglob("*.h5")} == before
@@ -232,10 +233,10 @@ def test_sets_of_one_encoder_meet_whatever_their_precision(folder):
 def test_a_folder_is_of_one_encoder(folder):
     imported(features=savez("f.npz", features=RAW))
     other = savez("g.npz", features=np.ones((2, 4)))
-    refused("features/imported/pets.h5 is of another encoder (dims: 3, not 4)", "--encoder NAME",
-            name="more", features=other)  # fmt: skip
-    refused("another encoder (logit_scale: 100.0, not 50)", name="more", features=Path("f.npz"),
-            logit_scale=50)  # fmt: skip
+    refused("features/imported/pets.h5 is of another encoder (dims: 3, not 4)",
+            remedy="other-encoder", name="more", features=other)  # fmt: skip
+    refused("another encoder (logit_scale: 100.0, not 50)", remedy="other-encoder", name="more",
+            features=Path("f.npz"), logit_scale=50)  # fmt: skip
     assert imported(name="more", features=other, encoder="mine")[0].identity["model"] == "mine"
 
 
@@ -247,7 +248,7 @@ def test_the_same_again_and_other_content(folder):
     assert (done.written, first.path.read_bytes()) == (False, before)
     for key, array in ALL.items():
         changed = savez("changed.npz", **ALL | {key: array[::-1]})
-        refused("features/imported/pets.h5 holds other features", "--overwrite", features=changed)
+        refused("pets.h5 holds other features", remedy="import-elsewhere", features=changed)
     again, _ = imported(features=changed, overwrite=True)
     assert again.class_names == tuple(NAMES[::-1])
 
@@ -319,8 +320,8 @@ def test_options_out_of_range(folder, plan, part):
 
 
 def test_normalized_against_the_norms(folder):
-    refused("norms are 3 to 17, must be 1 with --normalized", features=savez("f.npz", features=RAW),
-            normalized=True)  # fmt: skip
+    refused("norms are 3 to 17, must be 1 of features that are said to be normalised", remedy="raw",
+            features=savez("f.npz", features=RAW), normalized=True)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -343,16 +344,6 @@ def test_a_file_without_what_is_asked_of_it(folder):
             features=savez("f.npz", x=RAW))  # fmt: skip
 
 
-def damaged(content, generator):
-    """Some bytes changed, or the end cut off."""
-    if generator.random() < 0.2:
-        return content[: generator.integers(len(content))]
-    broken = bytearray(content)
-    for i in generator.integers(len(broken), size=generator.integers(1, 6)):
-        broken[i] = generator.integers(256)
-    return bytes(broken)
-
-
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".pt"])
 @pytest.mark.filterwarnings("ignore")  # numpy's and torch's on damaged headers
 def test_damaged_files_are_imported_or_refused(folder, suffix):
@@ -368,7 +359,7 @@ def test_damaged_files_are_imported_or_refused(folder, suffix):
     generator, path = np.random.default_rng(0), Path(f"bad{suffix}")
     refusals = []
     for _ in range(100):
-        path.write_bytes(damaged(content, generator))
+        path.write_bytes(damaged(content, generator, most=6))
         try:
             imported(features=path, overwrite=True)
         except StoreError as error:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
-from zsntta_cli.cache.fitness import are_finite
+from zsntta_cli.cache.soundness import are_finite
 from zsntta_cli.cache.verify import problems
 from zsntta_cli.datasets.readers.archives import opened
 from zsntta_cli.errors import DatasetError, StoreError

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import fails, row
 from PIL import Image
 
 from zsntta_cli import datasets, progress
@@ -18,20 +19,6 @@ from zsntta_cli.datasets.readers import folders
 
 PETS = Entry("id", 12, 2, "test", folders.folder, layout="pets/ with <class>/*.png and list.txt",
              home="https://example.org/pets", megabytes=1_234, licence="research use")  # fmt: skip
-
-
-def fails(result, *parts):
-    assert result.exit_code == 1, result.output
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("error: ")
-    for part in parts:
-        assert part in result.stderr
-
-
-def row(result, name):
-    """The cells of a table's row."""
-    (line,) = (line for line in result.stdout.splitlines() if line.startswith(f"│ {name} "))
-    return [cell.strip() for cell in line.split("│")[1:-1]]
 
 
 def picture(path, **options):
@@ -157,7 +144,10 @@ def test_show_what_is_built_in_and_cached(cached):
 
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_an_unknown_name_lists_the_known(zsntta, command):
-    fails(zsntta("datasets", command, "cifar11"), "no data set 'cifar11': known are cifar10, ")
+    fails(
+        zsntta("datasets", command, "cifar11"),
+        "no data set 'cifar11' (did you mean 'cifar10'?): known are cifar10, ",
+    )
 
 
 def test_a_name_with_parameters_is_looked_up_without(pets, monkeypatch):
@@ -190,7 +180,7 @@ def test_verify_deep_names_what_is_broken(pets):
     Path("data/pets/dog/0.png").write_text("no image")
     assert pets("datasets", "verify", "pets").exit_code == 0
     result = pets("datasets", "verify", "pets", "--deep", "--workers", 2)
-    fails(result, "pets: 2 images are broken (the first is cat/1.png: ")
+    fails(result, "pets: 2 images are broken (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
     assert two.startswith("broken: dog/0.png: cannot identify image file")

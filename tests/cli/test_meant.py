@@ -230,13 +230,21 @@ def test_no_number_is_cut_off(cached, width, monkeypatch):
             assert "…" not in result.stdout
 
 
-def test_piped_output_takes_the_width_that_it_needs(cached, cache):
+def test_piped_output_takes_the_width_that_it_needs(zsntta, tmp_path):
+    generator = np.random.default_rng(0)
+    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T
+    np.savez(tmp_path / "id.npz", features=generator.standard_normal((60, 8)),
+             labels=np.arange(60) % 3, text_features=text,
+             class_names=["cat", "dog", "ox"])  # fmt: skip
+    np.save(tmp_path / "ood.npy", generator.standard_normal((60, 8)))
+    zsntta("cache", "import", "pets", "--features", "id.npz")
     for i in range(10):
-        shutil.copy("features/tiny/glyphs.h5", f"features/tiny/more{i}.h5")
-    oods = [x for i in range(10) for x in ("--ood", f"more{i}")]
-    result = cached("simulate", "--method", "zs-clip", "--seed", 0, "--seed", 1, *oods, *TINY)
+        zsntta("cache", "import", f"more{i}", "--features", "ood.npy")
+    result = zsntta("simulate", "--method", "zs-clip", "--seed", 0, "--seed", 1, "--id", "pets",
+                    "--ood", "all", "--encoder", "imported")  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert "…" not in result.stdout
+    assert "more9" in result.stdout
     assert result.stdout.count("Method") == 1, "one table"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import pack
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -32,21 +33,6 @@ def png(size=(6, 5)):
     file = io.BytesIO()
     Image.fromarray(RNG.integers(0, 256, (*size, 3), np.uint8)).save(file, "png")
     return file.getvalue()
-
-
-def pack(path, files):
-    """An archive of `files` (path: bytes) in their order."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-        return path
-    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return path
 
 
 def load(path, name="pets"):

@@ -469,7 +469,7 @@ def test_a_missing_set_says_what_where_and_whence(tmp_path, monkeypatch, name):
         datasets.load_images(MISSING[name], tmp_path)
     line = str(error.value)
     assert f"data set '{MISSING[name]}' is not whole" in line
-    assert "--data-root" in line
+    assert error.value.remedy == "data-root"
     assert CATALOGUE[name].layout in line
     assert CATALOGUE[name].home in line
     assert "\n" not in line

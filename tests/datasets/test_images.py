@@ -5,13 +5,12 @@ import struct
 import threading
 import warnings
 import zlib
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made import Notes, pack
 from PIL import Image
-from test_archives import pack
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
@@ -173,26 +172,12 @@ def test_a_set_that_changes_between_two_runs(zsntta, picture_folder, change):
         victim.rename(picture_folder / "big_cat" / "0.jpg")
     result = zsntta(*command)
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: features/tiny/pets.h5 was made from other images (12")
+    assert result.stderr.startswith("error: features/tiny/pets.h5 was made from other images: ")
     assert result.stderr.count("\n") == 1
     assert path.read_bytes() == before
     result = zsntta(*command, "--overwrite")
     assert "images in" in result.stdout
     assert path.read_bytes() != before
-
-
-class Notes:
-    """A reporter that remembers, and tells when it was told something."""
-
-    def __init__(self):
-        self.notes, self.told = [], threading.Event()
-
-    def note(self, text):
-        self.notes.append(text)
-        self.told.set()
-
-    def track(self, _name, _total):
-        return nullcontext(lambda _: None)
 
 
 class Encoder:

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import released
 import torch
+from made import CONFIG
 from PIL import Image
 
 from zsntta_cli.cache.hdf5 import read_features
@@ -15,7 +17,7 @@ from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 
-VECTORS = Path(__file__).parent / "fixtures" / "openai-clip.npz"
+VECTORS = released.load("live")
 RESNET = {
     "embed_dim": 32,
     "vision_cfg": {"image_size": 32, "layers": [1, 1, 2, 1], "width": 16, "patch_size": None},
@@ -26,27 +28,12 @@ PATCH_14 = {
     "vision_cfg": {"image_size": 28, "layers": 3, "width": 128, "patch_size": 14},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
 }  # as ViT-L-14 is, but small
-CONFIG = {
-    "embed_dim": 64,
-    "vision_cfg": {
-        "image_size": 32, "layers": 12, "width": 64, "patch_size": 8, "head_width": 64,
-    },
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
-}  # fmt: skip
 
 
 @pytest.fixture
 def openai_state():
-    """An OpenAI-format state dict; its word table is given by the rows in use."""
-    vectors = np.load(VECTORS)
-    state = {
-        name.removeprefix("state/"): torch.from_numpy(vectors[name])
-        for name in vectors.files
-        if name.startswith("state/")
-    }
-    table = torch.zeros(49408, 64)
-    table[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows")
-    return {**state, "token_embedding.weight": table}
+    """An OpenAI-format state dict."""
+    return released.clip_state()
 
 
 @pytest.fixture
@@ -65,9 +52,8 @@ def registered():
 
 
 def logits_of(encoder):
-    vectors = np.load(VECTORS)
-    images = encoder.encode_images(torch.from_numpy(vectors["images"]))
-    names = [str(name) for name in vectors["class_names"]]
+    images = encoder.encode_images(released.live_inputs()[0])
+    names = [str(name) for name in VECTORS["class_names"]]
     text = encoder.encode_texts(class_prompts("a photo of a {}.", names))
     return cosine_logits(images, text, encoder.identity["logit_scale"])
 
@@ -76,12 +62,12 @@ def test_an_openai_state_dict_gives_the_released_codes_logits(openai_state, regi
     path = tmp_path / "clip.pt"
     torch.save(openai_state, path)
     encoder = load_encoder(EncoderChoice("clip-test-quickgelu", str(path)), "cpu")
-    np.testing.assert_allclose(logits_of(encoder), np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+    np.testing.assert_allclose(logits_of(encoder), VECTORS["zs-clip/logits"], atol=1e-4)
     assert encoder.identity["quick_gelu"] is True
     assert len(encoder.identity["weights_sha256"]) == 64
     plain = load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
     assert plain.identity["quick_gelu"] is False
-    assert np.abs(logits_of(plain) - np.load(VECTORS)["zs-clip/logits"]).max() > 1e-3
+    assert np.abs(logits_of(plain) - VECTORS["zs-clip/logits"]).max() > 1e-3
 
 
 def test_a_folder_in_open_clips_own_form(openai_state, tmp_path):
@@ -92,7 +78,7 @@ def test_a_folder_in_open_clips_own_form(openai_state, tmp_path):
     save_file(openai_state, tmp_path / "open_clip_model.safetensors")
     choice = EncoderChoice(f"local-dir:{tmp_path}")
     logits = logits_of(load_encoder(choice, "cpu"))
-    np.testing.assert_allclose(logits, np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+    np.testing.assert_allclose(logits, VECTORS["zs-clip/logits"], atol=1e-4)
     assert "/" not in choice.slug
 
 
@@ -121,7 +107,7 @@ def test_openais_own_archive_forces_quick_gelu(openai_state, registered, tmp_pat
     torch.jit.script(Archive(openai_state)).save(str(path))
     encoder = load_encoder(EncoderChoice("clip-test", str(path)), "cpu")
     assert encoder.identity["quick_gelu"] is True
-    np.testing.assert_allclose(logits_of(encoder), np.load(VECTORS)["zs-clip/logits"], atol=1e-4)
+    np.testing.assert_allclose(logits_of(encoder), VECTORS["zs-clip/logits"], atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit")
@@ -147,12 +133,12 @@ def test_openais_archives_of_other_towers(registered, tmp_path, model, config):
 @pytest.mark.parametrize(
     ("model", "note"),
     [("ViT-B-16", "ViT-B-16 runs it with GELU, but the weights openai, dfn2b, metaclip_400m … "
-      "want QuickGELU; for such take --model ViT-B-16-quickgelu."),
+      "want QuickGELU; for such take the model ViT-B-16-quickgelu."),
      ("ViT-B-16-quickgelu", "ViT-B-16-quickgelu runs it with QuickGELU, but the weights "
-      "laion400m_e31, laion400m_e32, laion2b_s34b_b88k … want GELU; for such take --model "
+      "laion400m_e31, laion400m_e32, laion2b_s34b_b88k … want GELU; for such take the model "
       "ViT-B-16."),
      ("RN50", "RN50 runs it with GELU, but the weights openai, yfcc15m, cc12m want QuickGELU; for "
-      "such take --model RN50-quickgelu."),
+      "such take the model RN50-quickgelu."),
      ("RN50-quickgelu", None),  # all its known weights want it
      ("coca_ViT-B-32", None)],  # has no such twin
 )  # fmt: skip
@@ -180,8 +166,11 @@ def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypat
         assert result.exit_code == 0, result.output
         notes.append(result.stderr.count("does not tell which activation"))
     assert notes == [1, 0, 0]
-    known = [read_features(Path(f"features/ViT-B-16-{name}/digits.h5")).identity["quick_gelu"]
-             for name in ("tensors", "archive")]  # fmt: skip
+    known = [
+        read_features(path).identity["quick_gelu"]
+        for name in ("tensors", "archive")
+        for path in Path("features").glob(f"ViT-B-16-{name}-*/digits.h5")
+    ]
     assert known == [False, True]
 
 
@@ -232,7 +221,7 @@ def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path
         load_encoder(EncoderChoice(), "cpu")
     assert "open_clip_model.safetensors" in str(error.value)
     assert "https://huggingface.co/timm/vit_base_patch16_clip_224.openai" in str(error.value)
-    assert "--model ViT-B-16-quickgelu --pretrained PATH" in str(error.value)
+    assert "take its path as the weights of ViT-B-16-quickgelu" in str(error.value)
 
 
 def test_a_hub_name_without_a_network_fails_at_once(monkeypatch):
@@ -249,7 +238,7 @@ def test_a_hub_name_without_a_network_fails_at_once(monkeypatch):
         load_encoder(EncoderChoice("hf-hub:org/name"), "cpu")
     assert str(error.value) == (
         "cannot load hf-hub:org/name: download the files of https://huggingface.co/org/name and "
-        "pass their folder with --model local-dir:PATH (OSError: Name or service not known)."
+        "take local-dir:PATH of their folder as the model (OSError: Name or service not known)."
     )
 
 

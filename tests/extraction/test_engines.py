@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import ZSNTTA
+from made import PROMPT, ZSNTTA
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
@@ -23,11 +23,11 @@ from zsntta_cli.extraction import cluster, engines, jobs
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.processes import Processes
+from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=8, workers=1)  # parts of 32
-PROMPT = "a photo of a {}."
 
 
 class Noon(datetime):
@@ -38,14 +38,11 @@ class Noon(datetime):
         return cls(2025, 1, 1, 12, tzinfo=UTC)
 
 
-class Watching:
+class Watching(Silent):
     """A reporter that does something when images are encoded."""
 
     def __init__(self, act=lambda done: None):
         self.act, self.encoded = act, -1
-
-    def note(self, text):
-        pass
 
     def track(self, _name, _total):
         return nullcontext(self.advance)
@@ -106,8 +103,9 @@ def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp
 def test_a_worker_says_what_is_wrong(extractor, two, picture_folder):
     (picture_folder / "dog" / "0.jpg").write_bytes(b"no image")
     images = datasets.load_images(f"pets={picture_folder}", Path())
-    with pytest.raises(DatasetError, match=r"^cannot read image 'dog/0.jpg' of 'pets'.*--skip-br"):
+    with pytest.raises(DatasetError, match=r"^cannot read image 'dog/0.jpg' of 'pets'") as error:
         extractor(two, batch_size=1).dataset(images)
+    assert error.value.remedy == "skip-broken"
     assert two._workers == [], "no worker goes on"
 
 
@@ -174,8 +172,9 @@ def test_devices(monkeypatch):
 
 def test_ray_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"needs Ray: pip install 'zsntta\[ray\]'"):
+    with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
         engines.engine_for(replace(SETTINGS, engine="ray"), "cpu")
+    assert error.value.remedy == "install-ray"
     with pytest.raises(SettingsError, match="engine is 'spark', must be one of: local, ray"):
         replace(SETTINGS, engine="spark")
 
@@ -185,7 +184,10 @@ def ray_of_two_nodes(monkeypatch):
     from ray.cluster_utils import Cluster as Nodes
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1})
+    quickly = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200,
+               "health_check_failure_threshold": 3}  # fmt: skip
+    head = {"num_cpus": 1, "_system_config": quickly}  # a death is noticed at once
+    nodes = Nodes(initialize_head=True, head_node_args=head)
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     try:
         yield nodes, nodes.add_node(num_cpus=1)

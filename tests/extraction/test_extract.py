@@ -3,13 +3,13 @@ import re
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from filelock import FileLock
+from made import PROMPT, Notes
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -23,20 +23,6 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
 
 TINY = EncoderChoice("tiny")
-PROMPT = "a photo of a {}."
-
-
-class Notes:
-    """A reporter that remembers."""
-
-    def __init__(self):
-        self.notes, self.advanced = [], []
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def track(self, _name, _total):
-        return nullcontext(self.advanced.append)
 
 
 @pytest.fixture
@@ -129,8 +115,9 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
 def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"made from other images \(20, limit 20\).*--overwrite"):
+    with pytest.raises(StoreError, match="made from other images: images 20, now 30") as error:
         extractor().dataset(glyphs(30))
+    assert error.value.remedy == "overwrite"
     assert path.read_bytes() == before
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
 
@@ -168,8 +155,9 @@ def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
     }  # fmt: skip
     victim.write_bytes(content[broken])
     images = datasets.load_images(f"pets={picture_folder}", Path())
-    with pytest.raises(DatasetError, match=r"cannot read image 'dog/0.jpg' of 'pets'.*--skip-brok"):
+    with pytest.raises(DatasetError, match=r"cannot read image 'dog/0.jpg' of 'pets'") as error:
         extractor().dataset(images)
+    assert error.value.remedy == "skip-broken"
     extracted = extractor(skip_broken=True).dataset(images, [PROMPT])
     assert extracted.skipped == ("dog/0.jpg",)
     features = hdf5.read_features(extracted.path)
@@ -207,7 +195,7 @@ def test_a_second_process_waits(extractor, tmp_path):
 
 
 def test_a_hundred_kills_lose_nothing(tmp_path):
-    script = Path(__file__).parent / "kill_extractions.py"
+    script = Path(__file__).parents[1] / "whole" / "kill_extractions.py"
     result = subprocess.run(
         [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False
     )

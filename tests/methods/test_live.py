@@ -1,39 +1,37 @@
 """Tent, SoTTA, TPT: the released code's decisions and logits, their parts, and the way back."""
 
 import dataclasses
-from pathlib import Path
 
 import made
 import numpy as np
 import open_clip.factory
 import pytest
-import reference_live
+import released
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import CONFIG, PROMPT
 from PIL import Image
-from test_encoder import CONFIG
+from reference import live as reference
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.settings import SottaSettings, TentSettings
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.stream import Stream
 from zsntta_cli.simulation.watch import Running
 
-FIXTURES = Path(__file__).parent / "fixtures"
-PROMPT = "a photo of a {}."
-VECTORS = np.load(FIXTURES / "live.npz")
+VECTORS = released.load("live")
 NAMES = [str(name) for name in VECTORS["class_names"]]
-IMAGES = torch.from_numpy(VECTORS["images"])
+IMAGES, VIEWS = released.live_inputs()
 TRULY_CLEAN = VECTORS["targets"] >= 0
 
 
@@ -63,12 +61,8 @@ def resnet(registered):
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """The weights of the vectors."""
-    vectors = np.load(FIXTURES / "openai-clip.npz")
-    state = {n[6:]: torch.from_numpy(vectors[n]) for n in vectors.files if n.startswith("state/")}
-    table = torch.zeros(49408, 64)
-    table[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows")
     path = tmp_path_factory.mktemp("weights") / "clip.pt"
-    torch.save({**state, "token_embedding.weight": table}, path)
+    torch.save(released.clip_state(), path)
     return str(path)
 
 
@@ -91,7 +85,7 @@ def live_data(encoder, count, truly_clean=None, kind=Ready):
     scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(count), np.zeros(count, bool))
-    return kind(stream, encoder, None, NAMES, truly_clean=truly_clean)
+    return kind(stream, encoder, None, NAMES, PROMPT, truly_clean=truly_clean)
 
 
 def live_run(method, preset="official", **values):
@@ -131,8 +125,9 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
     # The vectors' learning rates amplify rounding (SGD's of 0.05 above all): oneDNN's sums are in
     # another order than those of the released run.
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
-    made = torch.from_numpy(VECTORS["tpt/views"])
-    monkeypatch.setattr(tpt, "load_views", lambda _d, items, *_: ((int(i), made[i]) for i in items))
+    monkeypatch.setattr(
+        tpt, "load_views", lambda _d, items, *_: ((int(i), VIEWS[i]) for i in items)
+    )
     method = case.partition("-")[0]
     want = {name: VECTORS[f"{case}/{name}"] for name in ("logits", "class_index", "is_noise")}
     count = len(want["logits"])
@@ -148,7 +143,7 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
 
 def tpt_chosen(data, run):
     chosen = np.zeros(len(data), bool)
-    chosen[tpt._chosen(data, run)] = True
+    chosen[tpt._chosen(data, run.options, run.threshold)] = True
     return chosen
 
 
@@ -158,7 +153,7 @@ def test_what_was_likely_changes_no_decision(clip, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(tent.Tent, "predict", lambda s, i, was: predict(s, i, likely(was)))
             run = live_run("tent", **CASES["tent-normal"])
-            return Decisions.joined(list(tent.run(live_data(clip, 128), run)))
+            return Decisions.joined(list(made.decisions(live_data(clip, 128), run)))
 
     expected = decide(lambda was: was)
     for likely in (np.zeros_like, np.ones_like, np.logical_not):
@@ -253,13 +248,13 @@ def test_half_precision(model, precision, registered, weights):
         assert_same_bits(before, bits(encoder))
 
 
-@pytest.mark.parametrize("method", reference_live.PLAIN)
+@pytest.mark.parametrize("method", reference.PLAIN)
 @pytest.mark.parametrize("tower", ["clip", "tiny"])
 def test_decisions_are_those_of_the_plain_way(method, tower, request):
     encoder = request.getfixturevalue(tower)
     values = {**SHORT[method], "pipeline": "normal"}
     data, run = picture_data(encoder, 32), live_run(method, "paper", **values)
-    plain = reference_live.PLAIN[method](data, run)
+    plain = reference.PLAIN[method](data, run)
     found = Decisions.joined(list(made.decisions(data, run)))
     np.testing.assert_allclose(found.id_score, plain.id_score, atol=2e-4)
     assert np.array_equal(found.class_index, plain.class_index)
@@ -339,18 +334,18 @@ def test_only_normalisation_layers_are_adapted(clip, tiny):
     left_out = set(names) - set(sotta.adapted_layers(clip.model.visual))
     assert {name.split(".")[2] for name in left_out} == {"9", "10", "11"}
     resnet = adaptation.norm_layers(tiny.model.visual)
-    assert adaptation.has_batch_norm(list(resnet.values()))
+    assert adaptation.batch_norms(tiny.model.visual)
     left_out = set(resnet) - set(sotta.adapted_layers(tiny.model.visual))
     assert left_out
     assert all("layer4" in name for name in left_out)
-    with pytest.raises(SettingsError, match="no normalisation layers"):
+    with pytest.raises(EncoderError, match="no normalisation layers"):
         adaptation.norm_layers(torch.nn.Linear(2, 2))
 
 
 def test_tent_is_one_step_on_the_mean_entropy(clip):
     """Against autograd written out: two batches of plain Adam."""
     run = live_run("tent", batch_size=32, learning_rate=1e-3, pipeline="all")
-    found = Decisions.joined(list(tent.run(live_data(clip, 64), run)))
+    found = Decisions.joined(list(made.decisions(live_data(clip, 64), run)))
     layers = adaptation.norm_layers(clip.model.visual).values()
     text = torch.from_numpy(clip.encode_texts(class_prompts(PROMPT, NAMES)))
     scores = []
@@ -403,10 +398,12 @@ def test_the_sharpness_step_climbs_then_descends(tiny):
         return -(probability * (probability + 1e-6).log()).sum(dim=1).mean()
 
     with adaptation.adapting(tiny, layers) as parameters:
-        sotta.SharpnessStep(data, options, layers, parameters, text)(samples)
+        sotta.SharpnessStep(data, options, parameters, text)(samples)
         found = [p.detach().clone() for p in parameters]
-    with adaptation.adapting(tiny, layers) as parameters:
-        adaptation.use_batch_statistics(layers, True, 0.2)
+    with (
+        adaptation.adapting(tiny, layers) as parameters,
+        adaptation.batch_statistics(tiny.model.visual, 0.2),  # of all layers, adapted or not
+    ):
         optimizer = torch.optim.Adam(parameters, 1e-2, weight_decay=5e-4)
         first = torch.autograd.grad(loss(), parameters)
         norm = torch.cat([g.flatten() for g in first]).norm()
@@ -440,7 +437,7 @@ def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
 def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     data = picture_data(tiny, 24)
     run = live_run("tpt", "paper", views=4)
-    chosen = tpt._chosen(data, run)
+    chosen = tpt._chosen(data, run.options, run.threshold)
     assert 0 < len(chosen) < 24
     assert not data.stream.injected[chosen].any()
     encoded = []

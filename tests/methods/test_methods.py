@@ -3,9 +3,9 @@ import dataclasses
 import made
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import adand as reference
 
 from zsntta_cli.methods import METHODS, adand
 from zsntta_cli.methods.base import Pool, StreamData

@@ -2,12 +2,12 @@
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 from unittest import mock
 
 import made
 import numpy as np
 import pytest
+import released
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +18,6 @@ from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.tda import AdaNDTDASettings, Cache, TDASettings
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def configure(options, **threshold):
@@ -185,7 +183,7 @@ def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
 
 @pytest.mark.parametrize("name", ["k10", "k100"])
 def test_every_decision_is_the_released_codes(name):
-    vectors = np.load(FIXTURES / f"stream-{name}.npz")
+    vectors = released.stream(name)
     features = vectors["features"][vectors["targets"] != -1000]
     data = stream(features, vectors["text_features"], float(vectors["logit_scale"]))
     assert vectors["tda/params"].tolist() == [1, 128, 10, 512]  # batch size, L, N, N_q
@@ -204,8 +202,8 @@ def test_injected_items_never_enter_the_caches():
     features, text = data.features(slice(None)), data.pool.text_features
     mirrored = np.where(data.injected[:, None], -features, features)
     first, second, all_offered = (
-        tda.run(stream(f, text, 8.0, injected), configure(STRONG)).class_index[~data.injected]
-        for f, injected in ((features, data.injected), (mirrored, data.injected), (features, None))
+        made.decisions(stream(f, text, 8.0, i), configure(STRONG)).class_index[~data.injected]
+        for f, i in ((features, data.injected), (mirrored, data.injected), (features, None))
     )
     assert np.array_equal(first, second)
     assert not np.array_equal(first, all_offered)
@@ -217,8 +215,9 @@ def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batc
     options = AdaNDTDASettings(
         batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
     )
-    decisions = tda.run_behind_adand(data, configure(options))
-    detector = adand.run(data, (c := configure(options)).options, c.threshold)
+    run = configure(options)
+    decisions = tda.run_behind_adand(data, run.options, run.threshold)
+    detector = adand.run(data, run.options, run.threshold)
     assert np.array_equal(decisions.is_noise, detector.is_noise)
     assert np.array_equal(decisions.id_score, detector.id_score)
     assert (decisions.class_index != detector.class_index).any()
@@ -233,9 +232,9 @@ def test_two_runs_are_equal():
 
 
 def test_one_class_and_a_zero_feature_are_no_error():
-    assert tda.run(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
+    assert made.decisions(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
     zero = stream([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
-    assert tda.run(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]
+    assert made.decisions(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +243,8 @@ def test_one_class_and_a_zero_feature_are_no_error():
         ({"positive_shots": -1}, "positive-shots is -1, must be 0 or more."),
         ({"negative_alpha": -0.1}, "negative-alpha is -0.1, must be 0 or more."),
         ({"entropy_low": 0.5}, "entropy-low is 0.5 and entropy-high 0.5, must be"),
-        ({"mask_high": 1.5}, "mask-low is 0.03 and mask-high 1.5, must be"),
+        ({"mask_low": 0.5, "mask_high": 0.4}, "mask-low is 0.5 and mask-high 0.4, must be"),
+        ({"mask_high": 1.5}, "mask-high is 1.5, must be in [0, 1]."),
     ],
 )
 @pytest.mark.parametrize("kind", [TDASettings, AdaNDTDASettings])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import criteria
+from reference.adand import criteria
 
 from zsntta_cli.methods.threshold import GRID, OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings

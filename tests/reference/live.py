@@ -11,7 +11,7 @@ import torch
 
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import sotta, tpt
-from zsntta_cli.methods.live.adaptation import adapting, norm_layers, use_batch_statistics
+from zsntta_cli.methods.live.adaptation import adapting, batch_statistics, norm_layers
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -62,23 +62,24 @@ def tent(data: LiveData, settings: RunSettings) -> Decisions:
     plain, size = Plain(data, settings), settings.options.batch_size
     items = np.arange(len(data))
     batches = [items[i : i + size] for i in range(0, len(items), size)]
-    layers = list(norm_layers(data.encoder.model.visual).values())
+    tower = data.encoder.model.visual
     parts = []
-    with adapting(data.encoder, layers) as parameters:
-        use_batch_statistics(layers, True)
+    with adapting(data.encoder, list(norm_layers(tower).values())) as parameters:
         optimizer = torch.optim.Adam(parameters, settings.options.learning_rate)
         for batch, images in data.batches(batches):
-            with torch.no_grad():
-                parts.append(plain.decide(plain.logits(images)))
-            chosen = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)
-            if chosen.any():
-                minimise(optimizer, entropies(plain.logits(images[chosen])).mean())
+            with batch_statistics(tower, 0.0):
+                logits = plain.logits(images)  # of the whole batch, whose statistics BatchNorm has
+                parts.append(plain.decide(logits))
+                chosen = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)
+                if chosen.any():
+                    minimise(optimizer, entropies(logits[torch.from_numpy(chosen)]).mean())
     return Decisions.joined(parts)
 
 
 def sotta_by_items(data: LiveData, settings: RunSettings) -> Decisions:
     plain, options = Plain(data, settings), settings.options
-    layers = list(sotta.adapted_layers(data.encoder.model.visual).values())
+    tower = data.encoder.model.visual
+    layers = list(sotta.adapted_layers(tower, options.frozen_blocks).values())
     chance = random.Random(data.stream.seed)
     memory: list[tuple[int, torch.Tensor]] = []
     parts = []
@@ -96,9 +97,8 @@ def sotta_by_items(data: LiveData, settings: RunSettings) -> Decisions:
                     drop(memory, one, chance)
                 memory.append((one, image))
             if (batch[0] + 1) % options.update_every == 0 and memory:
-                use_batch_statistics(layers, len(memory) > 1, 0.2)
-                sharpness_step(plain, torch.cat([i for _, i in memory]), parameters, optimizer)
-                use_batch_statistics(layers, False, 0.2)
+                with batch_statistics(tower, 0.2):  # every BatchNorm, adapted or not
+                    sharpness_step(plain, torch.cat([i for _, i in memory]), parameters, optimizer)
     return Decisions.joined(parts)
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from zsntta_cli.report.formats import render, rich_tables
 from zsntta_cli.report.tables import KINDS, result_tables
-from zsntta_cli.simulation.metrics import Accuracies, Detection
+from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Record
 
@@ -15,7 +15,11 @@ NAN = math.nan
 
 def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NAN), **values):
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
-    return Record(settings, Accuracies(*acc), Detection(*det), {}, {}, {}, 0.1, "now", {})
+    counts = {"id": 10_000, "ood": 10_000, "noise": 0}
+    return Record(
+        settings, Accuracies(*acc), Detection(*det), Flags(NAN, NAN, NAN), counts, repeated={},
+        digests={}, seconds=0.1, created="now", versions={},
+    )  # fmt: skip
 
 
 def text(records, width=200, colours=False, kind="accuracy"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import PROMPT, fails
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, Text
@@ -19,7 +20,6 @@ from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.runs import build_run, run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
-PROMPT = "a photo of a {}."
 ENCODER = {"model": "made-up", "logit_scale": 20.0}
 CHOICE = EncoderChoice(folder="made")
 
@@ -57,7 +57,8 @@ def features(tmp_path_factory):
 @pytest.fixture
 def simulate(zsntta, features):
     def run(*arguments):
-        return zsntta("simulate", "--encoder", "made", "--features-dir", features, *arguments)
+        encoder = () if "--from" in arguments else ("--encoder", "made")
+        return zsntta("simulate", *encoder, "--features-dir", features, *arguments)
 
     return run
 
@@ -101,11 +102,10 @@ def test_the_order_of_methods_changes_nothing(features, order):
 def test_two_processes_give_the_bytes_of_one(simulate, ood):
     command = ("--method", "adand", "--method", "zs-clip", "--id", "pets", *ood, "--seed", 0,
                "--seed", 1, "--seed", 2, "--update-every", 16)  # fmt: skip
-    for form in ("table", "markdown", "latex"):
-        one = simulate(*command, "--format", form)
-        two = simulate(*command, "--format", form, "--jobs", 2)
-        assert one.stdout == two.stdout
-        assert one.exit_code == two.exit_code == 0
+    one = simulate(*command)
+    two = simulate(*command, "--jobs", 2)
+    assert one.stdout == two.stdout
+    assert one.exit_code == two.exit_code == 0
     one = simulate(*command, "--format", "json")
     two = simulate(*command, "--format", "json", "--jobs", 2)
     assert timeless(one.stdout) == timeless(two.stdout)
@@ -127,10 +127,7 @@ def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
 )  # fmt: skip
 def test_what_is_no_record(simulate, tmp_path, content):
     (tmp_path / "r.json").write_text(content)
-    result = simulate("--from", "r.json")
-    assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("error: ")
+    fails(simulate("--from", "r.json"), "r.json holds no records of runs in JSON")
 
 
 def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
@@ -193,20 +190,19 @@ def test_ood_detection_table(simulate):
 
 def test_neglabel_needs_words_with_the_prompt(simulate):
     result = simulate("--method", "neglabel", *PAIR, "--prompt", "art of a {}.")
-    assert "zsntta extract --words nouns.txt --prompt 'art of a {}.'" in result.stderr
+    assert "type zsntta extract --words nouns.txt --features-dir " in result.stderr
+    assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
     result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
     assert "zsntta extract --words verbs.txt" in result.stderr
 
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     result = simulate("--method", "clipn", *PAIR)
-    assert (
-        "an array (3, 16) of finite numbers, a row a class, in the order of the class names: --no-text FILE.npy"
-        in result.stderr
-    )
+    assert "an array (3, 16) of finite numbers, a row a class, in the order of" in result.stderr
+    assert result.stderr.endswith(": --no-text FILE.npy\n")
     np.save(tmp_path / "no.npy", np.ones((2, 16)))
     result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
-    assert "holds an array (2, 16), must be (3, 16)" in result.stderr
+    assert "holds an array (2, 16) of float64, must be an array (3, 16)" in result.stderr
     np.save(tmp_path / "no.npy", np.array([{}], dtype=object))
     result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
     assert "cannot read the 'no' text features no.npy" in result.stderr
@@ -276,11 +272,13 @@ def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):
     np.testing.assert_allclose(np.linalg.norm(pool.image_features, axis=1), 10, rtol=1e-4)
 
 
-def test_features_made_elsewhere_are_to_be_imported(simulate):
+def test_features_made_elsewhere_are_to_be_imported(simulate, features):
     result = simulate("--method", "zs-clip", "--id", "cows")
-    assert "type zsntta cache import cows --encoder made --features FILE\n" in result.stderr
+    command = "type zsntta cache import {} --encoder made --features FILE --features-dir {}"
+    assert result.stderr.endswith(f"{command.format('cows', features)}\n")
     result = simulate("--method", "zs-clip", *PAIR, "--prompt", "paper")
-    assert "--features FILE --prompt 'this is a photo of a {}'\n" in result.stderr
+    command = command.format("pets", features)
+    assert result.stderr.endswith(f"{command} --prompt 'this is a photo of a {{}}'\n")
 
 
 def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path):

@@ -16,6 +16,7 @@ import traceback
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -40,7 +41,8 @@ WRITE_FEATURES = hdf5.write_features
 class Means:
     """An encoder that costs nothing: features are means of six values."""
 
-    identity, image_size, embed_dim = weights_request(TINY), 32, 512
+    identity: ClassVar = {**weights_request(TINY), "logit_scale": 100.0}
+    image_size, embed_dim = 32, 512
     resize = staticmethod(np.asarray)
 
     def encode_pixels(self, pixels):

@@ -71,7 +71,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 10
+    assert len(DOCS) == 11
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python"), page
@@ -131,7 +131,9 @@ def fitted(words, on_built_in):
             words += ["--model", "tiny"]
     if words[0] == "extract":
         words += [] if "--limit" in words else ["--limit", "300"]
-        words += ["--noise-count", "40"] if "--noise" in words else []
+        words += (
+            ["--noise-count", "40"] if "--noise" in words and "--noise-count" not in words else []
+        )
     if words[0] == "simulate" and {*LIVE} & {*words}:
         words = set_to(words, "--limit", "48")
         words = set_to(words, "--views", "2") if "tpt" in words else words

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from made import PROMPT
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
@@ -11,7 +12,6 @@ from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
 FILES = 2_000
-PROMPT = "a photo of a {}."
 ENCODER = {"model": "made-up", "logit_scale": 20.0}
 
 

@@ -1,16 +1,16 @@
-"""Decisions of the paper's released code on made-up streams (excerpts), under `official`."""
+"""Decisions of the paper's released code on made-up streams, under `official`."""
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import released
 
 from zsntta_cli.methods import adand, zs_clip
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 
-FIXTURES = Path(__file__).parent / "fixtures"
 CASES = [
     (stream, case)
     for stream, cases in {
@@ -22,7 +22,7 @@ CASES = [
 ]
 
 
-def run_case(vectors: np.lib.npyio.NpzFile, case: str) -> Decisions:
+def run_case(vectors: dict[str, Any], case: str) -> Decisions:
     features, text = vectors["features"], vectors["text_features"]
     scale = float(vectors["logit_scale"])
     injected = vectors["targets"] == -1000
@@ -43,7 +43,7 @@ def run_case(vectors: np.lib.npyio.NpzFile, case: str) -> Decisions:
 
 @pytest.mark.parametrize(("stream", "case"), CASES)
 def test_every_decision_is_the_released_codes(stream: str, case: str) -> None:
-    vectors = np.load(FIXTURES / f"stream-{stream}.npz")
+    vectors = released.stream(stream)
     decisions = run_case(vectors, case)
     prediction = np.where(decisions.is_noise, -1, decisions.class_index)
     batch = int(vectors[f"{case}/params"][0])

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
-from zsntta_cli.cache.fitness import are_finite, faults, not_finite
 from zsntta_cli.cache.guard import Budget, Group
+from zsntta_cli.cache.soundness import are_finite, faults, not_finite
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
@@ -144,7 +144,7 @@ def opened(path: Path) -> Iterator[Group]:
 
 
 def read_features(path: Path) -> FeatureSet:
-    """Read a feature file and check that it is whole and fit for use: StoreError where not."""
+    """Read a feature file and check that it is whole and sound: StoreError where not."""
     with opened(path) as file:
         features = _read(path, file)
     if found := list(faults(features)):

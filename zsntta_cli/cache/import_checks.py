@@ -77,7 +77,7 @@ def check_matrix(array: NDArray[Any], what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Checked:
     """Features made elsewhere that have passed all checks."""
 
     rows: Rows

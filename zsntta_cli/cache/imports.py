@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
 from zsntta_cli.cache.features import DATASET, NOISE, Text
-from zsntta_cli.cache.fitness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.cache.import_checks import (
-    Fitted,
+    Checked,
     Rows,
     check_labels,
     check_names,
     check_text,
     no_labels,
 )
+from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
 from zsntta_cli.errors import SettingsError, StoreError, short
@@ -95,7 +95,7 @@ class Imported:
     """What became of an import."""
 
     path: Path
-    fitted: Fitted
+    checked: Checked
     written: bool  # False: all of it was there already
 
 
@@ -105,20 +105,20 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     Raises:
         StoreError: a file is unreadable, arrays do not fit each other, or other features are there.
     """
-    fitted = fit(plan)
+    checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
-    _check_neighbours(plan, fitted.rows.dim, root, path)
+    _check_neighbours(plan, checked.rows.dim, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(lock_path(path))  # the one that an extraction takes
         lock.acquire()
     try:
-        return Imported(path, fitted, _write(path, plan, fitted))
+        return Imported(path, checked, _write(path, plan, checked))
     finally:
         lock.release()
 
 
-def fit(plan: ImportPlan) -> Fitted:
+def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
     given = [path for path in (plan.labels, plan.class_names, plan.text) if path]
     given += [] if plan.features.is_dir() else [plan.features]
@@ -127,7 +127,7 @@ def fit(plan: ImportPlan) -> Fitted:
     normalized, note = _normalized(rows, plan.normalized)
     notes = [note]
     if plan.is_noise:
-        return Fitted(rows, normalized, no_labels(len(rows)), (), (), notes)
+        return Checked(rows, normalized, no_labels(len(rows)), (), (), notes)
     names, text = _names_and_text(plan, contents, rows.dim, notes)
     found = _find(contents, import_readers.LABELS, plan.labels, plan.features)
     if found:
@@ -136,7 +136,7 @@ def fit(plan: ImportPlan) -> Fitted:
         labels = no_labels(len(rows))
         notes.append("no labels: can be an OOD set only")
     texts = () if text is None else (Text(plan.template, text),)
-    return Fitted(rows, normalized, labels, names, texts, notes)
+    return Checked(rows, normalized, labels, names, texts, notes)
 
 
 def _rows(path: Path, contents: Contents) -> Rows:
@@ -205,37 +205,37 @@ def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> Non
             )
 
 
-def _write(path: Path, plan: ImportPlan, fitted: Fitted) -> bool:
+def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Write the file, or what it lacks; False where all of it is there already."""
     if path.exists() and not plan.overwrite:
-        return _complete(path, plan, fitted)
+        return _complete(path, plan, checked)
     given = (plan.features, plan.labels, plan.class_names, plan.text)
     hdf5.write_features(
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
         encoder=plan.identity,
-        source={"images": len(fitted.rows), "imported": [file.name for file in given if file]},
-        blocks=fitted.rows.blocks(),
-        labels=fitted.labels,
-        sample_ids=numbered(len(fitted.rows)),
-        class_names=fitted.class_names,
-        texts=fitted.texts,
-        normalized=fitted.normalized,
+        source={"images": len(checked.rows), "imported": [file.name for file in given if file]},
+        blocks=checked.rows.blocks(),
+        labels=checked.labels,
+        sample_ids=numbered(len(checked.rows)),
+        class_names=checked.class_names,
+        texts=checked.texts,
+        normalized=checked.normalized,
     )
     return True
 
 
-def _complete(path: Path, plan: ImportPlan, fitted: Fitted) -> bool:
+def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Add text of a new template to the same features; False where there is none."""
     old = hdf5.read_features(path)
-    new = [text for text in fitted.texts if text.template not in old.text_features]
-    known = [text for text in fitted.texts if text not in new]
+    new = [text for text in checked.texts if text.template not in old.text_features]
+    known = [text for text in checked.texts if text not in new]
     same_text = all(
         np.array_equal(old.text_features[text.template], text.features) for text in known
     )
     same_scale = old.identity.get("logit_scale") == plan.logit_scale
-    if not (fitted.is_in(old) and same_text and same_scale):
+    if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(
             f"{path} holds other features, labels or text than these", remedy="import-elsewhere"
         )

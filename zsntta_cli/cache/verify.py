@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import FeatureSet, Header
-from zsntta_cli.cache.fitness import NOT_NORMALIZED, UNIT_TOLERANCE
+from zsntta_cli.cache.soundness import NOT_NORMALIZED, UNIT_TOLERANCE
 from zsntta_cli.errors import StoreError
 
 _CHUNK = 8192  # rows in double precision at a time

@@ -108,7 +108,7 @@ def split(
             else splits.drawn_classes(len(known), number, seed)
         )
         for made in splits.split(path, new or stem, chosen):
-            typer.echo(made)
+            say(str(made))
 
 
 @app.command("import", cls=Command)
@@ -142,12 +142,12 @@ def import_(
         overwrite,
     )  # fmt: skip
     done = import_features(plan, features_dir)
-    for note in done.fitted.notes:
+    for note in done.checked.notes:
         ConsoleReporter().note(f"{name}: {note}")
-    rows, names = done.fitted.rows, done.fitted.class_names
+    rows, names = done.checked.rows, done.checked.class_names
     say(
         f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
-        f"{'text features' if done.fitted.texts else 'no text features'}"
+        f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
 

@@ -58,7 +58,8 @@ def extract(
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
     ] = None,
     words: Annotated[
-        list[Path] | None, typer.Option(help="A word list for neglabel, a word a line.")
+        list[str] | None,
+        typer.Option(help="FILE or NAME=FILE, a word a line, for neglabel: nouns, adjectives."),
     ] = None,
     noise: Annotated[
         list[str] | None,
@@ -76,7 +77,8 @@ def extract(
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
-    from zsntta_cli.extraction.plan import ExtractPlan, summary
+    from zsntta_cli.extraction.extracted import summary
+    from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter
 
@@ -99,7 +101,7 @@ def demo(
 ) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
     from zsntta_cli import demo as job
-    from zsntta_cli.extraction.plan import summary
+    from zsntta_cli.extraction.extracted import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.formats import render
     from zsntta_cli.report.tables import KINDS
@@ -107,7 +109,7 @@ def demo(
 
     reporter = ConsoleReporter()
     for extracted in job.extract_sets(features_dir, reporter):
-        typer.echo(summary(extracted), err=True)
+        say(summary(extracted), err=True)
     typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")

@@ -79,13 +79,16 @@ def _(error: MissingFeatures, given: Given) -> str:
 
 @mend.register
 def _(error: MissingText, given: Given) -> str:
-    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}"
+    limit = f" --limit {error.limit}" if error.limit else ""
+    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
 
 
 @mend.register
 def _(error: MissingWords, given: Given) -> str:
     embed = f"type zsntta extract --words FILE.txt{options_of(given)}"
-    return f"name one with --words NAME, or {embed}" if error.cached else embed
+    if len(error.cached) < 2:
+        return embed
+    return f"name one with --words NAME, several with --words {','.join(error.cached)}, or {embed}"
 
 
 @mend.register

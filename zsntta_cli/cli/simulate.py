@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     DATA,
     FEATURES,
@@ -204,7 +204,7 @@ def _show(
     undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
     if undecided and report == "accuracy":
         names = ", ".join(sorted(undecided))
-        typer.echo(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
+        say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
     form = form or _FORMS.get(output.suffix.lower() if output else "", "table")
     kind = replace(KINDS[report], spread=spread)
     text = render(records, form, kind, to_file=output is not None)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.extractor import Extracted
+    from zsntta_cli.extraction.extracted import Extracted
     from zsntta_cli.progress import Reporter
 
 
@@ -41,7 +41,7 @@ def extract(
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
     wanted = plan.ExtractPlan(
-        sets, Path(data_root), tuple(map(Path, words)), limit, tuple(prompts),
+        sets, Path(data_root), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners,
     )  # fmt: skip
     settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)

@@ -26,29 +26,13 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.engines import Encoded, Engine, encode_parts, job_for
+from zsntta_cli.extraction.extracted import Extracted
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
-
-
-@dataclass(frozen=True)
-class Extracted:
-    """What became of one data set."""
-
-    path: Path
-    images: int  # or words
-    encoded: int  # in this run: 0 where the file was there already
-    seconds: float
-    skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
-    unit: str = "images"
-
-    @property
-    def rate(self) -> float:
-        """Images a second of this run."""
-        return self.encoded / self.seconds if self.seconds else 0.0
 
 
 @dataclass

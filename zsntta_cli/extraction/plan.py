@@ -1,5 +1,6 @@
 """What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.extraction.engines import engine_for
-from zsntta_cli.extraction.extractor import Extracted, Extractor
+from zsntta_cli.extraction.extracted import Extracted
+from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.files import read_input
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import (
@@ -27,7 +29,7 @@ from zsntta_cli.settings import (
     ExtractSettings,
 )
 from zsntta_cli.settings.checks import check_choice
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template, speech_prompt
 
 _LARGEST_LIST = 2**26  # bytes of words: WordNet has two million
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
@@ -39,7 +41,7 @@ class ExtractPlan:
 
     datasets: tuple[str, ...]  # names, or NAME=PATH
     data_root: Path = Path("data")
-    words: tuple[Path, ...] = ()  # word lists for NegLabel, a word a line
+    words: tuple[Path | str, ...] = ()  # word lists for NegLabel, a word a line: FILE or NAME=FILE
     limit: int | None = None
     prompts: tuple[str, ...] = ()  # templates or their names; the set's own without any
     noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
@@ -91,8 +93,10 @@ def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
         default = [datasets.default_prompt(images.name)] if is_id else []
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
         yield extractor.dataset(images, templates or default)
-    for path in plan.words:
-        yield extractor.words(path.stem, read_words(path), templates or [DEFAULT_PROMPT])
+    for words in plan.words:
+        name, path = named_words(str(words))
+        own = [p for p in [speech_prompt(name)] if p]
+        yield extractor.words(name, read_words(path), templates or [DEFAULT_PROMPT, *own])
     yield from _extract_noise(plan, extractor, largest_id_set)
     yield from _extract_partners(plan, extractor)
 
@@ -106,6 +110,22 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
         first, *_ = images.class_names
         reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
     return images
+
+
+def named_words(spec: str) -> tuple[str, Path]:
+    """The name of a word list, which says its part of speech, and its file: FILE, or NAME=FILE.
+
+    Raises:
+        DatasetError: a name that no file should have.
+    """
+    parsed = SetName.parse(spec)
+    if parsed.path is None:
+        return Path(spec).stem, Path(spec)
+    if not re.fullmatch(r"[\w.-]+", parsed.base):
+        raise DatasetError(
+            f"'{parsed.base}' cannot name a word list: take letters, digits, '.', '_' or '-'."
+        )
+    return parsed.base, parsed.path
 
 
 def read_words(path: Path) -> list[str]:
@@ -149,25 +169,3 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
             extractor.reporter.note(f"left out: {error}")
             continue
         yield extractor.dataset(images)
-
-
-def summary(extracted: Extracted) -> str:
-    """One line on what became of a set."""
-    if not extracted.encoded:
-        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
-    line = (
-        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
-        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
-    )
-    if extracted.skipped:
-        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
-    return line
-
-
-def _peak_memory() -> int:
-    """Bytes of resident memory that the process has taken at most."""
-    import resource
-    import sys
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

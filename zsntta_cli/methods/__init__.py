@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from zsntta_cli.methods import settings
+from zsntta_cli.methods import ood_settings, settings
+from zsntta_cli.methods.live import settings as live_settings
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
 
@@ -47,18 +48,18 @@ METHODS: dict[str, Method] = {
     "adand+tda": Method("tda:run_behind_adand", settings.AdaNDTDASettings, defaults=_INJECTS),
     "ridge": Method("ridge:run", settings.RidgeSettings),
     "ridge+tda": Method("tda:run_behind_ridge", settings.RidgeTDASettings),
-    "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
-    "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
-    "mcm": Method("ood_scores:maximum_concept_matching", settings.ScoreSettings, decides=False),
+    "max-logit": Method("ood_scores:max_logit", ood_settings.ScoreSettings, decides=False),
+    "energy": Method("ood_scores:energy", ood_settings.ScoreSettings, decides=False),
+    "mcm": Method("ood_scores:maximum_concept_matching", ood_settings.McmSettings, decides=False),
     "neglabel": Method(
-        "ood_scores:neglabel", settings.NegLabelSettings, decides=False, needs=WORDS
+        "ood_scores:neglabel", ood_settings.NegLabelSettings, decides=False, needs=WORDS
     ),
-    "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
-    "tent": Method("live.tent:run", settings.TentSettings, live=True, imagenet=_SGD),
-    "sotta": Method("live.sotta:run", settings.SottaSettings, live=True),
-    "tpt": Method("live.tpt:run", settings.TptSettings, live=True, imagenet={"augmix": False}),
+    "clipn": Method("ood_scores:clipn", ood_settings.ClipnSettings, decides=False, needs=NO_TEXT),
+    "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
+    "sotta": Method("live.sotta:run", live_settings.SottaSettings, live=True),
+    "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
     "adand+tent": Method(
-        "live.adand_tent:run", settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
+        "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD,
     ),
 }  # fmt: skip

@@ -75,62 +75,106 @@ def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def run(data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings) -> Decisions:
     """Decide on every item of the stream as it would be online."""
+    return adapt(data, options, threshold, initial_detector(data, options))
+
+
+def initial_detector(data: StreamData, options: AdaNDSettings) -> NoiseDetector:
+    """The detector as it is before the first item."""
     dim = data.pool.image_features.shape[1]
     start = NoiseDetector.zero if options.detector_init == "zero" else NoiseDetector.random
-    return adapt(data, options, threshold, start(dim, data.seed))
+    return start(dim, data.seed)
 
 
 def adapt(
     data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
 ) -> Decisions:
     """Algorithm 1 from a given detector."""
-    u, stage1 = data.noise_score, options.stage1_items
-    zero_shot_threshold = OnlineThreshold(threshold, options.batch_size)(u)
-    zero_shot_noise = u > zero_shot_threshold
-    evidence = options.evidence * (_logit(u, 1e-4) - _logit(zero_shot_threshold, 1e-2))
-    v = _learn(data, options, threshold, detector, zero_shot_noise | data.injected, evidence)
-
-    detector_threshold = OnlineThreshold(threshold, options.batch_size)(v[stage1:])
-    # Known noise is called noise in batches but not one by one, as the released code does; injected
-    # items enter no metric.
-    stage1_noise = zero_shot_noise | (data.injected & (options.batch_size > 1))
-    is_noise = np.append(stage1_noise[:stage1], v[stage1:] > detector_threshold)
-    return Decisions(
-        data.class_index,
-        is_noise,
-        1 - np.append(u[:stage1], v[stage1:]),
-        zero_shot_threshold,
-        np.append(np.full(len(u) - len(detector_threshold), np.nan), detector_threshold),
-    )
+    online = OnlineAdaND(data, options, threshold, detector)
+    for queue, _ in _queues(len(data), options):
+        online.learn(data.features(queue))
+    return online.decide(slice(0, len(data)))
 
 
-def _learn(
-    data: StreamData,
-    options: AdaNDSettings,
-    threshold: ThresholdSettings,
-    detector: NoiseDetector,
-    pseudo_label: NDArray[np.bool_],
-    evidence: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """The detector's noise scores v of all items (T,), each by the detector of its time."""
-    own_threshold = OnlineThreshold(threshold, options.batch_size)
-    stage1 = options.stage1_items
-    scores = np.empty(len(data))
-    for queue, is_full in _queues(len(data), options):
-        features, labels, v = data.features(queue), pseudo_label[queue], scores[queue]
-        v[:] = _score(detector.logits(features), evidence[queue], options)
-        if not is_full:
-            continue
-        is_own = options.pseudo_labels == "detector" and queue.start >= stage1
+class OnlineAdaND:
+    """Algorithm 1 as the stream runs: `learn` from features, and `decide` on the items they are of.
+
+    Both go through the stream in order, in pieces of whole batches.
+    """
+
+    def __init__(
+        self,
+        data: StreamData,
+        options: AdaNDSettings,
+        threshold: ThresholdSettings,
+        detector: NoiseDetector,
+    ) -> None:
+        u, size = data.noise_score, options.batch_size
+        self._data, self._options, self._detector = data, options, detector
+        self._zero_shot_threshold = OnlineThreshold(threshold, size)(u)
+        self._zero_shot_noise = u > self._zero_shot_threshold
+        self.pseudo_label = self._zero_shot_noise | data.injected  # (T,) what it learns from
+        self._evidence = options.evidence * (
+            _logit(u, 1e-4) - _logit(self._zero_shot_threshold, 1e-2)
+        )
+        self._threshold, self._label_threshold = (OnlineThreshold(threshold, size) for _ in "vv")
+        self._queues = _queues(len(data), options)
+        self._queue, self._is_full = slice(0, 0), False
+        self._held: list[NDArray[np.float32]] = []  # the features in the queue
+        self._scores = np.empty(len(data))  # v, each by the detector of its time
+        self._seen = 0
+
+    def learn(self, features: NDArray[np.float32]) -> None:
+        """Score the next items by their raw features (B, D), and learn wherever the queue fills."""
+        while len(features):
+            if self._seen == self._queue.stop:
+                self._held = []
+                self._queue, self._is_full = next(self._queues)
+            room = self._queue.stop - self._seen
+            self._score(features[:room])
+            if self._is_full and self._seen == self._queue.stop:
+                self._step()
+            features = features[room:]
+
+    def _score(self, features: NDArray[np.float32]) -> None:
+        """The detector's noise scores v of the next items, which enter the queue."""
+        items = slice(self._seen, self._seen + len(features))
+        logits = self._detector.logits(features)
+        self._scores[items] = _score(logits, self._evidence[items], self._options)
+        self._held.append(features)
+        self._seen = items.stop
+
+    def _step(self) -> None:
+        """One step of the detector on the full queue."""
+        options, queue = self._options, self._queue
+        features = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
+        labels, v = self.pseudo_label[queue], self._scores[queue]
+        is_own = options.pseudo_labels == "detector" and queue.start >= options.stage1_items
         if is_own:
-            labels = (v > copy.deepcopy(own_threshold)(v)) | data.injected[queue]
-        detector.step(features, labels, options.learning_rate)
+            labels = (v > copy.deepcopy(self._label_threshold)(v)) | self._data.injected[queue]
+        self._detector.step(features, labels, options.learning_rate)
         if options.reevaluate:
             last = slice(-options.batch_size, None)
-            v[last] = _score(detector.logits(features[last]), evidence[queue][last], options)
+            logits = self._detector.logits(features[last])
+            v[last] = _score(logits, self._evidence[queue][last], options)
         if is_own:
-            own_threshold(v)
-    return scores
+            self._label_threshold(v)
+
+    def decide(self, items: slice) -> Decisions:
+        """Decisions on the next items, whose features are learned from: ZS-CLIP's in stage 1."""
+        data, u, v = self._data, self._data.noise_score[items], self._scores[items]
+        stage1 = np.arange(items.start, items.stop) < self._options.stage1_items
+        found = np.full(len(v), np.nan)
+        found[~stage1] = self._threshold(v[~stage1])
+        # Known noise is called noise in batches but not one by one, as the released code does;
+        # injected items enter no metric.
+        known = data.injected[items] & (self._options.batch_size > 1)
+        return Decisions(
+            data.class_index[items],
+            np.where(stage1, self._zero_shot_noise[items] | known, v > found),
+            1 - np.where(stage1, u, v),
+            self._zero_shot_threshold[items],
+            found,
+        )
 
 
 def _score(

@@ -25,6 +25,8 @@ class Pool:
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
     more_text: NDArray[np.float32] | None = None  # (W, D) what else a method asked for
+    more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, where it has several
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names under the words' prompt
 
     @cached_property
     def detail(self) -> ZeroShotDetail:

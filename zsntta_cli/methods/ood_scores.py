@@ -4,15 +4,15 @@ Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv 2211.13445),
 (arXiv 2403.20078) and CLIPN (arXiv 2308.12213) on the same features. Higher = more ID.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.ood_settings import McmSettings, NegLabelSettings
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import NegLabelSettings
 from zsntta_cli.settings import ThresholdSettings
 
 _CHUNK = 1024  # images at a time: bounds memory where there are many words
@@ -29,18 +29,25 @@ def energy(data: StreamData, *_: object) -> Decisions:
     return _decisions(data, scores.energy)
 
 
-def maximum_concept_matching(data: StreamData, *_: object) -> Decisions:
-    """The largest softmax value."""
-    return _decisions(data, scores.mcm)
+def maximum_concept_matching(
+    data: StreamData, options: McmSettings, _: ThresholdSettings
+) -> Decisions:
+    """max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ); without a temperature τ, logits for cos / τ.
+
+    The model's logits are its logit scale times the cosines, so 1 / scale, 0.01 for CLIP, is the
+    default temperature.
+    """
+    scale = None if options.temperature is None else 1 / options.temperature
+    return _decisions(data, scores.mcm, scale=scale)
 
 
 def neglabel(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
     """The softmax mass of the ID names against groups of mined negative words, averaged."""
-    words = data.pool.more_text
+    pool, words = data.pool, data.pool.more_text
     assert words is not None
-    names = data.pool.text_features
-    mined = mine_negatives(words, names, options.negatives, options.percentile)
-    groups = np.array_split(np.arange(len(mined)), min(options.groups, len(mined)))
+    names = pool.text_features if pool.more_names is None else pool.more_names
+    mined = _mined(words, pool.more_sizes or (len(words),), names, options)
+    groups = _groups(len(mined), options)
     classes = len(names)
 
     def score(logits: Array) -> Array:
@@ -81,18 +88,45 @@ def mine_negatives(words: Array, names: Array, count: int, percentile: float) ->
     return np.argsort(-distance, kind="stable")[:count]
 
 
+def _mined(
+    words: Array, sizes: Sequence[int], names: Array, options: NegLabelSettings
+) -> NDArray[np.intp]:
+    """Rows of the words that are mined: M of all lists, or a share of each one, at least a word."""
+    if options.mined_share is None:
+        return mine_negatives(words, names, options.negatives, options.percentile)
+    starts = np.cumsum([0, *sizes])
+    parts = []
+    for start, size in zip(starts, sizes, strict=False):
+        count = max(1, int(options.mined_share * size + 1e-9))  # rounded down, but not 0.29 * 100
+        part = words[start : start + size]
+        parts.append(start + mine_negatives(part, names, count, options.percentile))
+    return np.concatenate(parts)
+
+
+def _groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+    """Columns of each group: neighbours by distance, or shuffled, where the remainder is left."""
+    groups = min(options.groups, count)
+    if options.grouping == "ranked":
+        return np.array_split(np.arange(count), groups)
+    shuffled = np.random.default_rng(0).permutation(count)  # one order for all seeds, as released
+    return np.split(shuffled[: count // groups * groups], groups)
+
+
 def _decisions(
-    data: StreamData, score: Callable[[Array], Array], text: Array | None = None
+    data: StreamData,
+    score: Callable[[Array], Array],
+    text: Array | None = None,
+    scale: float | None = None,
 ) -> Decisions:
-    """Score every image of the pool once, whatever often the stream shows it."""
-    per_image = _score_pool(data.pool, score, data.pool.text_features if text is None else text)
-    return Decisions(data.class_index, None, per_image[data.index])
+    """Score every image of the pool once, whatever often the stream shows it.
 
-
-def _score_pool(pool: Pool, score: Callable[[Array], Array], text: Array) -> NDArray[np.float64]:
-    images = pool.image_features
+    Texts are the class names and the scale of logits is the model's where no other is given.
+    """
+    pool = data.pool
+    images, scale = pool.image_features, pool.logit_scale if scale is None else scale
+    text = pool.text_features if text is None else text
     parts = [
-        score(cosine_logits(images[start : start + _CHUNK], text, pool.logit_scale))
+        score(cosine_logits(images[start : start + _CHUNK], text, scale))
         for start in range(0, len(images), _CHUNK)
     ]
-    return np.concatenate(parts).astype(np.float64)
+    return Decisions(data.class_index, None, np.concatenate(parts).astype(np.float64)[data.index])

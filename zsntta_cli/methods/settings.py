@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
 
-PIPELINES = ("normal", "gt", "all")
-_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
 
@@ -62,28 +60,6 @@ class AdaNDSettings(Settings):
 
 
 @dataclass(frozen=True)
-class ScoreSettings(Settings):
-    """A zero-shot OOD score without settings of its own: max-logit, energy, MCM."""
-
-
-@dataclass(frozen=True)
-class NegLabelSettings(Settings):
-    """NegLabel, arXiv 2403.20078, with its paper's settings."""
-
-    words: str = option("", "Word list that `extract --words` embedded; if one is cached, that.")
-    negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
-    groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
-    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
-
-
-@dataclass(frozen=True)
-class ClipnSettings(Settings):
-    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
-
-    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")
-
-
-@dataclass(frozen=True)
 class TDASettings(Settings):
     """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
 
@@ -115,85 +91,6 @@ class TDASettings(Settings):
 @dataclass(frozen=True)
 class AdaNDTDASettings(AdaNDSettings, TDASettings):
     """TDA's classes behind AdaND's detector: the settings of both."""
-
-
-@dataclass(frozen=True)
-class PipelineSettings(Settings):
-    """Sec. 3: which samples a method adapts on."""
-
-    pipeline: str = option(
-        "normal", "Adapts on what it calls clean, the truly clean, or all.", choices=PIPELINES
-    )
-
-
-@dataclass(frozen=True)
-class TentSettings(PipelineSettings):
-    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
-
-    batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
-    # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    # None: 1e-4 for Adam, 2.5e-4 for SGD.
-    learning_rate: float | None = option(
-        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.learning_rate is None:
-            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
-
-
-@dataclass(frozen=True)
-class SottaSettings(PipelineSettings):
-    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
-
-    memory: int = option(64, "Samples kept, balanced by pseudo-class.", within=_FROM_ONE)
-    confidence: float = option(  # appendix
-        0.5, "Least ID score that enters the memory.", within=_SHARE
-    )
-    update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
-    # As the released code does.
-    late_start: bool = option(False, "The first item or batch counts to no step.")
-    learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
-    weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
-    rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
-
-
-@dataclass(frozen=True)
-class TptSettings(PipelineSettings):
-    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
-
-    views: int = option(64, "Of an image: itself and augmented ones.", within=_FROM_ONE)
-    keep: float = option(
-        0.1, "Share of the views, the most confident ones.", within=Range(above=0, most=1)
-    )
-    # The paper's without it for the ImageNet family.
-    augmix: bool = option(True, "AugMix of the views.")
-    learning_rate: float = option(  # AdamW, weight decay 0.01
-        5e-3, "Of the optimiser.", within=_ABOVE_ZERO
-    )
-    steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
-
-
-@dataclass(frozen=True)
-class AdaNDTentSettings(AdaNDSettings):
-    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
-
-    tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
-    tent_learning_rate: float | None = option(
-        None, "Of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
-
-    @property
-    def tent(self) -> TentSettings:
-        """Tent's part."""
-        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ is.
 
 What enters and leaves a cache depends on the frozen model alone, not on adapted logits. So a block
 of items is one product: its items against all keys that are in the cache at any time within the
-block, with zero weight outside a key's own time. The result is that of going item by item.
+block, each of which counts within its own time only. The result is that of going item by item.
 """
 
 import bisect
@@ -30,20 +30,22 @@ from zsntta_cli.methods.settings import AdaNDTDASettings, RidgeTDASettings, TDAS
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-_BLOCK = 512  # items a product at a time: bounds memory, changes no decision
+# Items and keys a product at a time: bound memory, change no decision.
+_BLOCK, _KEYS = 512, 4096
 
 
 class Cache:
     """Per class, the `shots` samples of lowest entropy so far: their features and labels.
 
-    Sample k of class c has row `c * shots + k` of keys (C * shots, D), the image features, and of
-    values (C * shots, C), the classes that it speaks for or against.
+    Sample k of class c has row `c * shots + k` of the keys (C * shots, D), the image features. The
+    classes that it speaks for or against are kept as pairs (row, class), in order: few of them, so
+    memory and time grow with C and not with its square.
     """
 
     def __init__(self, classes: int, dim: int, shots: int, alpha: float, beta: float) -> None:
         self._shots, self._alpha, self._beta = shots, alpha, beta
         self._keys = np.zeros((classes * shots, dim), np.float32)
-        self._values = np.zeros((classes * shots, classes), np.bool_)
+        self._pairs = np.zeros((2, 0), np.int32)
         # (entropy, row) of each class's samples, lowest entropy first, on ties the older first
         self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(classes)]
 
@@ -61,28 +63,23 @@ class Cache:
         Features (B, D) are of unit norm, values (B, C) are what a sample stores if it enters, and
         samples that are not `offered` (B,) do not enter.
         """
-        entered = self._enter(label, entropy, np.flatnonzero(offered))
-        new = [item for item, _ in entered]
-        keys = np.concatenate([self._keys, features[new]])
-        values = np.concatenate([self._values, values[new]])
-        weights = self._alpha * np.exp(-self._beta * (1 - keys @ features.T))  # (keys, B)
-        holder = np.arange(len(self._keys))  # the key that has each row at the moment
-        for key, (item, row) in enumerate(entered, start=len(self._keys)):
-            weights[key, :item] = 0
-            weights[holder[row], item:] = 0
-            holder[row] = key
-        self._keys, self._values = keys[holder], values[holder]
+        item, row = self._enter(label, entropy, np.flatnonzero(offered))
+        left, replaced = _leaving(row, item, len(self._keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
-        pair_key, pair_class = np.nonzero(values)
-        _add_values(weights, pair_key, pair_class, logits)
+        self._add(self._keys, self._pairs, np.zeros_like(left), left, features, logits)
+        if len(item):
+            keys, pairs = features[item], _pairs(values[item])
+            self._add(keys, pairs, item, replaced, features, logits)
+            self._keep(row, keys, pairs, replaced == len(features))
         return logits.T
 
     def _enter(
         self, label: NDArray[np.int32], entropy: NDArray[np.float32], items: NDArray[np.intp]
-    ) -> list[tuple[int, int]]:
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Offer items in turn: those that entered, and the row that each took."""
         rows = map(self._place, label[items].tolist(), entropy[items].tolist())
-        return [(i, row) for i, row in zip(items.tolist(), rows, strict=True) if row is not None]
+        row = np.array([-1 if r is None else r for r in rows], np.intp)
+        return items[row >= 0], row[row >= 0]
 
     def _place(self, label: int, entropy: float) -> int | None:
         """The row that a sample takes: a free one, else the worst's if that has more entropy."""
@@ -96,12 +93,72 @@ class Cache:
         bisect.insort(ranked, (entropy, row), key=itemgetter(0))
         return row
 
+    def _add(
+        self,
+        keys: NDArray[np.float32],
+        pairs: NDArray[np.int32],
+        since: NDArray[np.intp],
+        until: NDArray[np.intp],
+        features: NDArray[np.float32],
+        logits: NDArray[np.float32],
+    ) -> None:
+        """Add to logits (C, B) what keys say of items since … until, some keys at a time."""
+        used, first = np.unique(pairs[0], return_index=True)  # the others say nothing
+        bounds = np.append(first, pairs.shape[1])
+        for start in range(0, len(used), _KEYS):
+            some = used[start : start + _KEYS]
+            weights = self._alpha * np.exp(-self._beta * (1 - keys[some] @ features.T))
+            bound = bounds[start : start + len(some) + 1]
+            _add_values(weights, bound, pairs[1], since[some], until[some], logits)
+
+    def _keep(
+        self,
+        row: NDArray[np.intp],
+        keys: NDArray[np.float32],
+        pairs: NDArray[np.int32],
+        lasts: NDArray[np.bool_],
+    ) -> None:
+        """Write what entered, and was not replaced since, into its rows."""
+        self._keys[row[lasts]] = keys[lasts]
+        old = self._pairs[:, ~np.isin(self._pairs[0], row)]
+        pairs = pairs[:, lasts[pairs[0]]]
+        pairs[0] = row[pairs[0]]
+        both = np.concatenate([old, pairs], axis=1)
+        self._pairs = both[:, np.argsort(both[0], kind="stable")]
+
+
+def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Pairs (2, P) of a row and a class where values (B, C) are true, in order."""
+    return np.stack(np.nonzero(values)).astype(np.int32)
+
+
+def _leaving(
+    row: NDArray[np.intp], item: NDArray[np.intp], rows: int, end: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The item from which the key of each row, and that of each item that entered, is no more.
+
+    `end` where it stays.
+    """
+    left, replaced = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
+    latest: dict[int, int] = {}
+    for key, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
+        if r in latest:
+            replaced[latest[r]] = i
+        else:
+            left[r] = i
+        latest[r] = key
+    return left, replaced
+
 
 @compiled
-def _add_values(weights, pair_key, pair_class, logits):  # type: ignore[no-untyped-def]
-    """Logits `values.T @ weights` (C, B), values given as pairs of a key and one of its classes."""
-    for i in range(len(pair_key)):
-        logits[pair_class[i]] += weights[pair_key[i]]
+def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[no-untyped-def]
+    """Add the weights (K, B) of each key, within its time, to the logits (C, B) of its classes.
+
+    Those of key k are `classes[bound[k]:bound[k + 1]]`.
+    """
+    for k in range(len(weights)):
+        for i in range(bound[k], bound[k + 1]):
+            logits[classes[i], since[k] : until[k]] += weights[k, since[k] : until[k]]
 
 
 def adapted_classes(

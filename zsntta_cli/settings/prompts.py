@@ -8,6 +8,10 @@ from zsntta_cli.errors import SettingsError, short
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
 
+# NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
+NOUN_PROMPT = "the nice {}"
+SPEECH_PROMPTS = {"nouns": NOUN_PROMPT, "adjectives": "This is a {} photo"}
+
 
 def prompt_template(prompt: str) -> str:
     """A template by its name in PROMPTS, or given in full.
@@ -22,6 +26,11 @@ def prompt_template(prompt: str) -> str:
             f"{{}} for the class name."
         )
     return template
+
+
+def speech_prompt(words: str) -> str | None:
+    """The prompt of a word list's part of speech, if its name ends with one: "wordnet-nouns"."""
+    return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:

@@ -99,11 +99,11 @@ class LiveSession:
                 f"{path} was imported: a live method needs the encoder and the images, so extract "
                 f"the set here."
             )
-        weights = self.settings.pretrained or made_by.get("pretrained")
-        names = [made_by.get("model"), weights, made_by.get("precision")]
+        names = [made_by.get(key) for key in ("model", "pretrained", "precision")]
         if not all(isinstance(name, str) for name in names):
             raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
-        choice = EncoderChoice(*map(str, names))
+        model, weights, precision = map(str, names)
+        choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]

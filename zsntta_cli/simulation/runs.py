@@ -29,6 +29,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fixed_on": "noise-score",
         "reevaluate": False,
         "late_start": True,
+        "frozen_blocks": "9-11",
+        "word_prompts": "speech",
+        "mined_share": 0.15,
+        "grouping": "random",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {

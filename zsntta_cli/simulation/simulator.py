@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,7 +54,7 @@ class Simulator:
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
-            pool = dataclasses.replace(pool, more_text=more_text)
+            pool = dataclasses.replace(pool, **vars(more_text))
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         started = time.perf_counter()
@@ -63,7 +62,7 @@ class Simulator:
         seconds = time.perf_counter() - started
         digests = {source.name: source.digest for source in sources.present}
         if more_text is not None:
-            digests["more_text"] = hashlib.sha256(more_text.data).hexdigest()
+            digests["more_text"] = more_text.digest
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
         return Replay(settings, sources, done, decisions, digests, seconds, columns, unfinished)

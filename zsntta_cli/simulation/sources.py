@@ -1,7 +1,7 @@
 """The feature files that runs draw from: found, read once, checked to belong together."""
 
-import dataclasses
 import functools
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.settings.prompts import NOUN_PROMPT, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count
 
@@ -53,6 +54,23 @@ class Sources:
         """Images of each kind."""
         ood, noise = self.ood_set, self.noise
         return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
+
+
+@dataclass(frozen=True)
+class MoreText:
+    """What a method asked for beside the class names: the fields of a pool that it fills."""
+
+    more_text: NDArray[np.float32]  # (W, D)
+    more_sizes: tuple[int, ...] = ()  # rows of each word list
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names under another prompt
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the features."""
+        digest = hashlib.sha256(self.more_text.data)
+        if self.more_names is not None:
+            digest.update(self.more_names.data)
+        return digest.hexdigest()
 
 
 class Library:
@@ -87,34 +105,57 @@ class Library:
 
     def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
         """Text features (C, D) of a set's class names, or of a word list."""
-        known = self.read(encoder_name, name).text_features
+        features = self.read(encoder_name, name)
+        known = features.text_features
         if prompt not in known:
-            raise MissingText(prompt, name, tuple(known))
+            raise MissingText(prompt, name, tuple(known), features.source.get("limit"))
         return known[prompt]
 
-    def more_text(self, settings: RunSettings) -> NDArray[np.float32] | None:
+    def more_text(self, settings: RunSettings) -> MoreText | None:
         """What text features a method wants besides those of the class names."""
         needs = METHODS[settings.method].needs
         if needs == NEEDS_WORDS:
-            words = words_name(settings.options.words or self._only_words(settings.encoder))
-            return self.text(settings.encoder, settings.prompt, words)
+            return self._words(settings)
         if needs == NO_TEXT:
             names = self.text(settings.encoder, settings.prompt, settings.id_set)
-            return _read_no_text(settings.options.no_text, names.shape)
+            return MoreText(_read_no_text(settings.options.no_text, names.shape))
         return None
 
-    def _only_words(self, encoder_name: str) -> str:
-        found = set_names(self._root, encoder_name, WORDS)
+    def _words(self, settings: RunSettings) -> MoreText:
+        """Word lists, one below the other; a word that an earlier list has is left out."""
+        encoder, by_speech = settings.encoder, settings.options.word_prompts == "speech"
+        names = self.text(encoder, NOUN_PROMPT, settings.id_set) if by_speech else None
+        parts, seen = [], set[str]()
+        for name in self._word_lists(encoder, settings.options.words):
+            own = speech_prompt(name) or NOUN_PROMPT
+            features = self.text(encoder, own if by_speech else settings.prompt, words_name(name))
+            words = self.read(encoder, words_name(name)).class_names
+            new = [row for row, word in enumerate(words) if word not in seen]
+            parts.append(features if len(new) == len(words) else features[new])
+            seen.update(words)
+        sizes = tuple(len(part) for part in parts if len(part))
+        return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
+
+    def _word_lists(self, encoder_name: str, words: str) -> list[str]:
+        """The lists that are named, or the only one that is cached."""
+        if named := [name.strip() for name in words.split(",") if name.strip()]:
+            return list(dict.fromkeys(named))
+        found = [SetName.parse(n).bare for n in set_names(self._root, encoder_name, WORDS)]
         if len(found) != 1:
-            raise MissingWords(tuple(SetName.parse(name).bare for name in found))
-        return SetName.parse(found[0]).bare
+            raise MissingWords(tuple(found))
+        return found
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
             there = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(there))
-        return dataclasses.replace(read_features(path), name=name)  # of a copy that was renamed
+        features = read_features(path)
+        if features.name != name:
+            raise StoreError(
+                f"{path} holds the features of '{features.name}': rename it to {features.name}.h5."
+            )
+        return features
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
@@ -142,6 +183,7 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         ) from error
     real = features.dtype.kind in "fiu"
     if not real or features.shape != shape or not np.isfinite(features).all():
-        kind = "" if real else f" of {features.dtype}"
-        raise StoreError(f"{path} holds an array {features.shape}{kind}, must be {wanted}.")
+        raise StoreError(
+            f"{path} holds an array {features.shape} of {features.dtype}, must be {wanted}."
+        )
     return unit(features).astype(np.float32)

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.archives import Member, MemberImage, Read, images_among, opened
+from zsntta_cli.datasets.readers.archives import MemberImage, images_among, opened
+from zsntta_cli.datasets.readers.members import Member, Read
 from zsntta_cli.errors import DatasetError
 
 

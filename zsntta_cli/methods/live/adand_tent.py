@@ -1,34 +1,48 @@
 """AdaND with Tent as its classifier (appendix: AdaND is plug-and-play).
 
-The noise detector is AdaND's: it works on the frozen encoder's features, so its decisions are those
-of `adand` on the same stream. From its N-th step on, the samples that it calls clean update Tent,
-a batch of the stream at a time; until then, and for what it calls noise, the class is frozen
-CLIP's, from the cache.
+From the detector's N-th step on, the samples that it calls clean update Tent, a batch of the stream
+at a time. What the detector sees is a setting:
+
+- `frozen`: the frozen encoder's features, so that its decisions are those of `adand` on the same
+  stream. Until Tent adapts, and for what is called noise, the class is frozen CLIP's, from the
+  cache.
+- `adapted`: the features of Tent's encoder, which it decides by and learns from, as a plug-in does
+  that shares the encoder. It learns from ZS-CLIP's decisions as ever.
 """
 
 from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
+from zsntta_cli.methods.live.settings import AdaNDTentSettings
 from zsntta_cli.methods.live.tent import adaptable
-from zsntta_cli.methods.settings import AdaNDTentSettings
 from zsntta_cli.settings import ThresholdSettings
+
+Items = NDArray[np.int64]
 
 
 def run(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item: what the detector does not call clean costs no encoder pass."""
+    """Decide on every item, a batch of Tent at a time."""
+    shares = options.detector_features == "adapted"
+    behind = _sharing_an_encoder if shares else _on_frozen_features
+    yield from behind(data, options, threshold)
+
+
+def _on_frozen_features(
+    data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
+    """What the detector does not call clean costs no encoder pass."""
     decisions = adand.run(data.stream, options, threshold)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
-    assert decisions.is_noise is not None
-    assert decisions.detector_threshold is not None
-    adapts = ~np.isnan(decisions.detector_threshold) & ~decisions.is_noise & ~data.stream.injected
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
+    adapts = _adapts(decisions, data.stream.injected)
     clean = [batch[adapts[batch]] for batch in batches]
     loaded = data.batches([items for items in clean if len(items)])
     with adaptable(data, options.tent) as tent:
@@ -39,4 +53,40 @@ def run(
                 class_index, _ = zero_shot_scores(tent.predict(images, everything))
                 decisions.class_index[items] = class_index
                 tent.adapt(items, everything)
-            yield decisions.part(slice(batch[0], batch[-1] + 1))
+            yield decisions.part(_run_of(batch))
+
+
+def _sharing_an_encoder(
+    data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
+    """The detector scores, and learns from, what Tent's encoder gives."""
+    stream, stage1 = data.stream, options.stage1_items
+    detector = adand.initial_detector(stream, options)
+    online = adand.OnlineAdaND(stream, options, threshold, detector)
+    batches = in_batches(np.arange(len(data)), options.tent_batch_size)
+    with adaptable(data, options.tent) as tent:
+        # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
+        same = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
+        for items in same:
+            online.learn(stream.features(_run_of(items)))
+            yield online.decide(_run_of(items))
+        for items, images in data.batches(batches[len(same) :]):
+            likely = (items >= stage1) & ~online.pseudo_label[items]
+            features = tent.encode(images, likely)
+            online.learn(features.cpu().numpy())
+            decisions = online.decide(_run_of(items))
+            tent.adapt(items, _adapts(decisions, stream.injected[items]))
+            class_index, _ = zero_shot_scores(tent.logits(features))
+            class_index = np.where(items < stage1, decisions.class_index, class_index)
+            yield replace(decisions, class_index=class_index)
+
+
+def _adapts(decisions: Decisions, injected: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which items the detector, not ZS-CLIP, calls clean."""
+    assert decisions.detector_threshold is not None
+    assert decisions.is_noise is not None
+    return ~np.isnan(decisions.detector_threshold) & ~decisions.is_noise & ~injected
+
+
+def _run_of(items: Items) -> slice:
+    return slice(int(items[0]), int(items[-1]) + 1)

@@ -30,35 +30,49 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
     return found
 
 
-def has_batch_norm(layers: Sequence[nn.Module]) -> bool:
-    """Whether an image's features depend on the others of its batch."""
-    return any(isinstance(layer, _BatchNorm) for layer in layers)
+def batch_norms(tower: nn.Module) -> list[_BatchNorm]:
+    """All BatchNorms of an image tower; if it has any, an image's features depend on its batch."""
+    return [module for module in tower.modules() if isinstance(module, _BatchNorm)]
 
 
-def use_batch_statistics(
-    layers: Sequence[nn.Module], used: bool, momentum: float | None = None
-) -> None:
-    """BatchNorm on the statistics of the batch, or on the running ones.
+@contextmanager
+def batch_statistics(tower: nn.Module, momentum: float) -> Iterator[None]:
+    """Every BatchNorm of a tower on the statistics of what it sees, adapted or not.
 
-    A single image is no batch: where a layer sees one value a channel, it has no variance.
+    The running ones move meanwhile, by `momentum`; `adapting` takes that back. One image is a
+    batch too, of H*W values a channel; only a layer that sees one value a channel, which has no
+    variance, stays on its running statistics.
     """
+    layers = batch_norms(tower)
+    momenta = [layer.momentum for layer in layers]
+    hooks = [layer.register_forward_pre_hook(_use_the_batch) for layer in layers]
     for layer in layers:
-        if isinstance(layer, _BatchNorm):
-            layer.train(used)
-            layer.momentum = momentum
+        layer.momentum = momentum
+    try:
+        yield
+    finally:
+        for layer, before, hook in zip(layers, momenta, hooks, strict=True):
+            hook.remove()
+            layer.momentum = before
+            layer.eval()
+
+
+def _use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    values = inputs[0]
+    layer.train(values.numel() > values.shape[1])
 
 
 @contextmanager
 def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.Parameter]]:
     """The parameters of some layers, free to change; all else is frozen.
 
-    The encoder gets back all that it had, bit for bit, however the block is left.
+    The encoder gets back all that it had, bit for bit, however the block is left: the running
+    statistics of all its BatchNorms, not only of those layers.
     """
     parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
-    buffers = [b for layer in layers for b in layer.buffers(recurse=False)]
+    buffers = encoder.model.visual.buffers()
     before = [(tensor, tensor.detach().clone()) for tensor in (*parameters, *buffers)]
     frozen = [(p, p.requires_grad) for p in encoder.model.parameters()]
-    momenta = [(layer, layer.momentum) for layer in layers if isinstance(layer, _BatchNorm)]
     try:
         encoder.model.requires_grad_(False)
         for parameter in parameters:
@@ -71,9 +85,6 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
         for parameter, required in frozen:
             parameter.requires_grad_(required)
             parameter.grad = None
-        for layer, momentum in momenta:
-            layer.momentum = momentum
-            layer.eval()
 
 
 def entropy(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:

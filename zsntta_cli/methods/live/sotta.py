@@ -3,7 +3,9 @@
 Samples come one by one. Those that ZS-CLIP's rule (Eq. 1) calls clean and the model is confident of
 enter a memory, balanced by predicted class (high-confidence uniform-class sampling). Every 64 items
 one entropy-sharpness step (sharpness-aware minimisation, arXiv 2010.01412) on the whole memory
-changes the image tower's normalisation layers.
+changes the image tower's normalisation layers, all but the last ones. BatchNorms, those too, are
+on the statistics of the memory in that step, from which the running ones learn; items are decided
+on by the running ones.
 
 What is spared: text features are constants, and the items between two steps are one pass.
 """
@@ -23,12 +25,12 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
     adapting,
+    batch_statistics,
     entropy,
     norm_layers,
-    use_batch_statistics,
 )
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.settings import SottaSettings
+from zsntta_cli.methods.live.settings import SottaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -37,6 +39,7 @@ _INSIDE_LOG = 1e-6
 _MOMENTUM = 0.2  # of BatchNorm's running statistics
 # What is not adapted: a transformer's last blocks, a convolutional tower's last stage.
 _TOP_BLOCKS = 3
+_VIT_B_TOP = range(9, 12)  # the last three of a ViT-B
 _TOP_STAGES = ("layer4.", "stages.3.")
 
 
@@ -47,9 +50,9 @@ def run(
     online = OnlineThreshold(threshold)
     text = data.text_features()
     memory = Memory(options.memory, data.stream.seed)
-    layers = list(adapted_layers(data.encoder.model.visual).values())
-    with adapting(data.encoder, layers) as parameters:
-        step = SharpnessStep(data, options, layers, parameters, text)
+    layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
+    with adapting(data.encoder, list(layers.values())) as parameters:
+        step = SharpnessStep(data, options, parameters, text)
         for items, images in data.batches(_between_steps(len(data), options)):
             with torch.no_grad():
                 logits = data.logits(data.encoder.image_features(images), text)
@@ -70,16 +73,20 @@ def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]
     return [items[:first], *in_batches(items[first:], options.update_every)]
 
 
-def adapted_layers(tower: nn.Module) -> dict[str, nn.Module]:
-    """The normalisation layers without those of the last blocks (9 … 11 of a ViT-B) or stage."""
+def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
+    """The normalisation layers without those of the last stage, or of the frozen blocks.
+
+    These are a transformer's `last` three, or those numbered `9-11` whatever its depth, as the
+    released code does: the same of a ViT-B, not of a ViT-L.
+    """
     layers = norm_layers(tower)
     numbers = {name: _block(name) for name in layers}
-    first_top = max((n for n in numbers.values() if n is not None), default=0) - _TOP_BLOCKS + 1
+    depth = 1 + max((n for n in numbers.values() if n is not None), default=0)
+    frozen = range(depth - _TOP_BLOCKS, depth) if frozen_blocks == "last" else _VIT_B_TOP
     return {
         name: layer
         for name, layer in layers.items()
-        if not any(stage in name for stage in _TOP_STAGES)
-        and ((number := numbers[name]) is None or number < first_top)
+        if not any(stage in name for stage in _TOP_STAGES) and numbers[name] not in frozen
     }
 
 
@@ -127,12 +134,10 @@ class SharpnessStep:
         self,
         data: LiveData,
         options: SottaSettings,
-        layers: Sequence[nn.Module],
         parameters: Sequence[nn.Parameter],
         text: torch.Tensor,
     ) -> None:
         self._data, self._options, self._text = data, options, text
-        self._layers = layers
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = torch.optim.Adam(
             self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
@@ -140,11 +145,9 @@ class SharpnessStep:
 
     def __call__(self, samples: Sequence[Sample]) -> None:
         """A step for each batch of the memory; BatchNorm learns its running statistics."""
-        for start in range(0, len(samples), _STEP_BATCH):
-            batch = samples[start : start + _STEP_BATCH]
-            use_batch_statistics(self._layers, len(batch) > 1, _MOMENTUM)
-            self._step(batch)
-        use_batch_statistics(self._layers, False, _MOMENTUM)
+        with batch_statistics(self._data.encoder.model.visual, _MOMENTUM):
+            for start in range(0, len(samples), _STEP_BATCH):
+                self._step(samples[start : start + _STEP_BATCH])
 
     def _step(self, samples: Sequence[Sample]) -> None:
         images = torch.stack([sample.image for sample in samples])

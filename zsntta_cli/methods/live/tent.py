@@ -6,8 +6,9 @@ normalisation layers for all that comes after.
 
 What is spared: text features are constants; and a sample is encoded once, with its graph where it
 is likely to pass (the frozen model's decision tells), without where it is not. Only a sample that
-passes against expectation is encoded again. BatchNorm, on the statistics of a batch, mixes its
-samples: there, the batch is encoded to classify it, and what passes once more to adapt.
+passes against expectation is encoded again. BatchNorm mixes the samples of a batch, for it works on
+the statistics of all of them, of those that do not pass too: there, the whole batch has its graph.
+At batch size 1 these are the statistics of one image, of its H*W values a channel.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -21,16 +22,17 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
     adapting,
+    batch_norms,
+    batch_statistics,
     entropy,
-    has_batch_norm,
     norm_layers,
-    use_batch_statistics,
 )
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.settings import TentSettings
+from zsntta_cli.methods.live.settings import TentSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
+_MOMENTUM = 0.0  # of BatchNorm's running statistics: nothing asks for them
 Mask = NDArray[np.bool_]
 
 
@@ -53,47 +55,56 @@ def run(
 @contextmanager
 def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
     """Tent on the encoder of a stream, which gets its own parameters back afterwards."""
-    layers = list(norm_layers(data.encoder.model.visual).values())
-    with adapting(data.encoder, layers) as parameters:
-        yield Tent(data, options, layers, parameters)
+    tower = data.encoder.model.visual
+    layers = list(norm_layers(tower).values())
+    with adapting(data.encoder, layers) as parameters, batch_statistics(tower, _MOMENTUM):
+        yield Tent(data, options, parameters)
 
 
 class Tent:
-    """A classifier that adapts: `predict` a batch, then `adapt` on some of its samples."""
+    """A classifier that adapts: `predict` a batch (or `encode` it), then `adapt` on some of it."""
 
     def __init__(
         self,
         data: LiveData,
         options: TentSettings,
-        layers: Sequence[torch.nn.Module],
         parameters: Sequence[torch.nn.Parameter],
     ) -> None:
-        self._data, self._layers = data, layers
-        self._mixes = has_batch_norm(layers)  # features depend on the others of the batch
+        self._data = data
+        self.mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
 
     def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
         """Logits (B, C) of images (B, 3, H, W), of which the `likely` (B,) will be adapted on."""
+        return self.logits(self.encode(images, likely))
+
+    def encode(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
+        """Raw features (B, D) of such images, as the encoder is now."""
         self._images = images
-        self._likely = np.zeros_like(likely) if self._mixes else likely
-        logits = images.new_empty(len(images), len(self._text))
+        self._likely = np.ones_like(likely) if self.mixes else likely
+        parts = []
         for rows, with_graph in ((~self._likely, False), (self._likely, True)):
             if rows.any():
                 with torch.set_grad_enabled(with_graph):
-                    self._graph = self._logits(rows)
-                logits[rows] = self._graph.detach()
-        return logits
+                    self._graph = self._features(rows)
+                parts.append(self._graph.detach())
+        order = np.argsort(self._likely, kind="stable")
+        return torch.cat(parts)[torch.from_numpy(order.argsort())]
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """Logits (B, C) of raw features (B, D)."""
+        return self._data.logits(features, self._text)
 
     def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
         """One step on the mean entropy of the chosen (B,) samples of the batch just predicted."""
         again = chosen & ~self._likely
         known = chosen & self._likely
         parts = [self._graph[chosen[self._likely]]] if known.any() else []
-        parts += [self._logits(again)] if again.any() else []
+        parts += [self._features(again)] if again.any() else []
         if parts:
-            entropies = entropy(torch.cat(parts))
+            entropies = entropy(self.logits(torch.cat(parts)))
             self._data.watch(
                 entropies, np.append(items[known], items[again]), self._data.encoder.model.visual
             )
@@ -102,10 +113,8 @@ class Tent:
                 self._adapted.publish()
         del self._graph, self._images
 
-    def _logits(self, rows: Mask) -> torch.Tensor:
-        images = self._images[rows]
-        use_batch_statistics(self._layers, len(images) > 1)
-        return self._data.logits(self._data.encoder.image_features(images), self._text)
+    def _features(self, rows: Mask) -> torch.Tensor:
+        return self._data.encoder.image_features(self._images[rows])
 
 
 def _optimizer(options: TentSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:

@@ -21,8 +21,8 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import Adapted, adapting, entropy
 from zsntta_cli.methods.live.base import LiveData, zero_shot_scores
+from zsntta_cli.methods.live.settings import TptSettings
 from zsntta_cli.methods.live.views import load_views
-from zsntta_cli.methods.settings import TptSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import class_prompts

@@ -1,4 +1,4 @@
-"""Whether what a feature file holds is fit for use: asked at each reading, so it must be cheap.
+"""Whether what a feature file holds is sound: asked at each reading, so it must be cheap.
 
 `cache verify` asks the same, and what takes longer (verify.py).
 """

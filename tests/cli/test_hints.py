@@ -1,0 +1,116 @@
+"""Commands that errors say to type: each is one that the command line itself takes."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from zsntta_cli import errors
+from zsntta_cli.cli import app, hints
+from zsntta_cli.datasets import CATALOGUE
+
+COMMANDS = typer.main.get_command(app)
+GIVEN = {
+    "the default": {},
+    "tiny": {"model": "tiny"},
+    "a model": {"model": "RN50", "pretrained": "yfcc15m", "precision": "fp16"},
+    "weights of one's own": {"model": "RN50", "pretrained": "my weights/x.pt"},
+    "folders": {"features_dir": Path("my features"), "data_root": Path("~/the data")},
+    "an encoder of the paper's": {"encoder": "ViT-L-14-openai"},
+    "an encoder made elsewhere": {"encoder": "mine", "features_dir": Path("my features")},
+}
+SETS = ("cifar10", "cifar10-c:fog:1", "pets37", "svhn", "mine", "noise-poisson")
+ERRORS = {
+    **{f"features of {n}": errors.MissingFeatures(n, "", "features", ()) for n in SETS},
+    "features of words": errors.MissingFeatures("words-nouns", "", "features", ()),
+    **{f"text of {n}": errors.MissingText("art of a {}.", n, ()) for n in ("cifar10", "mine")},
+    "text of words": errors.MissingText("it's a {}", "words-nouns", ("a {}",)),
+    "words": errors.MissingWords(()),
+    "one of several words": errors.MissingWords(("nouns", "verbs")),
+    "partners": errors.NoPartner("cifar10", "features", ("svhn", "lsun")),
+    "partners that a hand gets": errors.NoPartner("cub200", "features", ("inaturalist", "sun")),
+    "no partners": errors.NoPartner("mine", "features", ()),
+}
+
+
+def parsed(line):
+    """The parameters that a command line is read as; an error where it is none."""
+    program, *words = shlex.split(line)
+    assert program == "zsntta"
+    command, context = COMMANDS, None
+    while hasattr(command, "commands"):
+        context = command.make_context("zsntta", words, parent=context)
+        _, command, words = command.resolve_command(context, context._protected_args + context.args)
+    return command.make_context(command.name, words, parent=context).params
+
+
+def typed(line):
+    """The commands that an error's line says to type."""
+    return re.findall(r"(?:type|or|:) (zsntta .*)", line)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("kind", ERRORS)
+def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given):
+    line = hints.worded(ERRORS[kind], GIVEN[given])
+    if kind == "no partners":
+        assert line.endswith(": add --ood NAME")
+        return
+    [command] = typed(line)
+    params = parsed(command)
+    for name in ("features_dir", "data_root"):
+        if name in GIVEN[given] and name in params:
+            assert params[name] == GIVEN[given][name]
+    if "pretrained" in params:  # extract
+        for name in ("model", "pretrained", "precision"):
+            if name in GIVEN[given]:
+                assert params[name] == GIVEN[given][name]
+        if given == "an encoder of the paper's":
+            assert params["model"] == "ViT-L-14"
+    else:  # nothing here can make features that were imported
+        assert given == "an encoder made elsewhere"
+        assert params["encoder"] == "mine"
+    if "prompt" in params and kind.startswith("text"):
+        assert ERRORS[kind].prompt in (params["prompt"], *(params["prompt"] or ()))
+
+
+def test_near_misses_are_asked_for_and_nothing_is_to_be_typed():
+    error = errors.MissingFeatures("pet", "tiny", "features", ("pets", "sky"))
+    assert hints.worded(error, {}) == (
+        "no features of 'pet' by tiny in features/ (did you mean 'pets'?)"
+    )
+
+
+def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
+    used = set()
+    for path in Path(hints.__file__).parents[1].rglob("*.py"):
+        used |= set(re.findall(r'remedy="([\w-]+)"', path.read_text(encoding="utf-8")))
+    assert used
+    assert used <= set(hints._REMEDIES)
+    known = {option for command in leaves(COMMANDS) for p in command.params for option in p.opts}
+    for word in used:
+        options = re.findall(r"--[\w-]+", hints._REMEDIES[word])
+        assert set(options) <= known, word
+        line = hints.worded(errors.StoreError("it is so.", remedy=word), {})
+        assert line == f"it is so: {hints._REMEDIES[word]}"
+
+
+def leaves(command):
+    inner = getattr(command, "commands", None)
+    return [leaf for one in inner.values() for leaf in leaves(one)] if inner else [command]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_commands_of_a_sets_card(name):
+    entry = CATALOGUE[name]
+    for command in hints.set_commands(name, entry.parameters, is_id=entry.role != "ood"):
+        assert parsed(command)
+
+
+def test_the_next_steps_and_what_to_type_where_nothing_is_cached():
+    lines = [line.partition(":")[2].strip() for line in hints.NEXT_STEPS.splitlines()]
+    lines += re.findall(r"zsntta [^,]*", hints.NOTHING_CACHED)
+    assert len(lines) == 5
+    assert all(parsed(line) for line in lines)

@@ -1,0 +1,168 @@
+"""Options that come from the settings: each is reachable, told of, and refused where it is idle."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from made import TINY, fails
+
+from zsntta_cli.cli.options import own_settings
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.simulation.runs import declared
+
+PAIR = (*TINY, "--ood", "glyphs", "--limit", 60)
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+@pytest.mark.parametrize("command", [(), ("simulate",), ("extract",), ("cache", "import")])
+def test_help_fits_a_terminal_of_80_columns(zsntta, monkeypatch, command, word):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = zsntta(*command, word)
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_setting_is_an_option_that_tells_of_itself_and_its_default(zsntta, method):
+    text = zsntta("simulate", "--help").stdout
+    options = [" ".join(one.split("\n\n")[0].split()) for one in text.split("\n  --")[1:]]
+    for field in declared(method).values():
+        [one] = [one for one in options if one.startswith(f"{option_name(field)} ")]
+        assert field.metadata["about"].rstrip(".") in one
+        assert one.endswith("]"), "its default"
+    for heading in ("Stream", "Threshold", "Several methods", "Live methods", "Result"):
+        assert f"\n{heading}:\n" in text
+
+
+def example(field):
+    """A value of a setting that is not its default."""
+    kind, _ = value_type(field)
+    if choices := field.metadata["choices"]:
+        return next(choice for choice in choices if choice != field.default)
+    if kind is bool:
+        return "false" if field.default else "true"
+    if kind is str:
+        return "x"
+    if kind is int:
+        return (field.default or 1) + 1
+    return 0.9 * field.default if field.default else 0.25
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_setting_is_reached_by_its_option_and_by_set(method):
+    for field in declared(method).values():
+        text = f"{method}.{option_name(field)}={example(field)}"
+        [(name, [value])] = own_settings([text])[method].items()
+        assert name == field.name
+        assert value != field.default
+        settings = METHODS[method].settings
+        if name in {f.name for f in settings.__dataclass_fields__.values()}:
+            assert getattr(settings(**{name: value}), name) == value
+
+
+def records(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_value_for_one_method_of_several(cached):
+    command = ("simulate", "--method", "zs-clip", "--method", "tda", *PAIR, "--format", "json")
+    found = records(cached(*command, "--queue", 64, "--set", "tda.queue=32",
+                           "--set", "tda.positive-shots=1"))  # fmt: skip
+    queues = {r["settings"]["method"]: r["settings"]["threshold"]["queue"] for r in found}
+    assert queues == {"zs-clip": 64, "tda": 32}
+    assert found[1]["settings"]["options"]["positive_shots"] == 1
+    found = records(cached(*command, "--set", "tda.queue=32", "--set", "tda.queue=16",
+                           "--set", "tda.threshold=0.5"))  # fmt: skip
+    assert [r["settings"]["threshold"]["queue"] for r in found] == [512, 32, 16]
+    assert [r["settings"]["threshold"]["fixed"] for r in found] == [None, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [(("--set", "adand.warmup"), "set is 'adand.warmup', must be METHOD.SETTING=VALUE."),
+     (("--set", "warmup=3"), "set is 'warmup=3', must be METHOD.SETTING=VALUE."),
+     (("--set", "adnad.warmup=3"), "method is 'adnad' (did you mean 'adand'?)"),
+     (("--set", "adand.warm-up=3"), "the setting of adand is 'warm-up' (did you mean 'warmup'?)"),
+     (("--set", "adand.memory=3"), "the setting of adand is 'memory'"),
+     (("--set", "adand.warmup=three"), "warmup is 'three', must be a whole number."),
+     (("--set", "adand.warmup=1.5"), "warmup is '1.5', must be a whole number."),
+     (("--set", "adand.warmup=-1"), "warmup is -1, must be 0 or more."),
+     (("--set", "adand.learning-rate=fast"), "learning-rate is 'fast', must be a number."),
+     (("--set", "adand.reevaluate=maybe"), "reevaluate is 'maybe', must be true or false."),
+     (("--set", "adand.threshold=high"), "is 'high', must be a number."),
+     (("--set", "tent.pipeline=all"), "a setting is given for tent, which is not to be run."),
+     (("--views", 4), "views is no setting of adand: it is one of tpt."),
+     (("--positive-shots", 4), "positive-shots is no setting of adand: it is one of tda, adand+t"),
+     (("--memory", 4, "--method", "zs-clip"), "memory is no setting of adand, zs-clip: it is on")],
+)  # fmt: skip
+def test_settings_that_are_not_so(cached, options, line):
+    fails(cached("simulate", "--method", "adand", *PAIR, *options), line, code=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [(("simulate", "--method", "adand", "--jobs", 1, "--jobs", 2), "'--jobs': it is given 2 times"),
+     (("simulate", "--method", "adand", "--model", "tiny", "--model", "tiny"), "'--model': it is"),
+     (("simulate", "--method", "adand", "--encoder", "a", "--encoder", "b"), "'--encoder': it is"),
+     (("extract", "--dataset", "digits", "--limit", 1, "--limit", 2, "--limit", 3), "3 times"),
+     (("cache", "list", "--encoder", "a", "--encoder", "b"), "'--encoder': it is given 2 times"),
+     (("simulate", "--method", "adand", "--model", "tiny", "--encoder", "x"),
+      "encoder is 'x' and model is 'tiny': features are of one encoder"),
+     (("cache", "show", "pets", "--precision", "fp16", "--encoder", "x"),
+      "encoder is 'x' and precision is 'fp16'")],
+)  # fmt: skip
+def test_what_is_given_twice_or_contradicts_itself(zsntta, command, line):
+    fails(zsntta(*command), line, code=2)
+
+
+def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
+    found = records(cached("simulate", "--method", "zs-clip", "--method", "adand", *PAIR,
+                           "--warmup", 1, "--warmup", 2, "--format", "json"))  # fmt: skip
+    warmups = [r["settings"]["options"].get("warmup") for r in found]
+    assert warmups == [None, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "line"),
+    [(("simulate", "--method", "adnd", *TINY), 2, "method is 'adnd' (did you mean 'adand'?)"),
+     (("simulate", "--method", "adand", *TINY, "--preset", "papr"), 2, "(did you mean 'paper'?)"),
+     (("simulate", "--method", "adand", *TINY, "--id", "shape"), 1, "(did you mean 'shapes'?)"),
+     (("simulate", "--method", "adand", *TINY, "--ood", "glyph"), 1, "(did you mean 'glyphs'?)"),
+     (("simulate", "--method", "adand", *TINY, "--noise", "gausian"), 2, "mean 'gaussian'?)"),
+     (("extract", "--dataset", "cifar01", *TINY), 1, "no data set 'cifar01' (did you mean 'cifar"),
+     (("datasets", "show", "svnh"), 1, "no data set 'svnh' (did you mean 'svhn'?)")],
+)  # fmt: skip
+def test_near_misses_are_asked_for(cached, command, code, line):
+    fails(cached(*command), line, code=code)
+
+
+def test_a_near_miss_of_a_model_is_asked_for(zsntta):
+    result = zsntta("extract", "--dataset", "digits", "--model", "VIT-B-16")
+    assert result.exit_code == 1
+    assert "open_clip has no model 'VIT-B-16' (did you mean 'ViT-B-16'?)" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["zsntta_cli", "zsntta_cli.methods", "zsntta_cli.cli"])
+def test_importing_loads_neither_numpy_nor_torch(name):
+    heavy = ("numpy", "torch", "h5py", "sklearn", "PIL", "rich")
+    code = f"import sys, {name}; sys.exit(' '.join(n for n in {heavy} if n in sys.modules) or 0)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_values_of_set_are_of_their_types():
+    assert own_settings(["tent.learning-rate=1e-3"]) == {"tent": {"learning_rate": [1e-3]}}
+    assert own_settings(["adand+tent.tent-batch-size=8", "tent.batch-size=4"]) == {
+        "adand+tent": {"tent_batch_size": [8]}, "tent": {"batch_size": [4]},
+    }  # fmt: skip
+    assert own_settings(["tpt.augmix=no"]) == {"tpt": {"augmix": [False]}}
+    assert own_settings(["zs-clip.threshold=adaptive"]) == {"zs-clip": {"fixed": [None]}}
+    assert own_settings(["neglabel.words=a=b"]) == {"neglabel": {"words": ["a=b"]}}
+    with pytest.raises(SettingsError):
+        own_settings(["=3"])

@@ -1,0 +1,260 @@
+"""NegLabel with several lists, as its released code has it; MCM's temperature."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, WORDS, Text
+from zsntta_cli.cli.hints import worded
+from zsntta_cli.errors import DatasetError, MissingText, MissingWords, SettingsError
+from zsntta_cli.extraction import plan as plans
+from zsntta_cli.extraction.plan import ExtractPlan, named_words
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, NOUN_PROMPT, SPEECH_PROMPTS
+from zsntta_cli.simulation.runs import build_run, run_from_record
+from zsntta_cli.simulation.simulator import Simulator
+
+TEXT = np.eye(2, 3, dtype=np.float32)
+IMAGES = np.array([[1, 0, 0], [0, 2, 0], [0.6, 0, 0.8], [0, 0, 5]], np.float32)
+SCALE = 2.0
+ADJECTIVE_PROMPT = SPEECH_PROMPTS["adjectives"]
+
+
+def scores(method, pool=None, preset="paper", **values):
+    pool = pool or Pool(IMAGES, TEXT, SCALE, zero_shot(IMAGES, TEXT, SCALE))
+    data = StreamData(pool, np.arange(4), np.zeros(4, bool))
+    run = build_run(method, "", "", None, "", preset, **values)
+    return METHODS[method].load()(data, run.options, ThresholdSettings()).id_score
+
+
+def pool_of(*lists, names=None):
+    words = np.array([word for words in lists for word in words], np.float32)
+    frozen = zero_shot(IMAGES, TEXT, SCALE)
+    sizes = tuple(map(len, lists))
+    return Pool(IMAGES, TEXT, SCALE, frozen, words, sizes, names)
+
+
+# --- MCM ----------------------------------------------------------------------------------------
+
+
+def test_mcm_at_temperature_1_by_hand():
+    cosine = np.array([0.6, 0])
+    expected = np.exp(cosine).max() / np.exp(cosine).sum()
+    assert scores("mcm", temperature=1.0)[2] == pytest.approx(expected, rel=1e-6)
+
+
+def test_mcms_own_temperature_is_one_over_the_logit_scale():
+    assert np.array_equal(scores("mcm"), scores("mcm", temperature=1 / SCALE))
+    assert not np.array_equal(scores("mcm"), scores("mcm", temperature=1.0))
+
+
+def test_a_temperature_that_no_softmax_can_have_is_refused():
+    with pytest.raises(SettingsError, match=r"temperature is 0\.0, must be 0\.0001 or more"):
+        scores("mcm", temperature=0.0)
+
+
+# --- NegLabel: what is mined --------------------------------------------------------------------
+
+FAR, NEAR, BETWEEN = (0, 0, 1), (1, 0, 0), (0, 0.6, 0.8)
+
+
+def test_a_share_is_mined_of_each_list_separately():
+    pool = pool_of([FAR, (-1, 0, 0), NEAR, NEAR], [NEAR, BETWEEN])
+    # Half of each: both far words of the first list, and of the second the one that is farther.
+    found = scores("neglabel", pool, mined_share=0.5, groups=1)[3]
+    negatives = np.exp(SCALE * np.array([1, 0, 0.8])).sum()
+    assert found == pytest.approx(2 / (2 + negatives), rel=1e-5)
+    # M of both: the two far words of the first list, none of the second.
+    found = scores("neglabel", pool, negatives=2, groups=1)[3]
+    assert found == pytest.approx(2 / (2 + np.exp(SCALE) + 1), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "share", "mined"), [(20, 0.15, 3), (19, 0.15, 2), (100, 0.29, 29), (3, 0.15, 1)]
+)
+def test_a_share_is_rounded_down_to_a_word_or_more(words, share, mined):
+    found = scores("neglabel", pool_of([FAR] * words), mined_share=share, groups=1)[3]
+    assert found == pytest.approx(2 / (2 + mined * np.exp(SCALE)), rel=1e-5)
+
+
+def test_random_groups_leave_the_remainder():
+    pool = pool_of([FAR] * 7)
+    ranked = scores("neglabel", pool, groups=3)[3]  # of 3, 2 and 2 words
+    shuffled = scores("neglabel", pool, groups=3, grouping="random")[3]  # of 2 words each
+    share = {n: 2 / (2 + n * np.exp(SCALE)) for n in (2, 3)}
+    assert ranked == pytest.approx((share[3] + 2 * share[2]) / 3, rel=1e-5)
+    assert shuffled == pytest.approx(share[2], rel=1e-5)
+    assert scores("neglabel", pool, grouping="random")[3] == pytest.approx(
+        2 / (2 + np.exp(SCALE)), rel=1e-5
+    ), "no more groups than words"
+
+
+def test_random_groups_do_not_follow_the_distance():
+    words = [(0, np.sin(a), np.cos(a)) for a in np.linspace(0, 1.5, 12)]
+    pool = pool_of(words)
+    ranked = scores("neglabel", pool, groups=3)
+    shuffled = [scores("neglabel", pool, groups=3, grouping="random") for _ in range(2)]
+    assert np.array_equal(*shuffled)
+    assert not np.allclose(ranked, shuffled[0])
+
+
+def test_class_names_may_have_another_prompt_than_the_runs():
+    names = np.array([[0, 0, 1], [0, 1, 0]], np.float32)
+    found = scores("neglabel", pool_of([NEAR], names=names))[3]
+    assert found == pytest.approx((np.exp(SCALE) + 1) / (np.exp(SCALE) + 2), rel=1e-5)
+
+
+def test_the_official_settings_are_those_of_the_released_code():
+    options = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT, "official").options
+    assert (options.word_prompts, options.mined_share, options.groups) == ("speech", 0.15, 100)
+    assert (options.grouping, options.percentile) == ("random", 0.05)
+    paper = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT).options
+    assert (paper.word_prompts, paper.mined_share, paper.negatives) == ("run", None, 10_000)
+
+
+def test_a_record_from_before_these_settings_is_the_paper_run():
+    plain = {"words": "nouns", "negatives": 10_000, "groups": 100, "percentile": 0.05}
+    run = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT, words="nouns")
+    settings = {k: v for k, v in vars(run).items() if k not in ("stream", "threshold", "options")}
+    old = run_from_record({**settings, "stream": {}, "threshold": {}, "options": plain})
+    assert replace(old, stream=run.stream) == run
+
+
+# --- NegLabel: what is read from the cache ------------------------------------------------------
+
+ENCODER = {"model": "ViT-B-16", "pretrained": "openai", "precision": "fp32", "logit_scale": 10.0}
+
+
+def unit_rows(seed, rows):
+    drawn = np.random.default_rng(seed).standard_normal((rows, 4))
+    return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+
+def write(root, name, kind, rows, classes, prompts, limit=None):
+    hdf5.write_features(
+        root / "e" / f"{name}.h5", kind=kind, name=name, encoder=ENCODER, source={"limit": limit},
+        blocks=[10 * unit_rows(1 + len(name), rows)],
+        labels=np.arange(rows, dtype=np.int32) % max(len(classes), 1),
+        sample_ids=[str(i) for i in range(rows)], class_names=classes,
+        texts=[Text(p, unit_rows(len(p + name), len(classes))) for p in prompts],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path):
+    write(tmp_path, "cifar10", DATASET, 20, ["cat", "dog"], [DEFAULT_PROMPT, NOUN_PROMPT], limit=20)
+    write(tmp_path, "dtd", DATASET, 20, [], [])
+    nouns = [f"noun {i}" for i in range(39)] + ["orange"]
+    write(tmp_path, "words-nouns", WORDS, 0, nouns, [DEFAULT_PROMPT, NOUN_PROMPT])
+    adjectives = ["orange", *(f"adjective {i}" for i in range(20))]
+    write(tmp_path, "words-adjectives", WORDS, 0, adjectives, [DEFAULT_PROMPT, ADJECTIVE_PROMPT])
+    return tmp_path
+
+
+def text(root, name, prompt):
+    return hdf5.read_features(root / "e" / f"{name}.h5").text_features[prompt]
+
+
+def run_of(preset="paper", words="nouns,adjectives", prompt=DEFAULT_PROMPT, **values):
+    return build_run("neglabel", "e", "cifar10", "dtd", prompt, preset, words=words, **values)
+
+
+def test_each_list_has_its_prompt_and_a_word_counts_once(root):
+    more = Simulator(root)._library.more_text(run_of("official"))
+    assert more.more_sizes == (40, 20), "orange is a noun already"
+    nouns, adjectives = more.more_text[:40], more.more_text[40:]
+    assert np.array_equal(nouns, text(root, "words-nouns", NOUN_PROMPT))
+    assert np.array_equal(adjectives, text(root, "words-adjectives", ADJECTIVE_PROMPT)[1:])
+    assert np.array_equal(more.more_names, text(root, "cifar10", NOUN_PROMPT))
+
+
+def test_without_a_preset_all_have_the_runs_prompt(root):
+    more = Simulator(root)._library.more_text(run_of())
+    assert more.more_names is None
+    assert np.array_equal(more.more_text[:40], text(root, "words-nouns", DEFAULT_PROMPT))
+    assert np.array_equal(more.more_text[40:], text(root, "words-adjectives", DEFAULT_PROMPT)[1:])
+
+
+def test_the_record_tells_runs_on_other_text_features_apart(root):
+    values = {"mined_share": 0.5, "groups": 2}
+    records = [
+        Simulator(root).run(run)
+        for run in (
+            run_of(**values),
+            run_of(word_prompts="speech", **values),
+            run_of(words="nouns"),
+        )
+    ]
+    assert len({record.digests["more_text"] for record in records}) == 3
+    assert records[0].detection != records[1].detection
+
+
+@pytest.mark.parametrize(
+    ("name", "prompts", "line"),
+    [
+        ("cifar10", [DEFAULT_PROMPT],
+         "the prompt 'the nice {}' is not cached for 'cifar10' (cached: 'a photo of a {}.'): type "
+         "zsntta extract --dataset cifar10 --prompt 'the nice {}'"),
+        ("words-adjectives", [DEFAULT_PROMPT],
+         "type zsntta extract --words adjectives.txt --prompt 'This is a {} photo'"),
+    ],
+)  # fmt: skip
+def test_missing_text_features_name_the_command_that_makes_them(root, name, prompts, line):
+    kind = DATASET if name == "cifar10" else WORDS
+    write(root, name, kind, 20 * (kind == DATASET), ["a", "b"], prompts)
+    with pytest.raises(MissingText) as error:
+        Simulator(root).run(run_of("official"))
+    assert line in worded(error.value, {})
+
+
+def test_the_command_for_a_prompt_has_the_limit_of_the_set():
+    error = MissingText(NOUN_PROMPT, "cifar10", (), 20)
+    assert worded(error, {}).endswith("--dataset cifar10 --prompt 'the nice {}' --limit 20")
+
+
+def test_several_lists_and_none_named_name_both_ways(root):
+    with pytest.raises(MissingWords) as error:
+        Simulator(root).run(run_of(words=""))
+    assert "--words adjectives,nouns" in worded(error.value, {})
+
+
+# --- what extract embeds ------------------------------------------------------------------------
+
+
+class Recorder:
+    """An extractor that only notes what is asked of it."""
+
+    def words(self, name, words, templates):
+        return name, tuple(words), tuple(templates)
+
+
+def embedded(tmp_path, *specs, prompts=()):
+    (tmp_path / "list.txt").write_text("red\nsoft\n")
+    specs = [spec.format(tmp_path / "list.txt") for spec in specs]
+    wanted = ExtractPlan((), words=tuple(specs), prompts=prompts, noise=())
+    return list(plans._extract(wanted, Recorder()))
+
+
+def test_a_lists_name_says_its_part_of_speech(tmp_path):
+    specs = ("nouns={}", "wordnet-adjectives={}", "mine={}", "{}")
+    words = ("red", "soft")
+    assert embedded(tmp_path, *specs) == [
+        ("nouns", words, (DEFAULT_PROMPT, NOUN_PROMPT)),
+        ("wordnet-adjectives", words, (DEFAULT_PROMPT, ADJECTIVE_PROMPT)),
+        ("mine", words, (DEFAULT_PROMPT,)),
+        ("list", words, (DEFAULT_PROMPT,)),
+    ]
+    named = embedded(tmp_path, "adjectives={}", prompts=("a {} thing",))
+    assert named == [("adjectives", words, ("a {} thing",))]
+
+
+def test_a_list_may_be_given_by_a_path(tmp_path):
+    assert named_words(str(Path("dir/nouns.txt"))) == ("nouns", Path("dir/nouns.txt"))
+    with pytest.raises(DatasetError, match="'a/b' cannot name a word list"):
+        named_words("a/b=words.txt")

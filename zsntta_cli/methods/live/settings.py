@@ -1,0 +1,103 @@
+"""The settings of each live method; importing them imports no torch."""
+
+from dataclasses import dataclass
+
+from zsntta_cli.methods.settings import AdaNDSettings
+from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import Range, Settings, option
+
+PIPELINES = ("normal", "gt", "all")
+_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
+_FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
+_SHARE = Range(least=0, most=1)
+_UNEVEN = (
+    "tent-batch-size is {} and batch-size {}: with adapted detector features it must be a multiple."
+)
+
+
+@dataclass(frozen=True)
+class PipelineSettings(Settings):
+    """Sec. 3: which samples a method adapts on."""
+
+    pipeline: str = option(
+        "normal", "Adapts on what it calls clean, the truly clean, or all.", choices=PIPELINES
+    )
+
+
+@dataclass(frozen=True)
+class TentSettings(PipelineSettings):
+    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
+
+    batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
+    # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
+    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    # None: 1e-4 for Adam, 2.5e-4 for SGD.
+    learning_rate: float | None = option(
+        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.learning_rate is None:
+            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
+
+
+@dataclass(frozen=True)
+class SottaSettings(PipelineSettings):
+    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
+
+    memory: int = option(64, "Samples kept, balanced by pseudo-class.", within=_FROM_ONE)
+    confidence: float = option(  # appendix
+        0.5, "Least ID score that enters the memory.", within=_SHARE
+    )
+    update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
+    # As the released code does.
+    late_start: bool = option(False, "The first item or batch counts to no step.")
+    learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
+    weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
+    rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
+    frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
+        "last", "A transformer's three that stay as they are.", choices=("last", "9-11")
+    )
+
+
+@dataclass(frozen=True)
+class TptSettings(PipelineSettings):
+    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
+
+    views: int = option(64, "Of an image: itself and augmented ones.", within=_FROM_ONE)
+    keep: float = option(
+        0.1, "Share of the views, the most confident ones.", within=Range(above=0, most=1)
+    )
+    # The paper's without it for the ImageNet family.
+    augmix: bool = option(True, "AugMix of the views.")
+    learning_rate: float = option(  # AdamW, weight decay 0.01
+        5e-3, "Of the optimiser.", within=_ABOVE_ZERO
+    )
+    steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
+
+
+@dataclass(frozen=True)
+class AdaNDTentSettings(AdaNDSettings):
+    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
+
+    tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
+    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    tent_learning_rate: float | None = option(
+        None, "Of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
+    detector_features: str = option(
+        "frozen", "The frozen encoder's, or those that Tent adapts.", choices=("frozen", "adapted")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.detector_features == "adapted":  # a batch of Tent is whole batches of the detector
+            whole = self.tent_batch_size % self.batch_size == 0
+            check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
+        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
+
+    @property
+    def tent(self) -> TentSettings:
+        """Tent's part."""
+        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
