@@ -75,7 +75,7 @@ def test_a_foreign_hdf5_file(tmp_path):
     path = tmp_path / "foreign.h5"
     with h5py.File(path, "w") as file:
         file["data"] = np.zeros(3)
-    with pytest.raises(StoreError, match="it has no attribute 'format'"):
+    with pytest.raises(StoreError, match="format is None, must be 1"):
         hdf5.read_features(path)
 
 
