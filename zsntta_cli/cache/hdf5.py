@@ -128,8 +128,7 @@ def opened(path: Path) -> Iterator[Group]:
     try:
         with h5py.File(os.fsencode(path), "r") as file:
             group = Group(file, Budget(size))
-            found = group.number("format") if group.says("format") else None
-            if found != FORMAT:
+            if (found := group.number("format")) != FORMAT:
                 raise ValueError(f"format is {found}, must be {FORMAT}")
             yield group
     except StoreError:
