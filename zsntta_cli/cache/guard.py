@@ -51,6 +51,10 @@ class Group:
             for one in within._group:
                 yield Group(within._found(one, h5py.Group), self._budget)
 
+    def says(self, name: str) -> bool:
+        """Whether there is an attribute."""
+        return bool(h5py.h5a.exists(self._group.id, name.encode()))
+
     def text(self, name: str) -> str:
         """An attribute that is a text."""
         value = self._attribute(name, "SO")

@@ -128,7 +128,8 @@ def opened(path: Path) -> Iterator[Group]:
     try:
         with h5py.File(os.fsencode(path), "r") as file:
             group = Group(file, Budget(size))
-            if (found := group.number("format")) != FORMAT:
+            found = group.number("format") if group.says("format") else None
+            if found != FORMAT:
                 raise ValueError(f"format is {found}, must be {FORMAT}")
             yield group
     except StoreError:

@@ -1,5 +1,6 @@
 """The feature files that runs draw from: found, read once, checked to belong together."""
 
+import dataclasses
 import functools
 import hashlib
 from dataclasses import dataclass
@@ -150,12 +151,7 @@ class Library:
         if not path.exists():
             there = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(there))
-        features = read_features(path)
-        if features.name != name:
-            raise StoreError(
-                f"{path} holds the features of '{features.name}': rename it to {features.name}.h5."
-            )
-        return features
+        return dataclasses.replace(read_features(path), name=name)  # of a copy that was renamed
 
 
 def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
@@ -183,7 +179,6 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         ) from error
     real = features.dtype.kind in "fiu"
     if not real or features.shape != shape or not np.isfinite(features).all():
-        raise StoreError(
-            f"{path} holds an array {features.shape} of {features.dtype}, must be {wanted}."
-        )
+        kind = "" if real else f" of {features.dtype}"
+        raise StoreError(f"{path} holds an array {features.shape}{kind}, must be {wanted}.")
     return unit(features).astype(np.float32)
