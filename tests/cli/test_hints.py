@@ -114,3 +114,15 @@ def test_the_next_steps_and_what_to_type_where_nothing_is_cached():
     lines += re.findall(r"zsntta [^,]*", hints.NOTHING_CACHED)
     assert len(lines) == 5
     assert all(parsed(line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["my cats; rm -rf x", "$(touch x)", "a b", "it's", "`x`"])
+@pytest.mark.parametrize("encoder", [("--model", "tiny"), ("--encoder", "else; where")])
+def test_what_is_to_be_typed_is_safe_to_paste(cached, name, encoder):
+    result = cached("simulate", "--method", "zs-clip", "--id", name, "--ood", "glyphs", *encoder)
+    assert result.exit_code in (1, 2)
+    typed = result.stderr.partition(": type ")[2]
+    words = shlex.split(typed)
+    assert not typed or words[:2] in (["zsntta", "extract"], ["zsntta", "cache"])
+    assert ";" not in words
+    assert not typed or any(name in word for word in words), "one word of the line"

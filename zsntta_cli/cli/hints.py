@@ -108,17 +108,15 @@ def _making(name: str, given: Given) -> str:
 
     parsed, folder = SetName.parse(name), _folder(given)
     if folder is not None and _choice(given) is None and parsed.kind != WORDS:
-        where = (
-            ""
-            if given.get("features_dir", FEATURES) == FEATURES
-            else (f" --features-dir {shlex.quote(str(given['features_dir']))}")
-        )
-        return f"zsntta cache import {name} --encoder {folder} --features FILE{where}"
+        words = ["zsntta", "cache", "import", name, "--encoder", folder, "--features", "FILE"]
+        if given.get("features_dir", FEATURES) != FEATURES:
+            words += ["--features-dir", str(given["features_dir"])]
+        return shlex.join(words)
     what = {
-        WORDS: f"--words {parsed.bare}.txt",
-        NOISE: f"--noise {parsed.bare}",
-    }.get(parsed.kind, f"--dataset {name}" + "=PATH" * (parsed.base not in CATALOGUE))
-    return f"zsntta extract {what}{options_of(given)}"
+        WORDS: ["--words", f"{parsed.bare}.txt"],
+        NOISE: ["--noise", parsed.bare],
+    }.get(parsed.kind, ["--dataset", name + "=PATH" * (parsed.base not in CATALOGUE)])
+    return f"zsntta extract {shlex.join(what)}{options_of(given)}"
 
 
 def options_of(given: Given) -> str:

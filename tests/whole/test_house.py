@@ -1,0 +1,25 @@
+"""The tests' own house: rooms as the package has them, small fixtures, no test read by another."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+OWN = {"fixtures", "reference", "torture", "whole"}  # rooms that the package does not have
+
+
+def test_rooms_are_those_of_the_package():
+    rooms = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name[0] not in "._"}
+    package = {path.name for path in (TESTS.parent / "zsntta_cli").iterdir() if path.is_dir()}
+    assert rooms - OWN <= package
+    assert not list(TESTS.glob("test_*.py"))
+
+
+def test_no_test_imports_another():
+    for path in TESTS.rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if re.match(r"\s*(from|import) test_", line)], path
+
+
+def test_fixtures_are_small():
+    sizes = [path.stat().st_size for path in (TESTS / "fixtures").rglob("*") if path.is_file()]
+    assert sum(sizes) <= 1_300_000
