@@ -149,11 +149,14 @@ def short(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def printable(text: str) -> str:
-    """A text as a terminal may show it: what would steer it is written out, but for new lines."""
+def printable(text: str, kept: str = "") -> str:
+    """A text as a terminal may show it: what would steer it is written out, but for what is kept.
+
+    A line stays one line where no new lines are kept.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c == "\n" or _is_harmless(c) else ascii(c)[1:-1] for c in text)
+    return "".join(c if c in kept or _is_harmless(c) else ascii(c)[1:-1] for c in text)
 
 
 def _is_harmless(character: str) -> bool:

@@ -16,9 +16,9 @@ IMPORTS = 30 if LONG else 2
 EXTRACTIONS = 200 if LONG else 0
 
 
-@pytest.mark.skipif(not EXTRACTIONS, reason="a hundred are in tests/test_extract.py")
+@pytest.mark.skipif(not EXTRACTIONS, reason="a hundred are in tests/extraction")
 def test_extractions(tmp_path):
-    script = ROOT / "tests" / "kill_extractions.py"
+    script = ROOT / "tests" / "whole" / "kill_extractions.py"
     done = subprocess.run(
         [sys.executable, script, tmp_path, str(EXTRACTIONS)], env=environment(),
         capture_output=True, text=True, check=False,

@@ -65,7 +65,7 @@ def test_names_that_no_set_of_ones_own_has(zsntta, stage, name):
        kind=st.sampled_from(["set", "encoder", "parts", "class", "image"]))  # fmt: skip
 @example(name="a\nb\x1b[31m", kind="set")
 @example(name="[/bold]", kind="set")
-@examples(1, 150)
+@examples(1, 60)
 def test_names_on_the_disk(zsntta, stage, name, kind):
     """What somebody else called a file is shown, and never obeyed."""
     made = stage / "features" / "made"

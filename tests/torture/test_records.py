@@ -99,13 +99,13 @@ def test_changed_records(zsntta, place, record, changes):
 @example(content=b'{"settings": {"' + b"k" * 300_000 + b'": 1}, "digests": {}}')
 @example(content=b'{"settings": {}, "digests": ["x"]}')
 @example(content=b"9" * 5000)
-@examples(3, 200)
+@examples(3, 100)
 def test_what_is_no_record(zsntta, place, content):
     assert run(zsntta, place, content).code == 1
 
 
 @given(place_of=st.floats(0, 1), byte=st.integers(0, 255))
-@examples(4, 200)
+@examples(4, 100)
 def test_a_damaged_record(zsntta, place, record, place_of, byte):
     content = bytearray(json.dumps([record]).encode())
     content[int(place_of * (len(content) - 1))] = byte

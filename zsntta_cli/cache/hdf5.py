@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
-from zsntta_cli.cache.fitness import are_finite, faults, not_finite
 from zsntta_cli.cache.guard import Budget, Group
+from zsntta_cli.cache.soundness import faults
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
@@ -144,7 +143,7 @@ def opened(path: Path) -> Iterator[Group]:
 
 
 def read_features(path: Path) -> FeatureSet:
-    """Read a feature file and check that it is whole and fit for use: StoreError where not."""
+    """Read a feature file and check that it is whole and sound: StoreError where not."""
     with opened(path) as file:
         features = _read(path, file)
     if found := list(faults(features)):
@@ -156,32 +155,18 @@ def _read(path: Path, file: Group) -> FeatureSet:
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
-    digest = hashlib.sha256()
-    hashing = threading.Thread(target=digest.update, args=(features.data,))
-    _start(hashing)  # the dearest part, and it leaves the other core free
-    identity, source = file.mapping("encoder"), file.mapping("source")
-    class_names = file.strings("class_names") if "class_names" in file else ()
-    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
-        raise ValueError("a label has no class name")
-    texts = _read_texts(file, len(class_names), dim)
-    finite = are_finite(features)
-    hashing.join()
+    digest = hashlib.sha256(features.data)
     digest.update(labels.data)
     if digest.hexdigest() != file.text("digest"):
         raise ValueError("its content does not match its digest")
-    if not finite:
-        raise ValueError(not_finite(features))
+    class_names = file.strings("class_names") if "class_names" in file else ()
+    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+        raise ValueError("a label has no class name")
     return FeatureSet(
-        path, file.text("kind"), _name(path, file), identity, source, digest.hexdigest(),
-        features, labels, class_names, texts, bool(file.number("normalized")),
+        path, file.text("kind"), _name(path, file), file.mapping("encoder"),
+        file.mapping("source"), digest.hexdigest(), features, labels, class_names,
+        _read_texts(file, len(class_names), dim), bool(file.number("normalized")),
     )  # fmt: skip
-
-
-def _start(thread: threading.Thread) -> None:
-    try:
-        thread.start()
-    except RuntimeError as error:
-        raise MemoryError from error  # for its stack
 
 
 def _name(path: Path, file: Group) -> str:

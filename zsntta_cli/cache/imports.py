@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
 from zsntta_cli.cache.features import DATASET, NOISE, Text
-from zsntta_cli.cache.fitness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.cache.import_checks import (
@@ -26,6 +25,7 @@ from zsntta_cli.cache.import_checks import (
     check_text,
     no_labels,
 )
+from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
 from zsntta_cli.errors import SettingsError, StoreError, short

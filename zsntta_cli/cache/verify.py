@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import FeatureSet, Header
-from zsntta_cli.cache.fitness import NOT_NORMALIZED, UNIT_TOLERANCE
+from zsntta_cli.cache.soundness import NOT_NORMALIZED, UNIT_TOLERANCE, not_finite
 from zsntta_cli.errors import StoreError
 
 _CHUNK = 8192  # rows in double precision at a time
@@ -60,6 +60,8 @@ def _of_features(features: FeatureSet) -> Iterator[str]:
     if features.name != features.path.stem:
         yield f"holds the features of '{features.name}': rename it to {features.name}.h5"
     norms = row_norms(features.image_features)
+    if not np.isfinite(norms).all():
+        yield not_finite(features)
     if features.normalized and (abs(norms - 1) > UNIT_TOLERANCE).any():
         yield NOT_NORMALIZED
 

@@ -86,7 +86,7 @@ def misused(message: str) -> Exception:
 def _end(line: str, code: int, error: BaseException) -> NoReturn:
     """One line on stderr, and the exit code."""
     drop_unwritten()
-    typer.echo(printable(line).replace("\n", "\\n"), err=True)
+    typer.echo(printable(line), err=True)
     raise typer.Exit(code) from error
 
 

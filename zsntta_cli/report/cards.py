@@ -30,7 +30,7 @@ def _card(title: str, facts: Mapping[str, str]) -> Table:
 
 def _text(value: str) -> Text:
     """A text from a file, shown as it is: of a plain one, ':fog:' would become an emoji."""
-    return Text(printable(value))
+    return Text(printable(value, kept="\n"))
 
 
 def feature_lists(found: Sequence[Stored]) -> list[Table]:

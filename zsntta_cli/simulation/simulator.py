@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.soundness import not_finite
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
@@ -88,7 +90,13 @@ class Simulator:
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)
         text = self._library.text(encoder_name, prompt, id_set)
-        return zero_shot(source.image_features, text, source.identity["logit_scale"])
+        with np.errstate(all="ignore"):  # of what is refused then
+            scores = zero_shot(source.image_features, text, source.identity["logit_scale"])
+        if not np.isfinite(scores.noise_score).all():
+            raise StoreError(
+                f"{source.path} cannot be used: {not_finite(source)}.", remedy="make-again"
+            )
+        return scores
 
     def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *others: str) -> Pool:
         names = (id_set, *others)

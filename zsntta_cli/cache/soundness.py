@@ -1,6 +1,7 @@
-"""Whether what a feature file holds is fit for use: asked at each reading, so it must be cheap.
+"""Whether what a feature file holds is sound: asked at each reading, so it must be cheap.
 
-`cache verify` asks the same, and what takes longer (verify.py).
+`cache verify` asks the same, and what takes longer (verify.py). Whether features are finite is told
+by their scores, which are made in any case before a number is.
 """
 
 from collections.abc import Iterator
@@ -71,19 +72,7 @@ def _are_unit(rows: NDArray[np.floating]) -> bool:
     return bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
 
 
-def not_finite(rows: NDArray[np.floating]) -> str:
-    """What is wrong with features (N, D) some of which are infinite or not numbers."""
-    bad = ~np.isfinite(rows).all(axis=1)
+def not_finite(features: FeatureSet) -> str:
+    """What is wrong with features some of which are not finite, known where scores are not."""
+    bad = ~np.isfinite(features.image_features).all(axis=1)
     return f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
-
-
-def are_finite(rows: NDArray[np.floating]) -> bool:
-    """Whether all of some rows are finite, seen as integers, of which what is not is the largest.
-
-    As unsigned integers the largest are the negative ones of these, as signed the positive ones.
-    """
-    infinity = {2: 0x7C00, 4: 0x7F800000}[rows.itemsize]
-    bits, sign = rows.view(f"u{rows.itemsize}"), 1 << (8 * rows.itemsize - 1)
-    return not rows.size or bool(
-        bits.max() < infinity + sign and bits.view(f"i{rows.itemsize}").max() < infinity
-    )
