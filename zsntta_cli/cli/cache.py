@@ -59,7 +59,7 @@ def show(
 
 @app.command(cls=Command)
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Sets. Default: all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Sets. [all]")] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -125,10 +125,10 @@ def import_(
     ] = "imported",
     logit_scale: Annotated[float, typer.Option(help="The encoder's, exponentiated.")] = 100.0,
     normalized: Annotated[
-        bool | None, typer.Option(help="Whether features have norm 1. Default: found out.")
+        bool | None, typer.Option(help="Whether features have norm 1. [found out]")
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(help="Template of the text features. Default: the set's own.")
+        str | None, typer.Option(help="Template of the text features. [the set's own]")
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,

@@ -1,6 +1,7 @@
 """How every command parses, shows its help, and ends: all errors become one line here."""
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -42,7 +43,9 @@ class Command(TyperCommand):
                 is_option = isinstance(parameter, TyperOption)
                 panel = getattr(parameter, "rich_help_panel", None)
                 panel = panel or ("Options" if is_option else "Arguments")
-                panels.setdefault(panel, []).append(record)
+                name, about = record
+                name = re.sub(r"<list\[(\w+)\]>", r"<\1> …", name)  # it may be repeated
+                panels.setdefault(panel, []).append((name, about))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)

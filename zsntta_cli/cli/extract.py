@@ -50,10 +50,12 @@ def extract(
     limit: Annotated[int | None, typer.Option(help="At most so many images a set. [all]")] = None,
     class_names: Annotated[
         Path | None,
-        typer.Option(help="Of a NAME=PATH set: a name a line, or lines of a folder and its name."),
+        typer.Option(
+            help="Of a NAME=PATH set: a name a line, or a folder and its name. [the folders']"
+        ),
     ] = None,
     prompt: Annotated[
-        list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. Repeatable.")
+        list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's]")
     ] = None,
     words: Annotated[
         list[str] | None,

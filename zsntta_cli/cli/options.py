@@ -29,7 +29,7 @@ EncoderName = Annotated[
     str | None,
     typer.Option(
         "--encoder",
-        help="Folder name of the encoder's features.",
+        help="Folder name of the encoder's features. [the model's, or all]",
         autocompletion=completion.encoders,
     ),
 ]
