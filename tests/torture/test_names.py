@@ -22,7 +22,7 @@ COMMANDS = st.sampled_from([
     ("datasets", "show", "{}"), ("cache", "show", "{}"), ("cache", "verify", "{}"),
     ("cache", "list", "--encoder={}"), ("cache", "list", "--features-dir={}"),
     ("extract", "--model", "tiny", "--dataset", "{}=none"),
-    ("extract", "--model", "tiny", "--dataset", "pics={}"),
+    ("extract", "--model", "tiny", "--dataset", "pics=none-{}"),
     ("cache", "import", "--features", "none.npy", "--", "{}"),
     ("cache", "import", "new", "--features", "none.npy", "--encoder={}"),
     ("simulate", "--method=mcm", "--encoder=made", "--id={}", "--ood=sky"),
@@ -59,6 +59,14 @@ def test_names_that_no_set_of_ones_own_has(zsntta, stage, name):
     for words in (("extract", "--model", "tiny", "--dataset"), ("datasets", "verify", "--")):
         answer = zsntta(*words, f"{name}=pictures", cwd=stage).check()
         assert "cannot name a folder of images" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("extract", "--model=tiny", "--dataset"), ("datasets", "verify")]
+)
+def test_a_set_without_a_folder_is_not_this_one(zsntta, stage, words):
+    answer = zsntta(*words, "mine=", cwd=stage).check()
+    assert "no data set 'mine" in answer.stderr
 
 
 @given(name=NAMES.filter(lambda name: "/" not in name and name not in ("", ".", "..")),

@@ -28,7 +28,7 @@ class SetName:
     def parse(cls, text: str) -> "SetName":
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
-        if equals:
+        if equals and path:  # "mine=" names no folder, least of all the one that one is in
             return cls(name, path=Path(os.path.expanduser(path)))  # "~nobody" stays as it is
         base, _, parameters = name.partition(":")
         return cls(base, parameters)
