@@ -27,56 +27,103 @@ def clip_state():
     """The state dict of a small CLIP, in OpenAI's format; all words but those in use are zero."""
     stored = load("clip")
     state = {n: torch.from_numpy(stored[n]) for n in stored if n not in ("probe", "ids", "rows")}
-    state |= {name: _GAIN * weight for name, weight in _clip_weights().items()}
     state["token_embedding.weight"] = torch.zeros(_VOCABULARY, _WIDTH)
     state["token_embedding.weight"][stored["ids"]] = torch.from_numpy(stored["rows"])
-    drawn = torch.cat([state[name].flatten()[:4] for name in _clip_weights()])
-    np.testing.assert_allclose(drawn, stored["probe"], atol=1e-6)
-    return state
+    weights = _Draws(5).clip("vit", _LAYERS)
+    drawn = {name: _GAIN * weight for name, weight in weights.items() if name not in state}
+    assert_probed(drawn.values(), stored["probe"])
+    return state | drawn
 
 
-def _clip_weights():
-    """As OpenAI's `CLIP` initialises itself, in the order of its draws."""
-    generator = torch.Generator().manual_seed(5)
+def assert_probed(tensors, probe):
+    drawn = torch.cat([tensor.flatten()[:4] for tensor in tensors])
+    np.testing.assert_allclose(drawn, probe, atol=1e-6)
 
-    def uniform(*shape):  # torch's own of convolutions and linear layers
-        return init.kaiming_uniform_(torch.empty(shape), a=math.sqrt(5), generator=generator)
 
-    def linear(rows, columns):
-        weight = uniform(rows, columns)
-        torch.rand(rows, generator=generator)  # the bias
-        return weight
+class _Draws:
+    """Weights as OpenAI's `CLIP` initialises itself, in the order of its draws."""
 
-    def normal(*shape, std=_WIDTH**-0.5):
-        return std * torch.randn(shape, generator=generator)
+    def __init__(self, seed):
+        self.generator = torch.Generator().manual_seed(seed)
 
-    def blocks(prefix, layers):
+    def normal(self, *shape, std=_WIDTH**-0.5):
+        return std * torch.randn(shape, generator=self.generator)
+
+    def uniform(self, *shape):  # torch's own of convolutions and linear layers
+        return init.kaiming_uniform_(torch.empty(shape), a=math.sqrt(5), generator=self.generator)
+
+    def linear(self, name, rows, columns):
+        yield f"{name}.weight", self.uniform(rows, columns)
+        bound = columns**-0.5
+        bias = torch.empty(rows).uniform_(-bound, bound, generator=self.generator)
+        yield f"{name}.bias", bias
+
+    def blocks(self, prefix, layers):
         for i in range(layers):
             block = f"{prefix}transformer.resblocks.{i}"
-            yield f"{block}.attn.out_proj.weight", linear(_WIDTH, _WIDTH)
+            yield from self.linear(f"{block}.attn.out_proj", _WIDTH, _WIDTH)
             in_proj = torch.empty(3 * _WIDTH, _WIDTH)
-            yield f"{block}.attn.in_proj_weight", init.xavier_uniform_(in_proj, generator=generator)
-            yield f"{block}.mlp.c_fc.weight", linear(4 * _WIDTH, _WIDTH)
-            yield f"{block}.mlp.c_proj.weight", linear(_WIDTH, 4 * _WIDTH)
+            init.xavier_uniform_(in_proj, generator=self.generator)
+            yield f"{block}.attn.in_proj_weight", in_proj
+            yield from self.linear(f"{block}.mlp.c_fc", 4 * _WIDTH, _WIDTH)
+            yield from self.linear(f"{block}.mlp.c_proj", _WIDTH, 4 * _WIDTH)
+            yield f"{block}.attn.in_proj_bias", torch.zeros(3 * _WIDTH)
+            yield f"{block}.attn.out_proj.bias", torch.zeros(_WIDTH)
+            for norm in ("ln_1", "ln_2"):
+                yield from _layer_norm(f"{block}.{norm}")
 
-    weights = {"visual.conv1.weight": uniform(_WIDTH, 3, 8, 8)}
-    normal(_WIDTH)  # the class embedding, which is stored
-    weights["visual.positional_embedding"] = normal(17, _WIDTH)
-    weights |= blocks("visual.", _LAYERS)
-    weights["visual.proj"] = normal(_WIDTH, _EMBED)
-    list(blocks("", _TEXT_LAYERS))  # drawn once more below
-    normal(_VOCABULARY, _WIDTH)  # word embeddings, twice
-    normal(_VOCABULARY, _WIDTH)
-    weights["positional_embedding"] = normal(77, _WIDTH, std=0.01)
-    deep, wide = _WIDTH**-0.5 * (2 * _TEXT_LAYERS) ** -0.5, (2 * _WIDTH) ** -0.5
-    for i in range(_TEXT_LAYERS):
-        block = f"transformer.resblocks.{i}"
-        weights[f"{block}.attn.in_proj_weight"] = normal(3 * _WIDTH, _WIDTH)
-        weights[f"{block}.attn.out_proj.weight"] = normal(_WIDTH, _WIDTH, std=deep)
-        weights[f"{block}.mlp.c_fc.weight"] = normal(4 * _WIDTH, _WIDTH, std=wide)
-        weights[f"{block}.mlp.c_proj.weight"] = normal(_WIDTH, 4 * _WIDTH, std=deep)
-    weights["text_projection"] = normal(_WIDTH, _EMBED)
-    return weights
+    def vit(self, layers):
+        yield "visual.conv1.weight", self.uniform(_WIDTH, 3, 8, 8)
+        yield "visual.class_embedding", self.normal(_WIDTH)
+        yield "visual.positional_embedding", self.normal(17, _WIDTH)
+        yield from self.blocks("visual.", layers)
+        yield "visual.proj", self.normal(_WIDTH, _EMBED)
+        for norm in ("ln_pre", "ln_post"):
+            yield from _layer_norm(f"visual.{norm}")
+
+    def resnet(self, width):
+        """With one block a stage; without its BatchNorm."""
+        stem = [(width // 2, 3), (width // 2, width // 2), (width, width // 2)]
+        for i, (rows, columns) in enumerate(stem):
+            yield f"visual.conv{i + 1}.weight", self.uniform(rows, columns, 3, 3)
+        columns = width
+        for stage in range(4):
+            block, inner = f"visual.layer{stage + 1}.0", width << stage
+            yield f"{block}.conv1.weight", self.uniform(inner, columns, 1, 1)
+            yield f"{block}.conv2.weight", self.uniform(inner, inner, 3, 3)
+            yield f"{block}.conv3.weight", self.uniform(4 * inner, inner, 1, 1)
+            yield f"{block}.downsample.0.weight", self.uniform(4 * inner, columns, 1, 1)
+            columns = 4 * inner
+        pool = "visual.attnpool"
+        yield f"{pool}.positional_embedding", self.normal(5, columns, std=1) / columns**0.5
+        for name in "kqvc":  # the weights are drawn once more
+            rows = _EMBED if name == "c" else columns
+            yield from self.linear(f"{pool}.{name}_proj", rows, columns)
+
+    def clip(self, tower, size):
+        weights = dict(getattr(self, tower)(size))
+        text = dict(self.blocks("", _TEXT_LAYERS))  # its matrices are drawn once more
+        weights |= {name: text[name] for name in text if text[name].dim() == 1}
+        weights |= _layer_norm("ln_final")
+        self.normal(_VOCABULARY, _WIDTH)
+        weights["token_embedding.weight"] = self.normal(_VOCABULARY, _WIDTH, std=0.02)
+        weights["positional_embedding"] = self.normal(77, _WIDTH, std=0.01)
+        for name in [f"visual.attnpool.{n}_proj.weight" for n in "qkvc" if tower == "resnet"]:
+            rows, columns = weights[name].shape
+            weights[name] = self.normal(rows, columns, std=columns**-0.5)
+        deep, wide = _WIDTH**-0.5 * (2 * _TEXT_LAYERS) ** -0.5, (2 * _WIDTH) ** -0.5
+        for i in range(_TEXT_LAYERS):
+            block = f"transformer.resblocks.{i}"
+            weights[f"{block}.attn.in_proj_weight"] = self.normal(3 * _WIDTH, _WIDTH)
+            weights[f"{block}.attn.out_proj.weight"] = self.normal(_WIDTH, _WIDTH, std=deep)
+            weights[f"{block}.mlp.c_fc.weight"] = self.normal(4 * _WIDTH, _WIDTH, std=wide)
+            weights[f"{block}.mlp.c_proj.weight"] = self.normal(_WIDTH, 4 * _WIDTH, std=deep)
+        weights["text_projection"] = self.normal(_WIDTH, _EMBED)
+        return weights
+
+
+def _layer_norm(name):
+    return [(f"{name}.weight", torch.ones(_WIDTH)), (f"{name}.bias", torch.zeros(_WIDTH))]
 
 
 def live_inputs():
@@ -95,6 +142,48 @@ def live_inputs():
     for drawn, probe in ((images, stored["probe"]), (views, stored["tpt/probe"])):
         np.testing.assert_allclose(drawn.flatten()[::9973], probe, atol=1e-5)
     return images, views
+
+
+def tower(name):
+    """State dict, encoder inputs (N, 3, H, H) and classes (N,) of `resnet` or of `deep`, a ViT.
+
+    A pattern a class, of independent pixels, and noise; OOD, -1, is the last pattern.
+    """
+    stored = _part(load("live-towers"), name)
+    state = _Draws(0).clip(*(("resnet", 16) if name == "resnet" else ("vit", 24)))
+    state["logit_scale"] = torch.tensor(math.log(100 if name == "resnet" else 60))
+    if name == "resnet":
+        state |= _batch_norms(state, stored["mean"], stored["variance"])
+    assert_probed(state.values(), stored["probe/state"])
+    size = 64 if name == "resnet" else 32
+    generator = torch.Generator().manual_seed(2)
+    patterns = torch.randn(6, 3, size, size, generator=generator)
+    targets = torch.randint(0, 6, (192,), generator=generator)
+    noise = torch.randn(192, 3, size, size, generator=generator)
+    images = (patterns[targets] + 0.7 * noise).half().float()  # as they are stored
+    np.testing.assert_allclose(images.flatten()[::9973], stored["probe/images"], atol=4e-3)
+    return state, images, np.where(targets == 5, -1, targets)
+
+
+def _part(arrays, prefix):
+    return {n.partition("/")[2]: arrays[n] for n in arrays if n.startswith(f"{prefix}/")}
+
+
+def _batch_norms(convolutions, means, variances):
+    """BatchNorm behind each convolution; its running statistics were computed, and are stored."""
+    generator, start = torch.Generator().manual_seed(1), 0
+    for name, weight in list(convolutions.items()):
+        if weight.dim() != 4:
+            continue
+        name = name.replace("conv", "bn").replace("downsample.0", "downsample.1")
+        norm, count = name.removesuffix(".weight"), len(weight)
+        yield f"{norm}.weight", 0.75 + 0.5 * torch.rand(count, generator=generator)
+        yield f"{norm}.bias", 0.2 * torch.randn(count, generator=generator)
+        torch.randn(count, generator=generator)  # other statistics
+        torch.rand(count, generator=generator)
+        yield f"{norm}.running_mean", torch.from_numpy(means[start : start + count])
+        yield f"{norm}.running_var", torch.from_numpy(variances[start : start + count])
+        start += count
 
 
 def stream(name):
