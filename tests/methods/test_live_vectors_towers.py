@@ -23,7 +23,11 @@ VISION = {
     "deep": {**CONFIG["vision_cfg"], "layers": 24},
     "resnet": {"layers": [1, 1, 1, 1], "width": 16, "image_size": 64, "patch_size": None},
 }
-LOGITS_WITHIN = {"deep": 1e-3, "resnet": 2e-2}  # batch statistics amplify rounding
+# Of the ResNet's the released run's own rounding, in float32: see `in_double_precision`.
+LOGITS_WITHIN = {
+    ("deep", "tent"): 1e-3, ("deep", "sotta"): 1e-3,
+    ("resnet", "tent"): 0.03, ("resnet", "sotta"): 0.25,
+}  # fmt: skip
 
 
 class Ready(LiveData):
@@ -31,6 +35,9 @@ class Ready(LiveData):
 
     def batches(self, batches):
         return ((items, self.encoder.inputs[items]) for items in batches)
+
+    def text_features(self):
+        return super().text_features().to(self.encoder.model.logit_scale.dtype)
 
 
 @pytest.fixture(scope="module", params=VISION)
@@ -43,23 +50,22 @@ def tower(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(open_clip.factory._MODEL_CONFIGS, f"clip-{name}", config)
         encoder = load_encoder(EncoderChoice(f"clip-{name}", str(path)), "cpu")
-    encoder.layout = torch.contiguous_format  # see `order_of_sums`
-    encoder.model.visual.to(memory_format=encoder.layout)
     encoder.inputs = images
+    if name == "resnet":
+        if released.checksum(state, images) != VECTORS["resnet/checksum"]:
+            pytest.skip("torch draws normal numbers with other last bits here")
+        in_double_precision(encoder)
     return name, encoder, targets >= 0
 
 
-@pytest.fixture(autouse=True)
-def order_of_sums(monkeypatch):
-    """The released run's, as far as may be: the learning rates amplify rounding.
+def in_double_precision(encoder):
+    """The same numbers whatever the threads and the CPU's instructions.
 
-    With two threads, with oneDNN or with channels last the ResNet's logits of SoTTA are 0.1 away.
+    Adam's first steps and batch statistics amplify rounding. In float32 the order of sums moves
+    logits by 0.2 and one decision in a hundred; so do the last bits of the input.
     """
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    encoder.model.double()
+    encoder.image_features = lambda images: encoder.model.encode_image(images.double())
 
 
 def case_run(name, case):
@@ -74,7 +80,7 @@ def case_run(name, case):
 
 
 def live_data(encoder, count, truly_clean):
-    features = encoder.encode_images(encoder.inputs[:count])
+    features = encoder.encode_images(encoder.inputs[:count]).astype(np.float32)
     text = encoder.encode_texts(class_prompts(PROMPT, NAMES))
     scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
@@ -87,7 +93,9 @@ def live_data(encoder, count, truly_clean):
 )
 def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     name, encoder, truly_clean = tower
-    module, seen = {"tent": tent, "sotta": sotta}[case.partition("-")[0]], []
+    method, seen = case.partition("-")[0], []
+    module = {"tent": tent, "sotta": sotta}[method]
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # as in the released run
     scores = module.zero_shot_scores
     monkeypatch.setattr(
         module, "zero_shot_scores", lambda z: seen.append(z.detach().clone()) or scores(z)
@@ -98,4 +106,4 @@ def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     found = Decisions.joined(list(made.decisions(data, case_run(name, case))))
     assert np.array_equal(found.class_index, VECTORS[f"{name}/{case}/class_index"])
     assert np.array_equal(found.is_noise, VECTORS[f"{name}/{case}/is_noise"])
-    np.testing.assert_allclose(torch.cat(seen), logits, atol=LOGITS_WITHIN[name])
+    np.testing.assert_allclose(torch.cat(seen), logits, atol=LOGITS_WITHIN[name, method])
