@@ -1,5 +1,6 @@
 """The demo, whole, through its entry point: it must show the paper's point."""
 
+import re
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -12,6 +13,13 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cli.hints import NEXT_STEPS
 
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+NUMBER = r"\d+\.\d\d"
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(NUMBER, text)]
+
 
 @pytest.mark.slow
 def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
@@ -23,6 +31,11 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
         assert word in result.stdout
     table, end = result.stdout.removesuffix(NEXT_STEPS + "\n"), NEXT_STEPS
     assert table != result.stdout
+
+    shown = README[README.index("ID: shapes") :].partition("```")[0]
+    assert re.sub(NUMBER, "#", shown).split() == re.sub(NUMBER, "#", table).split()
+    # Another processor's sums may turn a decision here and there.
+    assert numbers(table) == pytest.approx(numbers(shown), abs=0.5)
 
     records, simulate = [], demo.simulate
     monkeypatch.setattr(demo, "simulate", lambda root: records.extend(simulate(root)) or records)
@@ -41,6 +54,10 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     assert clean[0] > clean[1] + 0.02, "AdaND keeps the clean stream's accuracy"
     for ratio in (0.25, 0.5, 0.75):
         assert acc_h["adand", ratio] > acc_h["zs-clip", ratio], ratio
+
+    [said] = re.findall(r"at 5 % noise, its average[^:]*?(?=\n\n|\n```)", README)
+    own = [100 * acc_h[method, 0.05] for method in ("ridge", "zs-clip", "adand")]
+    assert own == pytest.approx(numbers(said.partition("noise")[2]), abs=0.3)
 
     shapes = hdf5.read_features(feature_path(Path("features"), "tiny", "shapes"))
     [text] = shapes.text_features.values()
