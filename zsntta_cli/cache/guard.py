@@ -120,7 +120,7 @@ class Group:
         return tuple(text.decode(errors="surrogateescape") for text in found)
 
     def _attribute(self, name: str, kinds: str) -> Any:
-        if not h5py.h5a.exists(self._group.id, name.encode()):
+        if not self.says(name):
             raise ValueError(f"it has no attribute '{name}'")
         attribute = h5py.h5a.open(self._group.id, name.encode())
         stored, kind = attribute.get_storage_size(), attribute.dtype.kind
