@@ -53,3 +53,5 @@ class Header:
     normalized: bool
     created: str
     identity: dict[str, Any]  # of the encoder
+    digest: str  # sha256 over features and labels
+    text_digests: tuple[str, ...]  # sha256 over text features, by template

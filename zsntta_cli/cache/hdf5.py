@@ -205,6 +205,7 @@ def read_header(path: Path) -> Header:
             file.count("class_names") if "class_names" in file else 0,
             tuple(group.text("template") for group in file.groups("text")),
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
+            file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
         )  # fmt: skip
 
 

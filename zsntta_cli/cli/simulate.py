@@ -165,7 +165,7 @@ def _run(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation.batch import run_all, run_one
     from zsntta_cli.simulation.notes import notes
-    from zsntta_cli.simulation.record import read_records
+    from zsntta_cli.simulation.records.reading import read_records
 
     reporter = ConsoleReporter()
 

@@ -27,6 +27,7 @@ class Method:
     needs: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
+    revision: int = 1  # goes up when its decisions change: older results are then not shown
 
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""

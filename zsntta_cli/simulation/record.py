@@ -1,22 +1,19 @@
 """What a run was and what is kept of it: stream and decisions, judged, with all that made them."""
 
 import dataclasses
-import json
 import math
 import platform
+import resource
+import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import SettingsError, StoreError, first_line, short
-from zsntta_cli.files import read_input
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.checks import check
 from zsntta_cli.simulation.metrics import (
     Accuracies,
     Detection,
@@ -25,14 +22,15 @@ from zsntta_cli.simulation.metrics import (
     detection,
     flags,
 )
-from zsntta_cli.simulation.runs import RunSettings, run_from_record
+from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
 Columns = dict[str, NDArray[Any]]
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
-_LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
 _NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
@@ -52,6 +50,9 @@ class Record:
     created: str
     versions: dict[str, str]
     unfinished: int = 0  # items of the stream that a Ctrl-C kept a live method from
+    revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
+    memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
+    device: str = "cpu"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
@@ -73,6 +74,8 @@ class Replay:
     seconds: float
     columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
+    device: str = "cpu"  # that a live method's encoder ran on
+    memory: int = 0  # bytes at most on that device, where it is none of the process's own
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -105,7 +108,15 @@ class Replay:
             datetime.now(UTC).isoformat(timespec="seconds"),
             {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()},
             self.unfinished,
+            revision(self.settings.method) or "",
+            self.memory or _peak_memory(),
+            self.device,
         )
+
+
+def _peak_memory() -> int:
+    """Bytes that the process held at most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
 def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
@@ -113,51 +124,3 @@ def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
     is_id = stream.kind == ID
     rows = np.where(is_id, stream.row, 0)
     return np.where(is_id, sources.id_set.labels[rows], -1)
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A run that a record describes, and the features that it saw."""
-
-    settings: RunSettings
-    digests: dict[str, str]
-
-    def check(self, record: Record) -> None:
-        """A repeated run must have seen the features of the first one.
-
-        Raises:
-            StoreError: a feature file has changed.
-        """
-        for name, digest in record.digests.items():
-            if self.digests.get(name) != digest:
-                raise StoreError(
-                    f"the feature file of '{name}' has changed since the record was made: extract "
-                    f"or import what it was made from",
-                    remedy="run-anew",
-                )
-
-
-def read_records(path: Path) -> list[Recorded]:
-    """The runs of a file that `--format json` wrote, or a single one.
-
-    Raises:
-        StoreError: the file holds no records.
-    """
-    try:
-        content = json.loads(read_input(path, _LARGEST_FILE))
-        records = content if isinstance(content, list) else [content]
-        check(bool(records), "it is empty")
-        return [_recorded(record) for record in records]
-    except (SettingsError, OSError, ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, SettingsError) else first_line(error)
-        raise StoreError(
-            f"{path} holds no records of runs in JSON ({short(reason.removesuffix('.'), 200)})."
-        ) from error
-
-
-def _recorded(record: Any) -> Recorded:
-    check(isinstance(record, dict), "one is no JSON object")
-    digests = record.get("digests")
-    known = isinstance(digests, dict) and all(isinstance(d, str) for d in digests.values())
-    check(known, "its digests are no object of texts")
-    return Recorded(run_from_record(record.get("settings")), digests)

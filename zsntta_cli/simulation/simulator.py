@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
+from zsntta_cli.simulation.digests import Source, run_digests
 from zsntta_cli.simulation.record import Columns, Record, Replay, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
@@ -39,6 +41,7 @@ class Simulator:
         self._blas = ThreadpoolController()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
+        self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
         """One run.
@@ -62,9 +65,10 @@ class Simulator:
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
-        digests = {source.name: source.digest for source in sources.present}
-        if more_text is not None:
-            digests["more_text"] = more_text.digest
+        read = [Source(one.name, one.digest, one.normalized) for one in sources.present]
+        text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
+        scale = sources.id_set.identity["logit_scale"]
+        digests = run_digests(read, text_digest, scale, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
         return Replay(settings, sources, done, decisions, digests, seconds, columns, unfinished)
@@ -97,6 +101,9 @@ class Simulator:
                 f"{source.path} cannot be used: {not_finite(source)}.", remedy="make-again"
             )
         return scores
+
+    def _digest_text(self, encoder_name: str, prompt: str, id_set: str) -> str:
+        return hashlib.sha256(self._library.text(encoder_name, prompt, id_set).data).hexdigest()
 
     def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *others: str) -> Pool:
         names = (id_set, *others)

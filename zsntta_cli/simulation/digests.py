@@ -1,0 +1,78 @@
+"""Which features a run saw: by what it read, or by what the files say before any is read whole."""
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.cache.features import Header
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Library
+from zsntta_cli.simulation.stream import ood_count
+
+MORE_TEXT = "more_text"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One feature file of a run."""
+
+    name: str
+    digest: str
+    normalized: bool
+
+
+def run_digests(
+    sources: Sequence[Source], text_digest: str, logit_scale: float, more_text: str | None
+) -> dict[str, str]:
+    """The digests of a run: of its files by name, and of how their features are read.
+
+    `sources`: ID set first. `text/<ID set>` stands for the class text features, the logit scale and
+    which files are normalised.
+    """
+    digests = {source.name: source.digest for source in sources}
+    said = [text_digest, repr(float(logit_scale)), *(str(s.normalized) for s in sources)]
+    digests[f"text/{sources[0].name}"] = hashlib.sha256(" ".join(said).encode()).hexdigest()
+    return digests if more_text is None else {**digests, MORE_TEXT: more_text}
+
+
+class Foreseen:
+    """The digests that runs would have, from what the files under one folder say of themselves."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._library = root, Library(root)
+        self._header = functools.lru_cache(maxsize=None)(self._read)
+
+    def digests(self, settings: RunSettings) -> dict[str, str] | None:
+        """As a run has them; None where it would fail, for it to say how."""
+        try:
+            return self._digests(settings)
+        except (ZsnttaError, ValueError, KeyError, TypeError):
+            return None
+
+    def _digests(self, settings: RunSettings) -> dict[str, str]:
+        stream, encoder = settings.stream, settings.encoder
+        id_set = self._header(encoder, settings.id_set)
+        ood = settings.ood_set if ood_count(stream, id_set.images) else None
+        noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
+        names = [settings.id_set, *filter(None, (ood, noise))]
+        headers = [self._header(encoder, name) for name in names]
+        sources = [
+            Source(name, header.digest, header.normalized)
+            for name, header in zip(names, headers, strict=True)
+        ]
+        text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
+        needs_more = METHODS[settings.method].needs
+        more = self._library.more_text(settings) if needs_more else None
+        scale = id_set.identity["logit_scale"]
+        return run_digests(sources, text, scale, more.digest if more else None)
+
+    def _read(self, encoder_name: str, name: str) -> Header:
+        return read_header(feature_path(self._root, encoder_name, name))
