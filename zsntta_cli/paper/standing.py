@@ -1,0 +1,147 @@
+"""Where one stands: a table's runs made or taken from the store, and beside what is published."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from zsntta_cli.errors import MissingSets
+from zsntta_cli.methods import METHODS
+from zsntta_cli.paper import files
+from zsntta_cli.paper.cells import cells
+from zsntta_cli.paper.comparing import Comparison
+from zsntta_cli.paper.estimates import Estimate, estimate
+from zsntta_cli.paper.measuring import Results, compare
+from zsntta_cli.paper.published import printed
+from zsntta_cli.paper.tables import TABLES, Table
+from zsntta_cli.paper.wanted import Wishes, streams
+from zsntta_cli.progress import Reporter
+from zsntta_cli.simulation.batch import run_all
+from zsntta_cli.simulation.notes import notes
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.keeping import Keeping, kept_before
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import LiveFactory
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How runs are made."""
+
+    reporter: Reporter
+    keeping: Keeping
+    jobs: int = 1
+    live: LiveFactory | None = None  # None: live methods are not run
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What there is of some tables."""
+
+    wishes: Wishes
+    results: Results
+    missing: dict[str, list[str]]  # sets without features, by the folder of their encoder
+    not_live: Sequence[RunSettings]  # live runs that were not asked for
+    unfinished: bool = False  # Ctrl-C stopped a live run
+
+    def compared(self, table: Table) -> list[Comparison]:
+        """All numbers of a table."""
+        return compare(cells(table, self.wishes.encoder), self.wishes, self.results)
+
+
+    def live_time(self) -> Estimate:
+        """How long the live runs would take that were left out."""
+        live = {run: one for run, one in self.results.items() if METHODS[run.method].live}
+        return estimate(self.wishes.root, self.not_live, live)
+
+    def said(self, table: Table) -> list[str]:
+        """What is below a table's title: by what it was measured."""
+        runs = [run for run in table_runs(table, self.wishes) if run in self.results]
+        seeds = dict.fromkeys(str(run.stream.seed) for run in runs)
+        encoders = dict.fromkeys(run.encoder for run in runs)
+        line = (
+            f"measured: {', '.join(encoders)}, preset {self.wishes.preset}, seed"
+            f"{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+        )
+        lines = [line] if runs else []
+        if self.wishes.encoder.is_built_in:
+            lines.append("built-in sets stand in for the paper's; equal rows are one")
+        return lines + self._other_encoder(table)
+
+    def _other_encoder(self, table: Table) -> list[str]:
+        """What is said where published numbers are left out, or may be of another encoder."""
+        encoder = self.wishes.encoder
+        theirs = dict.fromkeys(cell.encoder for cell in printed(table.number))
+        if encoder.named is None or encoder.is_built_in:
+            return []
+        if encoder.named.folder:
+            return [f"the paper's numbers are of {', '.join(theirs)}, OpenAI's weights"]
+        if all(encoder.is_of_paper(cell) for cell in printed(table.number)):
+            return []
+        return [f"nothing is published of {encoder.named.slug} here, but of {', '.join(theirs)}"]
+
+
+def table_runs(table: Table, wishes: Wishes) -> list[RunSettings]:
+    """The runs of a table, each once."""
+    if not table.is_measured:
+        return []
+    every = (streams(cell, wishes) for cell in cells(table, wishes.encoder))
+    return list(dict.fromkeys(run for some in every for seeds in some for run in seeds))
+
+
+def all_runs(wishes: Wishes, tables: Iterable[Table] = TABLES) -> list[RunSettings]:
+    """The runs of all tables, each once."""
+    return list(dict.fromkeys(run for table in tables for run in table_runs(table, wishes)))
+
+
+def stand(tables: Sequence[Table], wishes: Wishes, machine: Machine) -> Standing:
+    """Run what is not kept yet, cached methods first, live ones only where they may be.
+
+    Raises:
+        MissingSets: not one run has all of its features.
+    """
+    wanted = all_runs(wishes, tables)
+    missing = files.missing(wishes.root, wanted)
+    runs = files.runnable(wishes.root, wanted)
+    if wanted and not runs:
+        raise MissingSets(missing, str(wishes.root))
+    for note in (*notes(wishes.root, runs), *_cut(wishes, runs)):
+        machine.reporter.note(note)
+    replays = [run for run in runs if not METHODS[run.method].live]
+    made = run_all(wishes.root, replays, machine.jobs, None, machine.reporter, machine.keeping)
+    live = [run for run in runs if METHODS[run.method].live]
+    lived, left = _live(live, wishes, machine)
+    results = {one.settings: one for one in (*made, *lived) if not one.unfinished}
+    unfinished = any(one.unfinished for one in lived)
+    return Standing(wishes, results, missing, left, unfinished)
+
+
+def _live(
+    runs: Sequence[RunSettings], wishes: Wishes, machine: Machine
+) -> tuple[Sequence[Record], Sequence[RunSettings]]:
+    """Live runs that are kept or made, and those that were left."""
+    # Live ones that are not to be run are shown, even where all others are run again.
+    fresh = machine.keeping.fresh and machine.live is not None
+    before = kept_records(wishes, runs, replace(machine.keeping, fresh=fresh))
+    left = [run for run in runs if run not in before]
+    if machine.live is None or not left:
+        return list(before.values()), left
+    time = estimate(wishes.root, left, before)
+    machine.reporter.note(
+        f"{len(left):,} live runs of {time.items:,} items: about {time.text} {time.source}"
+    )
+    made = run_all(wishes.root, runs, 1, machine.live, machine.reporter, machine.keeping)
+    return made, []
+
+
+def kept_records(
+    wishes: Wishes, runs: Sequence[RunSettings], keeping: Keeping
+) -> dict[RunSettings, Record]:
+    """The records of those runs that are in the store."""
+    found = kept_before(wishes.root, runs, keeping)
+    return {run: kept.record for run, kept in found.items()}
+
+
+def _cut(wishes: Wishes, runs: Sequence[RunSettings]) -> list[str]:
+    """A note on sets of which not all images have features."""
+    cut = files.cut_sets(wishes.root, runs)
+    said = [f"'{name}' ({some:,} of {whole:,})" for name, (some, whole) in cut.items()]
+    return [f"note: features of a part of the images alone: {', '.join(said)}"] if said else []
