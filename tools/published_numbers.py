@@ -25,7 +25,7 @@ COMMON = ("seeds", "samples", "device", "severity", "corruptions")
 
 def main(folder: Path, target: Path) -> None:
     """Write the list."""
-    cells: dict[tuple[str, ...], list[str]] = {}
+    cells: dict[tuple[str, ...], list[tuple[bool, str]]] = {}
     for path in sorted(folder.glob("tab[0-9][0-9]-*.csv")):
         number = str(int(path.name[3:5]))
         with path.open(encoding="utf-8", newline="") as file:
@@ -34,12 +34,16 @@ def main(folder: Path, target: Path) -> None:
                 ratio = row["noise_ratio"]
                 encoder = "" if row["encoder"] == USUAL else row["encoder"]
                 key = (row["id_set"], row["ood_set"], encoder, row["method"], setting, ratio)
-                cells.setdefault((number, *key), []).append(value)
+                # Differences are printed behind their average: here behind all averages.
+                is_lead = "_minus_" in row["metric"]
+                cells.setdefault((number, *key), []).append((is_lead, value))
     with target.open("w", encoding="utf-8", newline="") as file:
         file.write(HEAD)
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*key, " ".join(values)] for key, values in cells.items())
+        for key, values in cells.items():
+            ordered = sorted(values, key=lambda pair: pair[0])
+            writer.writerow([*key, " ".join(value for _, value in ordered)])
 
 
 def read(row: dict[str, str]) -> tuple[str, str]:

@@ -112,8 +112,8 @@ class MissingSets(StoreError):
         self.missing, self.root = missing, root  # names by the folder of their encoder
 
     def __str__(self) -> str:
-        sets = ", ".join(f"{len(some)} sets by {f}" for f, some in self.missing.items())
-        return f"no features in {self.root}/ of {sets.replace('1 sets', '1 set')}"
+        sets = " and ".join(f"{len(some)} by {folder}" for folder, some in self.missing.items())
+        return f"feature files that are not in {self.root}/: {sets}"
 
 
 class MissingText(StoreError):

@@ -21,8 +21,11 @@ Place = tuple[str, str]  # part, column
 Values = Mapping[tuple[Place, Line, str], float]  # by place, row and metric
 
 
-def aggregate_sheet(table: Table, found: Sequence[Comparison]) -> Sheet | None:
-    """Means over the parts of a table, and mean ranks; None of a table of one part."""
+def aggregate_sheet(table: Table, found: Sequence[Comparison], alone: bool = False) -> Sheet | None:
+    """Means over the parts of a table, and mean ranks; None of a table of one part.
+
+    `alone`: of published numbers, with nothing beside them.
+    """
     groups = list(dict.fromkeys(one.cell.group for one in found))
     if len(groups) < 2:
         return None
@@ -30,11 +33,12 @@ def aggregate_sheet(table: Table, found: Sequence[Comparison]) -> Sheet | None:
     columns = _columns(table, found)
     sheet = Sheet(f"Mean over {len(groups)} parts (not in the paper)", table.heads, {})
     sheet.columns = {name: tuple(METRICS[m] for m in ms) for name, ms in columns.items()}
-    values = {"": _measured(found), PAPER: _published(found)}
-    texts: dict[str, dict[Line, dict[str, list[float]]]] = {}
-    for kind, known in values.items():
-        if known:
-            texts[kind] = {row: _means(known, row, groups, columns) for row in rows}
+    values = {} if alone else {"": _measured(found)}
+    values |= {PAPER: _published(found)} if any(one.published for one in found) else {}
+    texts = {
+        kind: {row: _means(known, row, groups, columns) for row in rows}
+        for kind, known in values.items()
+    }
     if table.heads == ("Method",) and _BY in table.metrics:
         sheet.columns[RANK] = ("",)
         for kind, by_row in texts.items():
@@ -104,14 +108,16 @@ def _lines(
         (row if i == 0 else (kind, *rest), {c: tuple(map(_text, v)) for c, v in columns.items()})
         for i, (kind, columns) in enumerate(by_kind.items())
     ]
-    if len(by_kind) == 2:
-        here, paper = by_kind.values()
-        differences = {
-            column: tuple(_signed(a - b) for a, b in zip(here[column], paper[column], strict=True))
-            for column in here
-        }
-        lines.append(((DIFFERENCE, *rest), differences))
-    return lines
+    if len(by_kind) < 2:
+        return lines
+    here, paper = by_kind.values()
+    differences = {
+        column: [a - b for a, b in zip(here[column], paper[column], strict=True)] for column in here
+    }
+    if all(math.isnan(value) for some in differences.values() for value in some):
+        return lines
+    signed = {column: tuple(map(_signed, some)) for column, some in differences.items()}
+    return [*lines, ((DIFFERENCE, *rest), signed)]
 
 
 def _text(value: float) -> str:

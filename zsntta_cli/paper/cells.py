@@ -74,9 +74,7 @@ def _of(table: Table, one: Printed, encoder: Encoder) -> list[Cell]:
     of = _stand_in(of) if encoder.is_built_in else of
     place = group_name(table, of), row_name(table, of)
     whole = len(table.metrics)
-    made = [
-        Cell(table, *place, column_name(table, of), table.metrics, of, numbers[:whole])
-    ]
+    made = [Cell(table, *place, column_name(table, of), table.metrics, of, numbers[:whole])]
     if len(one.texts) > whole:
         made.append(Cell(table, *place, LEAD_COLUMN, table.leads, of, numbers[whole:]))
     return made

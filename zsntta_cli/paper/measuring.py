@@ -31,11 +31,21 @@ def compare(some: Sequence[Cell], wishes: Wishes, results: Results) -> list[Comp
         once = streams(cell, replace(wishes, seeds=(0,)))
         for i, metric in enumerate(cell.metrics):
             found, number = measure(own, base, results, metric), published_number(cell, i)
-            std = found.std if found and found.seeds > 1 else known.get((once, metric), math.nan)
-            seeds = found.seeds if found else 1
-            deviation = std * math.sqrt(1 / seeds + 1 / len(cell.table.seeds))
+            paper = known.get((once, metric), math.nan)
+            deviation = _deviation(found, paper, len(cell.table.seeds))
             made.append(Comparison(cell, metric, found, number, deviation))
     return made
+
+
+def _deviation(found: Measured | None, paper: float, seeds: int) -> float:
+    """The standard deviation of measured - published, the means of so many seeds each.
+
+    One spread stands for both: the measured seeds', or else the paper's.
+    """
+    if found is None:
+        return math.nan
+    std = found.std if found.seeds > 1 else paper
+    return std * math.sqrt(1 / found.seeds + 1 / seeds)
 
 
 def _base(cell: Cell, some: Sequence[Cell], wishes: Wishes) -> Streams:

@@ -118,5 +118,3 @@ def totals(found: Overview) -> list[str]:
         f"{every.kept:,} kept. Replays: about {every.replays.text} {MEASURED}. Live: "
         f"{every.live.items:,} items, about {every.live.text} {every.live.source or PAPERS}.",
     ]
-
-

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from zsntta_cli.paper.aggregates import aggregate_sheet
+from zsntta_cli.paper.cells import Encoder, cells
 from zsntta_cli.paper.comparing import (
     DEVIATIONS,
     MISPRINT,
@@ -17,7 +18,6 @@ from zsntta_cli.paper.comparing import (
     Comparison,
     published_alone,
 )
-from zsntta_cli.paper.cells import Encoder, cells
 from zsntta_cli.paper.drawing import Page, latex_page, markdown_page, rich_page
 from zsntta_cli.paper.exports import csv_text, json_text, plain, plain_texts
 from zsntta_cli.paper.sheets import (
@@ -41,13 +41,27 @@ _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper
 def published_text(table: Table, form: str, to_file: bool = False) -> str:
     """The paper's numbers of a table, in one of the forms."""
     found = published_alone(cells(table, Encoder())) if table.is_measured else []
-    return text(table, found, (), form, to_file)
+    return _text(table, found, None, form, to_file)
 
 
 def text(
-    table: Table, found: Sequence[Comparison], under: Sequence[str], form: str, to_file: bool
+    table: Table,
+    found: Sequence[Comparison],
+    under: Sequence[str],
+    form: str,
+    to_file: bool = False,
 ) -> str:
-    """A table in one of the forms; `under` are lines below its title."""
+    """A table that was measured, in one of the forms; `under` are lines below its title."""
+    return _text(table, found, under, form, to_file)
+
+
+def _text(
+    table: Table,
+    found: Sequence[Comparison],
+    under: Sequence[str] | None,
+    form: str,
+    to_file: bool,
+) -> str:
     if form in ("json", "csv"):
         rows = [plain(one) for one in found] or plain_texts(table.number, plain_sheet(table))
         return json_text(rows) if form == "json" else csv_text(rows)
@@ -57,17 +71,17 @@ def text(
     return markdown_page(made) if form == "markdown" else latex_page(made)
 
 
-def page(table: Table, found: Sequence[Comparison], under: Sequence[str]) -> Page:
-    """A table as people read it."""
+def page(table: Table, found: Sequence[Comparison], under: Sequence[str] | None) -> Page:
+    """A table as people read it; `under` None: what is published, with nothing beside it."""
     title = f"Table {table.number} ({table.label}): {table.title}"
     if not table.is_measured:
-        return Page(title, under, [plain_sheet(table)], [f"note: {n}" for n in table.notes])
-    notes = Footnotes()
-    drawn = sheets(table, found, notes)
-    if (means := aggregate_sheet(table, found)) is not None:
+        return Page(title, (), [plain_sheet(table)], [f"note: {n}" for n in table.notes])
+    notes, alone = Footnotes(), under is None
+    drawn = sheets(table, found, notes, alone)
+    if (means := aggregate_sheet(table, found, alone)) is not None:
         drawn.append(means)
     foot = [*notes.lines(), *_notes(table, found)]
-    return Page(title, under, drawn, foot)
+    return Page(title, under or (), drawn, foot)
 
 
 def _notes(table: Table, found: Sequence[Comparison]) -> list[str]:
@@ -92,7 +106,7 @@ def summary(found: Sequence[Comparison]) -> str:
     parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
     parts += [f"{counts[UNKNOWN]:,} without a known spread"]
     parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
-    printed = sum(bool(one.published) and not math.isnan(one.published.mean) for one in found)
+    printed = sum(not math.isnan(one.published.mean) for one in found if one.published)
     judged = [one for one in found if one.verdict in (WITHIN, OUTSIDE, UNKNOWN)]
     line = f"{sum(counts[v] for v in counts if v):,} of {printed:,} numbers compared: "
     line += ", ".join(parts)

@@ -67,9 +67,7 @@ def _all() -> tuple[Printed, ...]:
         return tuple(_read(*row) for row in rows)
 
 
-def _read(
-    table: str, id_set: str, ood_set: str, encoder: str, method: str, *rest: str
-) -> Printed:
+def _read(table: str, id_set: str, ood_set: str, encoder: str, method: str, *rest: str) -> Printed:
     setting, ratio, values = rest
     return Printed(
         int(table), id_set, ood_set, encoder or USUAL_ENCODER, method, setting,

@@ -1,11 +1,10 @@
 """Comparisons laid out as the paper's tables are: texts in rows and columns, and footnotes.
 
-A row takes three lines where something is measured and published: measured, the paper's number,
-the difference. Light: no NumPy.
+A row takes three lines: what is measured, what the paper has, the difference. Light: no NumPy.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,16 +50,18 @@ class Footnotes:
         return [f"{_LETTERS[i]}: {reason}" for i, reason in enumerate(self.reasons)]
 
 
-def sheets(table: Table, found: "Sequence[Comparison]", notes: Footnotes) -> list[Sheet]:
-    """A sheet for each part of a table."""
+def sheets(
+    table: Table, found: "Sequence[Comparison]", notes: Footnotes, alone: bool = False
+) -> list[Sheet]:
+    """A sheet for each part of a table; `alone`: of published numbers, with nothing beside them."""
     groups: dict[str, list[Comparison]] = {}
     for one in found:
         groups.setdefault(one.cell.group, []).append(one)
-    return [_sheet(table, group, some, notes) for group, some in groups.items()]
+    return [_sheet(table, group, some, notes, alone) for group, some in groups.items()]
 
 
 def _sheet(
-    table: Table, group: str, found: "Sequence[Comparison]", notes: Footnotes
+    table: Table, group: str, found: "Sequence[Comparison]", notes: Footnotes, alone: bool
 ) -> Sheet:
     columns: dict[str, tuple[str, ...]] = {}
     rows: dict[Line, dict[str, list[Comparison]]] = {}
@@ -72,7 +73,7 @@ def _sheet(
         columns[LEAD_COLUMN] = columns.pop(LEAD_COLUMN)
     sheet = Sheet(group, table.heads, columns)
     for row, by_column in rows.items():
-        sheet.lines += _lines(row, by_column, notes)
+        sheet.lines += _lines(row, by_column, notes, alone)
     return sheet
 
 
@@ -81,28 +82,24 @@ def _head(metric: str) -> str:
 
 
 def _lines(
-    row: Line, by_column: "dict[str, list[Comparison]]", notes: Footnotes
+    row: Line, by_column: "dict[str, list[Comparison]]", notes: Footnotes, alone: bool
 ) -> list[tuple[Line, dict[str, tuple[str, ...]]]]:
-    """The lines of a row: what is measured, what is published, the difference; or one of them."""
+    """The lines of a row: measured, published, their difference, as far as there is any."""
     every = [one for some in by_column.values() for one in some]
-    has_measured = any(one.measured for one in every)
-    has_published = any(one.published for one in every)
-    paper = {
-        column: tuple(paper_text(one, notes) for one in some) for column, some in by_column.items()
-    }
-    if has_published and not has_measured:
+
+    def texts(text: "Callable[[Comparison], str]") -> dict[str, tuple[str, ...]]:
+        return {column: tuple(map(text, some)) for column, some in by_column.items()}
+
+    paper = texts(lambda one: paper_text(one, notes))
+    if alone:
         return [(row, paper)]
-    here = {
-        column: tuple(here_text(one.metric, one.measured) for one in some)
-        for column, some in by_column.items()
-    }
-    if not has_published:
-        return [(row, here)]
-    difference = {
-        column: tuple(difference_text(one) for one in some) for column, some in by_column.items()
-    }
     rest = ("",) * (len(row) - 1)
-    return [(row, here), ((PAPER, *rest), paper), ((DIFFERENCE, *rest), difference)]
+    lines = [(row, texts(lambda one: here_text(one.metric, one.measured)))]
+    if any(one.published for one in every):
+        lines.append(((PAPER, *rest), paper))
+    if any(not math.isnan(one.difference) for one in every):
+        lines.append(((DIFFERENCE, *rest), texts(difference_text)))
+    return lines
 
 
 def number_text(metric: str, mean: float, std: float = math.nan) -> str:
@@ -147,6 +144,7 @@ def plain_sheet(table: Table) -> Sheet:
         rows.setdefault((row,), {})[shown(cell.ood_set) or cell.method] = (text,)
     # Table 9 prints a cross where there is no pair; its columns stand as table 8's.
     names = [shown(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
-    columns = dict.fromkeys([*names, *(name for texts in rows.values() for name in texts)], ("",))
+    every = [*names, *(name for texts in rows.values() for name in texts)]
+    columns: dict[str, tuple[str, ...]] = dict.fromkeys(every, ("",))
     lines = [(row, {c: texts.get(c, ("×",)) for c in columns}) for row, texts in rows.items()]
     return Sheet("", ("ID" if names or table.number == 8 else "",), columns, lines)

@@ -46,7 +46,6 @@ class Standing:
         """All numbers of a table."""
         return compare(cells(table, self.wishes.encoder), self.wishes, self.results)
 
-
     def live_time(self) -> Estimate:
         """How long the live runs would take that were left out."""
         live = {run: one for run, one in self.results.items() if METHODS[run.method].live}

@@ -30,7 +30,9 @@ class Table:
     ours: str = "AdaND (Ours)"  # what the table calls AdaND
     leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP stands behind the average
     seeds: tuple[int, ...] = (0,)
-    common: Mapping[str, Any] = field(default_factory=dict, hash=False)  # settings of all of its runs
+    common: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # settings of all of its runs
     notes: tuple[str, ...] = ()
 
     @property
