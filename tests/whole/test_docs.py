@@ -124,10 +124,10 @@ def python(folder, *arguments):
 def fitted(words, on_built_in):
     """A command's arguments, made small; on the built-in sets where it names others."""
     words = list(words)
-    if on_built_in and words[0] in ("extract", "simulate", "cache"):
+    if on_built_in and words[0] in ("extract", "simulate", "cache", "paper"):
         words = [STAND_INS.get(word, word) for word in without_id_sets(words)]
         words = set_to(words, "--model", "tiny") if "--model" in words else words
-        if not {"--model", "--encoder", "--from"} & {*words}:
+        if not {"--model", "--encoder", "--from", "--published"} & {*words}:
             words += ["--model", "tiny"]
     if words[0] == "extract":
         words += [] if "--limit" in words else ["--limit", "300"]

@@ -81,11 +81,12 @@ def page(table: Table, found: Sequence[Comparison], under: Sequence[str] | None)
     if (means := aggregate_sheet(table, found, alone)) is not None:
         drawn.append(means)
     foot = [*notes.lines(), *_notes(table, found)]
+    foot += [] if alone else [summary(found)]
     return Page(title, under or (), drawn, foot)
 
 
 def _notes(table: Table, found: Sequence[Comparison]) -> list[str]:
-    """What a reader must know, and the sum."""
+    """What a reader must know."""
     measured = [one.measured for one in found if one.measured]
     said = [f"note: {note}" for note in table.notes if any(one.published for one in found)]
     if any(one.seeds > 1 for one in measured):
@@ -94,7 +95,7 @@ def _notes(table: Table, found: Sequence[Comparison]) -> list[str]:
         said.append(f"{PART_MARK} a mean over fewer sets than the paper's, compared with nothing")
     if any(one.verdict in (WITHIN, OUTSIDE) for one in found):
         said.append(_RULE)
-    return said + ([summary(found)] if measured else [])
+    return said
 
 
 def summary(found: Sequence[Comparison]) -> str:
