@@ -33,10 +33,10 @@ def main(folder: Path, target: Path) -> None:
                 setting, value = read(row)
                 ratio = row["noise_ratio"]
                 encoder = "" if row["encoder"] == USUAL else row["encoder"]
-                key = (row["id_set"], row["ood_set"], encoder, row["method"], setting, ratio)
+                of = (row["id_set"], row["ood_set"], encoder, row["method"], setting, ratio)
                 # Differences are printed behind their average: here behind all averages.
                 is_lead = "_minus_" in row["metric"]
-                cells.setdefault((number, *key), []).append((is_lead, value))
+                cells.setdefault((number, *of), []).append((is_lead, value))
     with target.open("w", encoding="utf-8", newline="") as file:
         file.write(HEAD)
         writer = csv.writer(file, lineterminator="\n")
