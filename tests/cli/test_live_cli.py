@@ -150,7 +150,7 @@ def test_folders_of_images(folders):
         "add --dataset NAME=PATH"
     )
     Image.new("RGB", (30, 30)).save(next(mine.glob("dog/*")))
-    changed = zsntta(*command, *where)
+    changed = zsntta(*command, *where, "--fresh")
     assert changed.exit_code == 1
     assert "are not those that features/tiny/mine.h5 was made from" in changed.stderr
     assert "extract them again with --overwrite\n" in changed.stderr
