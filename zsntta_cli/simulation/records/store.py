@@ -6,7 +6,6 @@ A run is in it whole or not at all, whenever its process or the machine stops. W
 
 import contextlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,29 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line, short
-from zsntta_cli.files import check_target
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.database import COLUMNS, opened
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.records.reading import record_from
 
 NAME = "records.sqlite"  # in the features folder
-FORMAT = 1  # goes up when older versions cannot read it
-_APPLICATION = 0x7A736E74  # "znst": what SQLite keeps to tell a store from a stranger's database
-_WAIT = 60  # seconds for another process's transaction, which takes a millisecond
 _BATCH = 500  # keys to a query
-
-# Columns beside the record are what lists show and choose by.
-_COLUMNS = (
-    "key", "method", "encoder", "id_set", "ood_set", "ratio", "seed", "acc_s", "acc_n", "acc_h",
-    "auroc", "fpr95", "seconds", "created",
-)  # fmt: skip
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS runs (
-  key TEXT PRIMARY KEY, {", ".join(_COLUMNS[1:])},
-  record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
-)
-"""
 
 
 @dataclass(frozen=True)
@@ -70,48 +54,7 @@ class RecordStore:
         """
         self.path = path
         with self._readable():
-            self._connection = self._opened(create)
-
-    def _opened(self, create: bool) -> sqlite3.Connection:
-        if check_target(self.path):
-            raise StoreError(f"{self.path} is no regular file, so it holds no results.")
-        exists = self.path.exists()
-        if not exists and not create:
-            raise StoreError(f"there are no kept results at {self.path}", remedy="simulate")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        writable = os.access(self.path if exists else self.path.parent, os.W_OK)
-        folder_writable = os.access(self.path.parent, os.W_OK)
-        mode = "rwc" if create else "rw" if writable and folder_writable else "ro&immutable=1"
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, timeout=_WAIT, uri=True, isolation_level=None)
-        try:
-            self._checked(connection, create)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _checked(self, connection: sqlite3.Connection, create: bool) -> None:
-        """Refuse what is no store of this format; make one of an empty file."""
-        [application] = connection.execute("PRAGMA application_id").fetchone()
-        [version] = connection.execute("PRAGMA user_version").fetchone()
-        [tables] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != _APPLICATION:
-            raise StoreError(f"{self.path} is a database of another program.")
-        if version > FORMAT:
-            raise StoreError(
-                f"{self.path} is of format {version}, and this version of zsntta reads {FORMAT}: "
-                f"update zsntta."
-            )
-        if create:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            if not tables:
-                connection.execute("BEGIN IMMEDIATE")  # of two that make one, the second waits
-                connection.execute(_SCHEMA)
-                connection.execute(f"PRAGMA application_id={_APPLICATION}")
-                connection.execute(f"PRAGMA user_version={FORMAT}")
-                connection.execute("COMMIT")
+            self._connection = opened(path, create)
 
     def add(self, runs: Iterable[Kept]) -> None:
         """Keep finished runs, in one transaction; one of an equal key takes the older one's place.
@@ -119,7 +62,7 @@ class RecordStore:
         Items that the older one had, and the newer has not, stay.
         """
         rows = [_row(kept) for kept in runs]
-        names = (*_COLUMNS, "record", "curves", "items")
+        names = (*COLUMNS, "record", "curves", "items")
         changes = ", ".join(f"{name}=excluded.{name}" for name in names[1:-1])
         with self._readable(), self._transaction():
             self._connection.executemany(
@@ -155,7 +98,7 @@ class RecordStore:
     def lines(self, **equal: Any) -> list[Line]:
         """What lists show, of all runs or of those with some values; none of a record is read."""
         where = " AND ".join(f"{name} IS ?" for name in equal) or "TRUE"
-        query = f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE {where} ORDER BY rowid"
+        query = f"SELECT {', '.join(COLUMNS)} FROM runs WHERE {where} ORDER BY rowid"
         with self._readable():
             return [Line(*row) for row in self._connection.execute(query, tuple(equal.values()))]
 
