@@ -1,13 +1,14 @@
 """The SQLite file of a store: how it is told from others, made and opened."""
 
+import contextlib
 import itertools
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
 FORMAT = 1  # goes up when older versions cannot read it
@@ -26,6 +27,15 @@ CREATE TABLE IF NOT EXISTS runs (
   record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
 )
 """
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"the results in {path}: {first_line(error)}.") from error
 
 
 def opened(path: Path, create: bool) -> sqlite3.Connection:
