@@ -142,14 +142,15 @@ def test_folders_of_images(folders):
     assert result.exit_code == 0, result.stderr
     assert "theirs" in result.stdout
 
-    missing = zsntta(*command, "--dataset", f"mine={mine}")
+    assert zsntta(*command).stdout == result.stdout, "kept from before"
+    missing = zsntta(*command, "--dataset", f"mine={mine}", "--fresh")
     assert missing.exit_code == 1
     assert missing.stderr.splitlines()[-1] == (
         "error: a live method needs the images of 'theirs', and it is not known where they are: "
         "add --dataset NAME=PATH"
     )
     Image.new("RGB", (30, 30)).save(next(mine.glob("dog/*")))
-    changed = zsntta(*command, *where)
+    changed = zsntta(*command, *where, "--fresh")
     assert changed.exit_code == 1
     assert "are not those that features/tiny/mine.h5 was made from" in changed.stderr
     assert "extract them again with --overwrite\n" in changed.stderr
@@ -189,10 +190,10 @@ def test_several_processes_are_refused(cached):
     fails(result, "error: live methods take the whole machine: jobs must be 1.\n", code=2)
 
 
-def test_ctrl_c_keeps_what_is_decided_and_says_so(cache):
+def test_ctrl_c_keeps_what_is_decided_and_says_so(cache, tmp_path):
     """On a terminal, once the running accuracies have shown."""
     command = ["simulate", *TINY, "--method", "zs-clip", "--method", "tpt", "--ood", "glyphs",
-               "--pipeline", "all"]  # fmt: skip
+               "--pipeline", "all", "--records", tmp_path / "kept.sqlite"]  # fmt: skip
     master, slave = pty.openpty()
     run = subprocess.Popen(
         [ZSNTTA, *map(str, command), "--format", "json"], cwd=cache.parent, stderr=slave,
