@@ -173,6 +173,21 @@ def test_live_methods_are_run_after_an_estimate(cached):
     assert not any("- " in lines(result, name)[0][1] for name in ("Tent", "Ours (with Tent)"))
 
 
+@pytest.mark.slow
+def test_time_and_memory_are_measured_through_the_encoder(cached):
+    left = cached("paper", "4", *TINY)
+    assert [lines(left, f"{name} (bs=1)")[0][1] for name in ("ZS-CLIP", "Ours")] == ["- -"] * 2
+    arguments = ("paper", "4", *TINY, "--live", "--workers", "2", "--format", "json")
+    result = cached(*arguments)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    times = {row["row"]: row["measured"] for row in rows if row["metric"] == "time_s"}
+    assert len(times) == 7
+    assert all(0 < time < 10 for time in times.values())
+    assert times["ZS-CLIP (bs=1)"] < times["TPT (bs=1)"]  # 64 views and a step
+    assert all(0.1 < row["measured"] < 20 for row in rows if row["metric"] == "memory_gib")
+
+
 def test_the_overview_tells_files_runs_and_time(named):
     named("paper", "22")
     result = named("paper")

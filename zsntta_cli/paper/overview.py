@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import files
 from zsntta_cli.paper.estimates import MEASURED, PAPERS, Estimate, estimate
 from zsntta_cli.paper.published import printed
-from zsntta_cli.paper.standing import kept_records, table_runs
+from zsntta_cli.paper.standing import kept_records, needs_images, table_runs
 from zsntta_cli.paper.tables import FIGURES, TABLES, Table
 from zsntta_cli.paper.wanted import Wishes
 from zsntta_cli.simulation.record import Record
@@ -57,7 +56,7 @@ def _state(
     left = [run for run in runs if run not in kept]
     needed = {one for run in runs for one in files.needed(run)}
     replays, live = (
-        estimate(wishes.root, [r for r in left if METHODS[r.method].live is is_live], kept)
+        estimate(wishes.root, [run for run in left if needs_images(run) is is_live], kept)
         for is_live in (False, True)
     )
     there = files.there(wishes.root, runs)

@@ -8,7 +8,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import files
 from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.estimates import Estimate, estimate
+from zsntta_cli.paper.estimates import Estimate, estimate, is_timed
 from zsntta_cli.paper.measuring import Results, compare
 from zsntta_cli.paper.published import printed
 from zsntta_cli.paper.tables import TABLES, Table
@@ -19,7 +19,7 @@ from zsntta_cli.simulation.notes import notes
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.records.keeping import Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.simulator import LiveFactory
+from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,17 @@ def stand(tables: Sequence[Table], wishes: Wishes, machine: Machine) -> Standing
         raise MissingSets(missing, str(wishes.root))
     for note in (*notes(wishes.root, runs), *_cut(wishes, runs)):
         machine.reporter.note(note)
-    replays = [run for run in runs if not METHODS[run.method].live]
+    replays = [run for run in runs if not needs_images(run)]
     made = run_all(wishes.root, replays, machine.jobs, None, machine.reporter, machine.keeping)
-    live = [run for run in runs if METHODS[run.method].live]
-    lived, left = _live(live, wishes, machine)
+    lived, left = _live([run for run in runs if needs_images(run)], wishes, machine)
     results = {one.settings: one for one in (*made, *lived) if not one.unfinished}
     unfinished = any(one.unfinished for one in lived)
     return Standing(wishes, results, missing, left, unfinished)
+
+
+def needs_images(run: RunSettings) -> bool:
+    """Whether a run goes through the encoder: that of a live method, or one whose time is asked."""
+    return METHODS[run.method].live or is_timed(run)
 
 
 def _live(
@@ -119,7 +123,9 @@ def _live(
     """Live runs that are kept or made, and those that were left."""
     # Live ones that are not to be run are shown, even where all others are run again.
     fresh = machine.keeping.fresh and machine.live is not None
-    before = kept_records(wishes, runs, replace(machine.keeping, fresh=fresh))
+    timed = [run for run in runs if is_timed(run)]  # whose time is of here and now, so not kept
+    live = [run for run in runs if not is_timed(run)]
+    before = kept_records(wishes, live, replace(machine.keeping, fresh=fresh))
     left = [run for run in runs if run not in before]
     if machine.live is None or not left:
         return list(before.values()), left
@@ -127,8 +133,23 @@ def _live(
     machine.reporter.note(
         f"{len(left):,} live runs of {time.items:,} items: about {time.text} {time.source}"
     )
-    made = run_all(wishes.root, runs, 1, machine.live, machine.reporter, machine.keeping)
+    made = run_all(wishes.root, live, 1, machine.live, machine.reporter, machine.keeping)
+    if not any(one.unfinished for one in made):
+        made += _timed(timed, wishes, machine)
     return made, []
+
+
+def _timed(runs: Sequence[RunSettings], wishes: Wishes, machine: Machine) -> list[Record]:
+    """Replays with the time that their encoder takes, and the memory of it."""
+    simulator = Simulator(wishes.root, machine.live)
+    records = []
+    for run in runs:
+        seconds, ran_on = simulator.encode(run, run.options.batch_size)
+        record = simulator.run(run)
+        memory = ran_on.memory or record.memory
+        seconds += record.seconds
+        records.append(replace(record, seconds=seconds, memory=memory, device=ran_on.device))
+    return records
 
 
 def kept_records(
