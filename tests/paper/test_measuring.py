@@ -197,11 +197,19 @@ def test_the_papers_mean_ranks_are_those_of_its_figure():
 
 
 def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
-    found = cells(find_table("10"), Encoder(EncoderChoice("RN50")))
-    assert not any(cell.published for cell in found)
-    assert all(c.published for c in cells(find_table("10"), Encoder(EncoderChoice(folder="mine"))))
-    [group] = {cell.group for cell in cells(find_table("25"), Encoder(EncoderChoice("RN50")))}
-    assert group == "RN50-openai"
+    def published(number, **choice):
+        found = cells(find_table(number), Encoder(EncoderChoice(**choice)))
+        return {cell.of.encoder for cell in found}, {bool(cell.published) for cell in found}
+
+    assert published("10", model="RN50") == ({"RN50-openai"}, {False})
+    assert published("10", folder="RN50-openai") == ({"RN50-openai"}, {False})
+    assert published("10", folder="mine") == ({"mine"}, {True})
+    assert published("10", precision="bf16") == ({"ViT-B-16-openai-bf16"}, {True})
+    assert published("25", folder="mine") == ({"mine"}, {False})
+    found = cells(find_table("25"), Encoder(EncoderChoice("ViT-L-14")))
+    assert len(found) == 25
+    first = found[0]  # of the two parts of the table, the second
+    assert (first.group, first.published[0]) == ("ViT-L-14-openai", Number(90.71))
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_seeds_and_the_official_preset(named):
 def test_an_imported_folder_stands_beside_the_papers_encoder(named, tmp_path):
     (tmp_path / "features" / OURS).rename(tmp_path / "features" / "mine")
     result = named("paper", "10", "--encoder", "mine")
-    assert "the paper's numbers are of ViT-B-16, OpenAI's weights" in result.stdout
+    assert "the paper's numbers are of ViT-B-16 with OpenAI's weights" in result.stdout
     assert lines(result, "paper")[0][1] == "83.55 98.39 90.36"
 
 

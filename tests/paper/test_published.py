@@ -125,7 +125,7 @@ def test_what_the_marks_say_is_so():
 def test_a_table_is_found_by_number_and_label():
     assert [table.number for table in TABLES] == list(range(1, 31))
     assert [number for number, _, _ in FIGURES] == list(range(1, 10))
-    for name in ("2", "tab:bird200", "bird200", "table 2"):
+    for name in ("2", "tab:bird200", "bird200", "Table 2"):
         assert find_table(name).number == 2
     assert find_table("app-tab:ablation-module").number == 16
     assert figure_number("fig3") == figure_number("fig:failure_case_score") == 3

@@ -213,7 +213,7 @@ def _say_what_is_left(standing: "Standing", given: Any) -> None:
     if standing.missing:
         count = sum(map(len, standing.missing.values()))
         command = making_all(standing.missing, given)
-        say(f"note: {count} feature files are not there: type {command}", err=True)
+        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
     if standing.not_live:
         time = standing.live_time()
         say(

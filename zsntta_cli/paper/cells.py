@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from zsntta_cli import datasets
 from zsntta_cli.paper.names import LEAD_COLUMN, column_name, group_name, row_name
-from zsntta_cli.paper.published import AVERAGE, Number, Printed, printed
+from zsntta_cli.paper.published import AVERAGE, USUAL_ENCODER, Number, Printed, printed
 from zsntta_cli.paper.tables import Table
-from zsntta_cli.settings import TINY, EncoderChoice
+from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 
 BUILT_IN = "shapes"  # stands in for every ID set
 
@@ -50,12 +50,17 @@ class Encoder:
         return self.named or EncoderChoice(cell.encoder)
 
     def is_of_paper(self, cell: Printed) -> bool:
-        """Whether the cell's published numbers are of this encoder, or of one that may be it."""
+        """Whether a cell's published numbers are of this encoder, or of one that may be it.
+
+        What made the features of a folder of one's own is not known: it may be the usual one.
+        """
         if self.named is None or self.is_built_in:
             return self.named is None
         own = EncoderChoice(cell.encoder)
-        same = (self.named.model, self.named.pretrained) == (own.model, own.pretrained)
-        return same or self.named.folder is not None
+        if (folder := self.named.folder) is None:
+            return (self.named.model, self.named.pretrained) == (own.model, own.pretrained)
+        known = folder in {choice.slug for choice in PAPER_ENCODERS}
+        return folder == own.slug if known else cell.encoder == USUAL_ENCODER
 
 
 def cells(table: Table, encoder: Encoder) -> list[Cell]:
@@ -63,7 +68,9 @@ def cells(table: Table, encoder: Encoder) -> list[Cell]:
     found: dict[tuple[str, tuple[str, ...], str], Cell] = {}
     for one in printed(table.number):
         for cell in _of(table, one, encoder):
-            found.setdefault((cell.group, cell.row, cell.column), cell)
+            place = (cell.group, cell.row, cell.column)
+            if place not in found or not found[place].published:  # of several encoders, the named
+                found[place] = cell
     return list(found.values())
 
 

@@ -10,10 +10,11 @@ from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.comparing import Comparison
 from zsntta_cli.paper.estimates import Estimate, estimate, is_timed
 from zsntta_cli.paper.measuring import Results, compare
-from zsntta_cli.paper.published import printed
+from zsntta_cli.paper.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.tables import TABLES, Table
 from zsntta_cli.paper.wanted import Wishes, streams
 from zsntta_cli.progress import Reporter
+from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.notes import notes
 from zsntta_cli.simulation.record import Record
@@ -67,15 +68,15 @@ class Standing:
 
     def _other_encoder(self, table: Table) -> list[str]:
         """What is said where published numbers are left out, or may be of another encoder."""
-        encoder = self.wishes.encoder
-        theirs = dict.fromkeys(cell.encoder for cell in printed(table.number))
+        encoder, every = self.wishes.encoder, printed(table.number)
         if encoder.named is None or encoder.is_built_in:
             return []
-        if encoder.named.folder:
-            return [f"the paper's numbers are of {', '.join(theirs)}, OpenAI's weights"]
-        if all(encoder.is_of_paper(cell) for cell in printed(table.number)):
-            return []
-        return [f"nothing is published of {encoder.named.slug} here, but of {', '.join(theirs)}"]
+        if not any(encoder.is_of_paper(cell) for cell in every):
+            theirs = ", ".join(dict.fromkeys(cell.encoder for cell in every))
+            return [f"nothing is published of {encoder.named.slug} here, but of {theirs}"]
+        if encoder.named.folder and encoder.named.folder != EncoderChoice(USUAL_ENCODER).slug:
+            return [f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights"]
+        return []
 
 
 def table_runs(table: Table, wishes: Wishes) -> list[RunSettings]:

@@ -183,11 +183,11 @@ def find_table(name: str) -> Table:
     Raises:
         SettingsError: there is none, or a label without its prefix is that of two.
     """
-    text = name.strip().removeprefix("table").strip()
-    labels = {table.label: table for table in TABLES}
+    text = name.strip().lower().removeprefix("table").strip()
+    labels = {table.label.lower(): table for table in TABLES}
     if text in labels:
         return labels[text]
-    found = [table for table in TABLES if text in (str(table.number), table.name)]
+    found = [table for table in TABLES if text in (str(table.number), table.name.lower())]
     if len(found) == 1:
         return found[0]
     if found:
