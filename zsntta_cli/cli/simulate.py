@@ -202,7 +202,7 @@ def _run(
     return [record], replay
 
 
-def _show(records: "Sequence[Record]", form: str | None, kind: "Kind", output: Path | None) -> None:
+def _show(records: "Sequence[Record]", form: str, kind: "Kind", output: Path | None) -> None:
     """Print the results, or write them to a file."""
     from zsntta_cli.report.formats import render
 
