@@ -14,7 +14,7 @@ from zsntta_cli.settings import FEATURES
 if TYPE_CHECKING:
     from zsntta_cli.simulation.records.kept import Kept
 
-_KINDS = ("scores, difference, gradients, thresholds, accuracy, ratio, fixed, ranks, means")
+_KINDS = "scores, difference, gradients, thresholds, accuracy, ratio, fixed, ranks, means"
 _COLUMN = 3.25  # inches
 
 
@@ -35,9 +35,7 @@ def plot(
     ),
     id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
     ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
-    ratio: Annotated[
-        list[float] | None, _filter("Noise ratio. [0.5; ratio: all]")
-    ] = None,
+    ratio: Annotated[list[float] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
     seed: Annotated[list[int] | None, _filter("Seed. [all: folded, or the lowest]")] = None,
     encoder: Annotated[list[str] | None, _filter("Folder name of the features. [all]")] = None,
     setting: Annotated[
@@ -47,9 +45,7 @@ def plot(
         str | None,
         typer.Option(help="acc_h, acc_s, acc_n; ratio, ranks: also auroc, fpr95, aupr. [acc_h]"),
     ] = None,
-    width: Annotated[
-        float, typer.Option(min=2, max=20, help="Inches; 6.75 is a page.")
-    ] = _COLUMN,
+    width: Annotated[float, typer.Option(min=2, max=20, help="Inches; 6.75 is a page.")] = _COLUMN,
     output: Annotated[Path, typer.Option(help="A .pdf, .svg, .png; a .csv of its numbers.")] = Path(
         "figure.pdf"
     ),

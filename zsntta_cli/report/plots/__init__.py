@@ -7,10 +7,12 @@ from pathlib import Path
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.files import write_whole
-from zsntta_cli.report.plots import comparisons, distributions, streams
+from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.figure import Figure, to_csv
 from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
 from zsntta_cli.simulation.records.kept import Kept
+
+__all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "form_of", "plot", "write"]
 
 CSV = "csv"
 FORMS = ("pdf", "svg", "png", CSV)
@@ -41,10 +43,10 @@ KINDS = {
     ),
     "fixed": Kind("fixed thresholds against the adaptive one", comparisons.fixed, ("fixed",)),
     "ranks": Kind(
-        "ranks of methods over ID-OOD pairs", comparisons.ranks,
+        "ranks of methods over ID-OOD pairs", over_pairs.ranks,
         metrics=(*_ACCURACIES, "auroc", "fpr95", "aupr"),
     ),
-    "means": Kind("mean accuracies over ID-OOD pairs", comparisons.means),
+    "means": Kind("mean accuracies over ID-OOD pairs", over_pairs.means),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.plots.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.selection import (
+from zsntta_cli.report.plots.groups import (
     first_seed,
     grouped,
     on_pair,
@@ -42,22 +42,25 @@ def scores(runs: Sequence[Kept]) -> Figure:
             for name, some in grouped(on_pair(runs, pair)).items()
             if histogram_of(kept := first_seed(some), "scores")
         }
-        panels += [_before(kept, on) for kept in _adapted_alone(groups)]
-        panels += [_panel(name, kept, "scores", on, threshold(kept)) for name, kept in groups.items()]
+        panels += [_panel("before adaptation", kept, "before", on) for kept in _without(groups)]
+        panels += [
+            _panel(name, kept, "scores", on, threshold(kept))
+            for name, kept in sorted(groups.items(), key=_baseline_first)
+        ]
     if not panels:
         raise SettingsError("no kept run that fits has its scores kept", remedy="keep-curves")
     return Figure(tuple(panels))
 
 
-def _adapted_alone(groups: Mapping[str, Kept]) -> list[Kept]:
-    """A live run whose scores before adaptation stand for ZS-CLIP's, where that was not run."""
+def _baseline_first(group: tuple[str, Kept]) -> bool:
+    return group[1].record.settings.method != BASELINE
+
+
+def _without(groups: Mapping[str, Kept]) -> list[Kept]:
+    """A live run whose scores before adaptation stand for ZS-CLIP's, where that is not there."""
     if any(kept.record.settings.method == BASELINE for kept in groups.values()):
         return []
     return [kept for kept in groups.values() if histogram_of(kept, "before")][:1]
-
-
-def _before(kept: Kept, on: str) -> Panel:
-    return _panel("before adaptation", kept, "before", on)
 
 
 def difference(runs: Sequence[Kept]) -> Figure:
@@ -128,9 +131,8 @@ def threshold(kept: Kept) -> float | None:
     The detector's where it decided, else that on the zero-shot score.
     """
     found = kept.curves.get("thresholds", {})
-    columns = [found[name] for name in ("detector", "zero_shot") if name in found]
-    for values in columns:
-        known = [value for value in values if value is not None]
+    for name in ("detector", "zero_shot"):
+        known = [value for value in found.get(name, ()) if value is not None]
         if known:
             return float(statistics.median(known))
     return None

@@ -8,18 +8,20 @@ import csv
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 # How the points of a series are drawn.
 LINE = "line"  # x, y and a band of ± std
 HISTOGRAM = "histogram"  # x: middles of cells of one width
 POINTS = "points"
 BARS = "bars"  # x: names of groups
-RANKS = "ranks"  # x: a rank, y: the share of pairs that have it; series stand side by side
-MARK = "mark"  # one point over the ranks of a series
-LEVEL = "level"  # a dashed line across: at y alone, or at y over the group of bars named x
+RANKS = "ranks"  # x: a rank, upwards, y: the share of pairs that have it; series side by side
+MEAN_RANK = "mean-rank"  # x: one of a series
+LEVEL = "level"  # a dashed line: at y across all, or over the group of bars that is named x
 UPRIGHT = "upright"  # a dashed line at x
 
 Number = float | int
+Places = tuple[Any, ...]  # numbers, names of groups, or None
 _HEADS = ("panel", "series", "source", "mark", "x_name", "x", "y_name", "y", "std")
 
 
@@ -28,10 +30,10 @@ class Series:
     """Points of one kind; an x or y of None has no place on its axis."""
 
     name: str  # in the legend
-    x: tuple[Number | str | None, ...]
-    y: tuple[Number | None, ...]
+    x: Places
+    y: Places
     mark: str = LINE
-    std: tuple[Number, ...] = ()  # of y, where it is a mean
+    std: Places = ()  # of y, where it is a mean
     look: str = ""  # whose colour and marker it has; of its name where empty
     is_published: bool = False  # a number of the paper's, drawn hollow or dotted
 
@@ -44,7 +46,7 @@ class Axis:
     low: float | None = None
     high: float | None = None
     is_log: bool = False
-    is_whole: bool = False  # whole numbers alone: ranks, items
+    ticks: tuple[Number, ...] = ()  # where there are few values
 
 
 @dataclass(frozen=True)

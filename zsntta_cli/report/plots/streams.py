@@ -6,7 +6,8 @@ from typing import Any
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
 from zsntta_cli.report.plots.figure import LINE, POINTS, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.selection import (
+from zsntta_cli.report.plots.groups import (
+    METRICS,
     check_lines,
     first_seed,
     grouped,
@@ -18,10 +19,7 @@ from zsntta_cli.report.plots.selection import (
 from zsntta_cli.simulation.metrics import harmonic_mean
 from zsntta_cli.simulation.records.kept import Kept
 
-_ITEMS = Axis("samples seen", low=0)
 _KINDS = {"clean": ID_LOOK, "noisy": OOD_LOOK}
-METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H"}
-_THRESHOLDS = {"zero_shot": "zero-shot", "detector": "detector"}
 Values = list[float | None]
 
 
@@ -91,24 +89,14 @@ def _norms(kept: Kept, kind: str) -> Series:
 
 
 def thresholds(runs: Sequence[Kept]) -> Figure:
-    """Thresholds on the ID score along the stream, a panel a pair; seeds folded.
+    """The threshold that decides, on the method's ID score, along the stream; a panel a pair.
+
+    The detector's, and before it has one that on the zero-shot score; seeds folded.
 
     Raises:
         SettingsError: no run has its thresholds kept, or there are too many.
     """
-    panels = []
-    for pair in pairs(runs):
-        lines = [
-            _folded(f"{name}: {words}" if which == "detector" else name, some, which, name)
-            for name, some in grouped(_with(on_pair(runs, pair), "thresholds")).items()
-            for which, words in _THRESHOLDS.items()
-            if which in some[0].curves["thresholds"]
-        ]
-        if lines:
-            check_lines(len(lines))
-            axis = Axis("threshold on the ID score", 0, 1)
-            panels.append(Panel(pair_title(pair), _ITEMS, axis, tuple(lines)))
-    return _figure(panels, "thresholds")
+    return _along(runs, "thresholds", "threshold on the ID score", "")
 
 
 def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
@@ -117,28 +105,26 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has its accuracies kept, or there are too many.
     """
+    return _along(runs, "running", f"{METRICS[metric]} so far (%)", metric)
+
+
+def _along(runs: Sequence[Kept], name: str, axis: str, metric: str) -> Figure:
+    """A curve of each group of runs along the stream, a panel a pair."""
     panels = []
     for pair in pairs(runs):
-        groups = grouped(_with(on_pair(runs, pair), "running"))
+        having = [kept for kept in on_pair(runs, pair) if curve(kept, name, _NEEDED[name])]
+        groups = grouped(having)
         check_lines(len(groups))
-        lines = [_folded(name, some, metric, name) for name, some in groups.items()]
-        if lines:
-            axis = Axis(f"{METRICS[metric]} so far (%)")
-            panels.append(Panel(pair_title(pair), _ITEMS, axis, tuple(lines)))
-    return _figure(panels, "accuracies along the stream")
-
-
-def _figure(panels: Sequence[Panel], what: str) -> Figure:
+        lines = [_folded(group, some, metric) for group, some in groups.items()]
+        if lines := [line for line in lines if line.x]:
+            items = Axis("samples seen", 0, max(x for line in lines for x in line.x))
+            panels.append(Panel(pair_title(pair), items, Axis(axis), tuple(lines)))
     if not panels:
-        raise SettingsError(f"no kept run that fits has its {what} kept", remedy="keep-curves")
+        raise SettingsError(f"no kept run that fits has its {name} kept", remedy="keep-curves")
     return Figure(tuple(panels))
 
 
 _NEEDED = {"thresholds": ("item",), "running": ("item", "acc_s", "acc_n")}
-
-
-def _with(runs: Sequence[Kept], name: str) -> list[Kept]:
-    return [kept for kept in runs if curve(kept, name, _NEEDED[name])]
 
 
 def curve(kept: Kept, name: str, columns: Sequence[str]) -> dict[str, Any] | None:
@@ -147,30 +133,32 @@ def curve(kept: Kept, name: str, columns: Sequence[str]) -> dict[str, Any] | Non
     return found if found and all(found.get(column) for column in columns) else None
 
 
-def _folded(name: str, runs: Sequence[Kept], which: str, look: str) -> Series:
-    """A line over the stream: its mean over seeds and their deviation, at the items of the first.
+def _folded(name: str, runs: Sequence[Kept], metric: str) -> Series:
+    """A line over the stream: the mean over seeds and its deviation, where the first has points.
 
     Streams of other lengths than the first one's are left out.
     """
-    columns = [(kept, _column(kept, which)) for kept in runs]
-    items = columns[0][1][0]
-    values = [column for _, (where, column) in columns if where == items]
-    points = [mean_std([v for v in some if v is not None]) for some in zip(*values, strict=True)]
-    known = [(item, *point) for item, point in zip(items, points, strict=True) if point[0] == point[0]]
+    columns = [_column(kept, metric) for kept in runs]
+    items = columns[0][0]
+    values = [column for where, column in columns if where == items]
+    points = [[v for v in some if v is not None] for some in zip(*values, strict=True)]
+    known = [(item, *mean_std(some)) for item, some in zip(items, points, strict=True) if some]
     x, y, std = zip(*known, strict=True) if known else ((), (), ())
-    return Series(name, x, y, LINE, std if len(values) > 1 else (), look)
+    return Series(name, x, y, LINE, std if len(values) > 1 else ())
 
 
-def _column(kept: Kept, which: str) -> tuple[list[int], Values]:
-    """Where a run's curve has points, and its values: thresholds as they are, else percent."""
-    if which in _THRESHOLDS:
+def _column(kept: Kept, metric: str) -> tuple[list[int], Values]:
+    """Where a run's curve has points, and its values: an accuracy in percent, or the threshold."""
+    if not metric:
         found = kept.curves["thresholds"]
-        return found["item"], found.get(which) or [None] * len(found["item"])
+        nothing = [None] * len(found["item"])
+        both = zip(found.get("detector", nothing), found.get("zero_shot", nothing), strict=True)
+        return found["item"], [own if own is not None else first for own, first in both]
     found = kept.curves["running"]
-    both = list(zip(found["acc_s"], found["acc_n"], strict=True))
-    values = {
+    accuracies = zip(found["acc_s"], found["acc_n"], strict=True)
+    columns = {
         "acc_s": found["acc_s"],
         "acc_n": found["acc_n"],
-        "acc_h": [None if None in one else harmonic_mean(*one) for one in both],
-    }[which]
-    return found["item"], [None if value is None else 100 * value for value in values]
+        "acc_h": [None if None in both else harmonic_mean(*both) for both in accuracies],
+    }
+    return found["item"], [None if value is None else 100 * value for value in columns[metric]]
