@@ -44,6 +44,7 @@ _REMEDIES = {
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
     "live": "zsntta simulate --method tent",
+    "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
@@ -56,6 +57,7 @@ _REMEDIES = {
     "raw": "leave --normalized out for raw features",
     "run-anew": "or run the settings anew without --from",
     "say-where": "add --dataset NAME=PATH",
+    "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
 }
 

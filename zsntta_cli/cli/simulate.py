@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from zsntta_cli.report.tables import Kind
     from zsntta_cli.simulation.live import LiveSession
-    from zsntta_cli.simulation.record import Record
+    from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.records.keeping import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -126,6 +126,7 @@ def simulate(
     }  # fmt: skip
     _check_usage(record, {**named, **given_settings(settings)}, output, form, scores)
     from zsntta_cli.files import check_target
+    from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import KINDS
     from zsntta_cli.simulation.grid import Grid
     from zsntta_cli.simulation.records.keeping import Keeping
@@ -143,11 +144,13 @@ def simulate(
     before = read_records(record) if record else []
     runs = [old.settings for old in before] or grid.runs(features_dir)
     keeping = Keeping.beside(features_dir, records, fresh, keep_items)
-    done = _run(features_dir, runs, jobs, scores, live, keeping)
+    done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
     made = {one.settings: one for one in done}
     for old in before:
         if old.settings in made:  # or Ctrl-C came before it
             old.check(made[old.settings])
+    if scores and replay:
+        write_scores(scores, replay)
     _show(done, form, replace(KINDS[report], spread=spread, folded=folded), output)
     stop_if_unfinished(done)
 
@@ -180,11 +183,11 @@ def _run(
     root: Path,
     runs: "Sequence[RunSettings]",
     jobs: int,
-    scores: Path | None,
+    with_items: bool,
     live: LiveSettings,
     keeping: "Keeping",
-) -> "Sequence[Record]":
-    """The results of runs; the items of a single one are written to `scores`."""
+) -> "tuple[Sequence[Record], Replay | None]":
+    """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation.batch import run_all, run_one
     from zsntta_cli.simulation.notes import notes
@@ -198,13 +201,10 @@ def _run(
         reporter.note(note)
     if not any(METHODS[run.method].live for run in runs):
         gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
-    if not scores:
-        return run_all(root, runs, jobs, session, reporter, keeping)
-    from zsntta_cli.report.items import write_scores
-
+    if not with_items:
+        return run_all(root, runs, jobs, session, reporter, keeping), None
     replay, record = run_one(root, runs, session, reporter, keeping)
-    write_scores(scores, replay)
-    return [record]
+    return [record], replay
 
 
 def _show(records: "Sequence[Record]", form: str | None, kind: "Kind", output: Path | None) -> None:

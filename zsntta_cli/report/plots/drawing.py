@@ -27,7 +27,7 @@ _WIDEST_ROW = 3
 _DPI = 300
 _LETTERS_AN_INCH, _LETTERS_OF_A_HANDLE = 17, 6
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": _FONT,
     "axes.titlesize": _FONT,
@@ -93,7 +93,7 @@ def _columns(panels: int, width: float) -> int:
     return 1 if panels in (1, 3) else 2
 
 
-def _shared(figure: Figure) -> dict[str, bool]:
+def _shared(figure: Figure) -> Any:
     """Axes are shared where all panels show the same, so that they can be compared."""
     across = {(panel.x.name, panel.x.low, panel.x.high) for panel in figure.panels}
     up = {(panel.y.name, panel.y.low, panel.y.high) for panel in figure.panels}
@@ -112,7 +112,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], width: float) -> Non
     if any(series.mark == RANKS for series in beside):
         names = [name.replace(", ", "\n") for name in places]
         is_tight = max(map(len, names)) * len(names) > width * _LETTERS_AN_INCH
-        turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_tight else {}
+        turned: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_tight else {}
         axes.set_xticks(range(len(names)), names, **turned)
         axes.set_yticks(panel.x.ticks)
 

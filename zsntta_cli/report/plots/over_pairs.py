@@ -47,7 +47,8 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
     """
     series: list[Series] = []
     notes: list[str] = []
-    for is_published, known in _sources(runs, published):
+    sources = _sources(runs, published, metric)
+    for is_published, known in sources:
         common = _compared(known, notes, is_published)
         for name, found in rank_of(known, common, metric).items():
             places = tuple(range(1, len(known) + 1))
@@ -59,7 +60,7 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
             ]
     ticks = tuple(sorted({x for one in series for x in one.x if isinstance(x, int)}))
     axes = Axis(f"rank by {ALL_METRICS[metric]}", ticks=ticks), Axis("share of pairs (%)")
-    return Figure((Panel(_over(runs, published), *axes, tuple(series)),), tuple(notes))
+    return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
 
 
 def rank_of(known: Cells, over: Sequence[Pair], metric: str) -> dict[str, list[int]]:
@@ -81,7 +82,8 @@ def means(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     """
     series: list[Series] = []
     notes: list[str] = []
-    for is_published, known in _sources(runs, published):
+    sources = _sources(runs, published)
+    for is_published, known in sources:
         common = _compared(known, notes, is_published)
         by_method = {name: means_of(of, common) for name, of in known.items()}
         for name, values in by_method.items():
@@ -94,18 +96,20 @@ def means(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
             groups = tuple(METRICS.values())
             series.append(Series(f"level of {BASELINE}", groups, level, LEVEL, look=BASELINE))
     axes = Axis(""), Axis("mean (%)", low=0)
-    return Figure((Panel(_over(runs, published), *axes, tuple(series)),), tuple(notes))
+    return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
 
 
-def cells(groups: Mapping[str, Sequence[Kept]]) -> dict[str, dict[Pair, dict[str, float]]]:
-    """Metrics in percent, seeds folded, of groups of runs on noisy streams."""
+def cells(
+    groups: Mapping[str, Sequence[Kept]], metric: str = "acc_h"
+) -> dict[str, dict[Pair, dict[str, float]]]:
+    """Metrics in percent, seeds folded, of groups of runs on noisy streams that have the metric."""
     found: dict[str, dict[Pair, dict[str, float]]] = {}
     for name, some in groups.items():
         found[name] = {}
         for pair in pairs(some):
             on = [kept for kept in on_pair(some, pair) if kept.record.settings.ood_set == pair[1]]
             values = {key: folded(on, key)[0] for key in ALL_METRICS}
-            if not math.isnan(values["acc_h"]):
+            if not math.isnan(values[metric]):
                 found[name][pair] = values
     return found
 
@@ -117,13 +121,18 @@ def means_of(known: Mapping[Pair, Mapping[str, float]], over: Sequence[Pair]) ->
     return {key: mean_std([known[pair][key] for pair in over])[0] for key in METRICS}
 
 
-def _sources(runs: Sequence[Kept], published: Cells | None) -> list[tuple[bool, Cells]]:
-    """What was measured, and what is published."""
-    measured = {name: of for name, of in cells(grouped(runs)).items() if of}
+def _sources(
+    runs: Sequence[Kept], published: Cells | None, metric: str = "acc_h"
+) -> list[tuple[bool, Cells]]:
+    """What was measured, and what is published: of the measured pairs, where it is of them."""
+    measured = {name: of for name, of in cells(grouped(runs), metric).items() if of}
     found: list[tuple[bool, Cells]] = [(False, measured)] if measured else []
-    found += [(True, published)] if published else []
+    if published:
+        here = common_pairs(measured) if measured else []
+        same = {name: {p: of[p] for p in here if p in of} for name, of in published.items()}
+        found.append((True, same if common_pairs(same) else published))
     if not found:
-        raise SettingsError("no kept run that fits has Acc_H of a noisy stream.")
+        raise SettingsError(f"no kept run that fits has {ALL_METRICS[metric]} of a noisy stream.")
     return found
 
 
@@ -165,8 +174,8 @@ def left_out(
     ]
 
 
-def _over(runs: Sequence[Kept], published: Cells | None) -> str:
-    """What a mean is over."""
-    counts = [len(common_pairs(known)) for _, known in _sources(runs, published)]
+def _over(sources: Sequence[tuple[bool, Cells]]) -> str:
+    """What is compared: how many pairs, of published numbers too where these are others."""
+    counts = [len(common_pairs(known)) for _, known in sources]
     words = [f"{count} ID-OOD pair{'s' * (count > 1)}" for count in dict.fromkeys(counts)]
-    return " (measured), ".join(words) + " (published)" * (len(words) > 1)
+    return f"{words[0]} (published: {words[1]})" if len(words) > 1 else words[0]

@@ -59,28 +59,25 @@ class Keeper:
     """Keeps each run when it is finished, in a transaction of its own."""
 
     def __init__(self, keeping: Keeping | None) -> None:
-        """Open the store, and make it where there is none.
+        """Open a store that is named; one beside the features is made when there is a result.
 
         Raises:
-            StoreError: it cannot be opened, and is required.
+            StoreError: the one that is named cannot be opened.
         """
+        self._keeping = keeping
         self._store: RecordStore | None = None
-        self._with_items = keeping is not None and keeping.items
         self.problem = ""  # why something is not kept
-        try:
-            self._store = RecordStore(keeping.path, create=True) if keeping else None
-        except StoreError as error:
-            if keeping and keeping.required:
-                raise
-            self.problem = str(error)
+        if keeping and keeping.required:
+            self._store = RecordStore(keeping.path, create=True)
 
     def keep(self, replay: Replay) -> Record:
         """The record of a run, which is kept if the run was finished and can be told again."""
-        told = revision(replay.settings.method) is not None
-        if self._store is None or replay.unfinished or not told:
+        keeping, told = self._keeping, revision(replay.settings.method) is not None
+        if keeping is None or replay.unfinished or not told:
             return replay.record()
-        kept = kept_of(replay, self._with_items)
+        kept = kept_of(replay, keeping.items)
         try:
+            self._store = self._store or RecordStore(keeping.path, create=True)
             self._store.add([kept])
         except StoreError as error:  # the result is worth more than its place
             self.problem = str(error)
