@@ -156,8 +156,12 @@ def _ranks(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figu
     return over_pairs.ranks(runs, published)
 
 
-def _reliable(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:
-    return comparisons.fixed(runs, published)
+def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Figure:
+    of_bench = {
+        name: {pair: values for pair, values in of.items() if pair in bench.fixed}
+        for name, of in (published or {}).items()
+    }
+    return comparisons.fixed(runs, {name: of for name, of in of_bench.items() if of})
 
 
 def _means(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:

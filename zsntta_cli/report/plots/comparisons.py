@@ -57,6 +57,8 @@ def _by_ratio(name: str, runs: Sequence[Kept], metric: str) -> Series:
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     """Accuracies at fixed thresholds, and dashed those of the adaptive one; a panel a method.
 
+    Published numbers are of the adaptive one: over the same pairs, or alone over all of theirs.
+
     Raises:
         SettingsError: no method was run at fixed thresholds, or at none on the same pairs.
     """
@@ -75,6 +77,8 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
         notes += left_out(name, merged, common)
         printed = _printed(published or {}, name, common)
         panels.append(_fixed_panel(name, {v: means_of(merged[v], common) for v in merged}, printed))
+    if not runs and published:
+        panels = [_fixed_panel(n, {}, _printed(published, n, [*published[n]])) for n in published]
     if not panels:
         raise SettingsError(
             "no kept run that fits has a fixed threshold", remedy="fixed-thresholds"
@@ -92,7 +96,8 @@ def _fixed_panel(
     values = tuple(value for value in means if value is not None)
     series = []
     for key, shown in METRICS.items():
-        series.append(Series(shown, values, tuple(means[v][key] for v in values), LINE))
+        if values:
+            series.append(Series(shown, values, tuple(means[v][key] for v in values), LINE))
         if None in means:
             adaptive = (means[None][key],)
             series.append(Series(ADAPTIVE, (None,), adaptive, LEVEL, look=shown))

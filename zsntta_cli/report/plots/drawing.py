@@ -138,8 +138,11 @@ def _name_axes(canvas: Canvas, flat: Sequence[Axes], figure: Figure) -> None:
     """Names of axes: once for all panels where they are the same."""
     across = [panel.x.name for panel in figure.panels]
     up = [panel.y.name for panel in figure.panels]
-    if any(series.mark == RANKS for series in figure.panels[0].series):
+    marks = {series.mark for series in figure.panels[0].series}
+    if RANKS in marks:
         across, up = [""], across  # ranks go upwards
+    elif BARS in marks:
+        across = [""]  # groups are named
     for names, of_all, of_one in (
         (across, "supxlabel", "set_xlabel"),
         (up, "supylabel", "set_ylabel"),

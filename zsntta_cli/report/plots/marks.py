@@ -109,6 +109,7 @@ def _mean_rank(axes: "Axes", series: Series, _look: Look, place: Place) -> None:
 
 
 def _level(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
+    """Dashed; dotted beside a measured one, where it is published."""
     dashes = DOTTED if series.is_published else DASHED
     for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None:

@@ -94,8 +94,10 @@ def means(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
         if BASELINE in by_method and not any(one.mark == LEVEL for one in series):
             level = tuple(by_method[BASELINE][key] for key in METRICS)
             groups = tuple(METRICS.values())
-            series.append(Series(f"level of {BASELINE}", groups, level, LEVEL, look=BASELINE))
-    axes = Axis(""), Axis("mean (%)", low=0)
+            series.append(
+                Series(f"level of {BASELINE}", groups, level, LEVEL, (), BASELINE, is_published)
+            )
+    axes = Axis("metric"), Axis("mean (%)", low=0)
     return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
 
 
