@@ -14,7 +14,10 @@ from zsntta_cli.settings import FEATURES
 if TYPE_CHECKING:
     from zsntta_cli.simulation.records.kept import Kept
 
-_KINDS = "scores, difference, gradients, thresholds, accuracy, ratio, fixed, ranks, means"
+KINDS = (  # those of report.plots, which --help is not to import
+    "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
+    "means",
+)  # fmt: skip
 _COLUMN = 3.25  # inches
 
 
@@ -23,7 +26,7 @@ def _filter(text: str, *names: str, complete: Any = None) -> Any:
 
 
 def plot(
-    kind: Annotated[str, typer.Argument(help=f"One of {_KINDS}.")],
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
@@ -58,7 +61,7 @@ def plot(
     from zsntta_cli.report import plots
     from zsntta_cli.settings.checks import check_choice
 
-    check_choice("kind", kind, tuple(plots.KINDS))
+    check_choice("kind", kind, KINDS)
     plots.form_of(output)
     check_target(output)
     filters = plots.Filters(

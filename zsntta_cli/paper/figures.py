@@ -24,7 +24,7 @@ _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive one first
 _COLUMN, _PAGE = 3.25, 6.75  # inches
 SCHEMATICS = {1: "four settings compared", 5: "AdaND's framework"}
 
-Pairs = tuple[tuple[str, str], ...]
+Pairs = tuple[Pair, ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Bench:
 
     pairs: Pairs  # of figures 2 and 7
     fixed: Pairs  # of figure 6
-    case: tuple[str, str]  # the pair of figures 3, 4, 8 and 9
+    case: Pair  # the pair of figures 3, 4, 8 and 9
     most: float  # the largest gradient norm that figure 9 shows
     values: Mapping[str, Any]  # settings of all runs, beside the paper's
 

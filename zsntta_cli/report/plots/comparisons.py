@@ -78,7 +78,10 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
         printed = _printed(published or {}, name, common)
         panels.append(_fixed_panel(name, {v: means_of(merged[v], common) for v in merged}, printed))
     if not runs and published:
-        panels = [_fixed_panel(n, {}, _printed(published, n, [*published[n]])) for n in published]
+        panels = [
+            _fixed_panel(f"{name}, published", {}, means_of(of, [*of]))
+            for name, of in published.items()
+        ]
     if not panels:
         raise SettingsError(
             "no kept run that fits has a fixed threshold", remedy="fixed-thresholds"
@@ -103,7 +106,8 @@ def _fixed_panel(
             series.append(Series(ADAPTIVE, (None,), adaptive, LEVEL, look=shown))
         if key in printed:
             level = (printed[key],)
-            series.append(Series(ADAPTIVE, (None,), level, LEVEL, look=shown, is_published=True))
+            called = ADAPTIVE if values else shown
+            series.append(Series(called, (None,), level, LEVEL, (), shown, is_published=True))
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))
 
 

@@ -6,6 +6,8 @@ backend a format.
 
 import io
 import math
+import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from zsntta_cli.errors import short
 from zsntta_cli.report.plots.figure import BARS, LEVEL, RANKS, Figure, Panel
 from zsntta_cli.report.plots.looks import Look, looks_of
 from zsntta_cli.report.plots.marks import DRAWINGS, MEAN, Place, labelled
@@ -23,8 +26,10 @@ _FONT = 8  # points
 _HEIGHT = 1.9  # inches of a row of panels …
 _LOW, _LOWEST = 1.4, 1.1  # … where there are several, and with one panel each
 _MARGIN = 0.45  # of the legend and the names of axes
+_LEGEND_ROW = 0.15
 _WIDEST_ROW = 3
 _DPI = 300
+_LONGEST, _LETTERS_OF_A_TITLE = 80, 15  # letters of a title: in all, and to an inch
 _LETTERS_AN_INCH, _LETTERS_OF_A_HANDLE = 17, 6
 
 _STYLE: dict[Any, Any] = {
@@ -45,7 +50,7 @@ _STYLE: dict[Any, Any] = {
     "lines.markersize": 3.5,
     "pdf.fonttype": 42,  # letters that can be searched and edited
     "svg.hashsalt": "zsntta",
-    "axes.unicode_minus": True,
+    "text.parse_math": False,  # names come from anywhere
 }
 _METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -56,7 +61,8 @@ _METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
 
 def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
     """A figure as a file's bytes; `form` is pdf, svg or png, `width` in inches."""
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         content = io.BytesIO()
@@ -96,16 +102,17 @@ def _columns(panels: int, width: float) -> int:
 def _shared(figure: Figure) -> Any:
     """Axes are shared where all panels show the same, so that they can be compared."""
     across = {(panel.x.name, panel.x.low, panel.x.high) for panel in figure.panels}
-    up = {(panel.y.name, panel.y.low, panel.y.high) for panel in figure.panels}
+    up = {(panel.x.name, panel.y.name, panel.y.low, panel.y.high) for panel in figure.panels}
     return {"sharex": len(across) == 1, "sharey": len(up) == 1}
 
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], width: float) -> None:
     """A panel's series on its axes, which are `width` inches wide."""
-    axes.set_title(panel.title, pad=3)
+    lines = textwrap.wrap(short(panel.title, _LONGEST), int(width * _LETTERS_OF_A_TITLE))
+    axes.set_title("\n".join(lines), pad=3)
     beside = [series for series in panel.series if series.mark in (BARS, RANKS)]
     places = {name: i for i, name in enumerate(dict.fromkeys(series.name for series in beside))}
-    halved = len({series.is_published for series in beside}) > 1
+    halved = len({series.is_published for series in panel.series}) > 1
     for series in panel.series:
         place = Place(places.get(series.name, 0), len(places), halved)
         DRAWINGS[series.mark](axes, series, looks[series.look or series.name], place)
@@ -114,6 +121,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], width: float) -> Non
         is_tight = max(map(len, names)) * len(names) > width * _LETTERS_AN_INCH
         turned: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_tight else {}
         axes.set_xticks(range(len(names)), names, **turned)
+        axes.set_xlim(-0.6, len(names) - 0.4)
         axes.set_yticks(panel.x.ticks)
 
 
@@ -161,18 +169,23 @@ def _legend(canvas: Canvas, all_axes: Sequence[Axes], figure: Figure, width: flo
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)
     names = [one for one in _in_order(figure) if one in handles]
-    if len(names) > 1 or MEAN in names:
-        canvas.legend(
-            [handles[name] for name in names], names, loc="outside upper center",
-            ncols=_in_a_row(names, width), handlelength=2.2, columnspacing=1.2, borderaxespad=0.1,
-        )  # fmt: skip
+    if len(names) < 2 and MEAN not in names:
+        return
+    columns = _in_a_row(names, width)
+    rows = math.ceil(len(names) / columns)
+    canvas.set_figheight(canvas.get_figheight() + (rows - 1) * _LEGEND_ROW)
+    canvas.legend(
+        [handles[name] for name in names], names, loc="outside upper center", ncols=columns,
+        handlelength=2.2, columnspacing=1.2, borderaxespad=0.1,
+    )  # fmt: skip
 
 
 def _in_order(figure: Figure) -> list[str]:
-    """What may be in the legend, in the order in which it is drawn."""
+    """What may be in the legend, in the order in which it is drawn; dashed lines last."""
     every = [series for panel in figure.panels for series in panel.series]
     last = sorted(every, key=lambda series: series.mark == LEVEL)
-    return list(dict.fromkeys([*map(labelled, last), MEAN]))
+    names = [labelled(series, halved) for halved in (False, True) for series in last]
+    return list(dict.fromkeys([*names, MEAN]))
 
 
 def _in_a_row(names: Sequence[str], width: float) -> int:

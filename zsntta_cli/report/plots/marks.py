@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SMALL = 6  # points, of the heights over bars
-MEAN = "mean"  # of ranks, in a legend
+MEAN, PUBLISHED = "mean", "published"  # in a legend
 _FEW_POINTS = 12  # of a line: each has its marker
 _FEW_BARS = 6  # of a group: each has its height written over it
 
@@ -29,15 +29,15 @@ class Place(NamedTuple):
 
     at: int
     of: int
-    halved: bool  # it has its measured and its published half
+    halved: bool  # there are measured and published ones
 
 
-def _line(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
+def _line(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     colour, marker, dashes = look
     every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
-        label=labelled(series), markerfacecolor="white" if series.is_published else colour,
+        label=labelled(series, place.halved),
     )  # fmt: skip
     if series.std:
         pairs = list(zip(series.y, series.std, strict=True))
@@ -48,22 +48,27 @@ def _line(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
         axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _histogram(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
+def _histogram(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     colour, _, dashes = look
     half = (series.x[1] - series.x[0]) / 2
     edges = [series.x[0] - half, *(x + half for x in series.x)]
     filled = dashes == SOLID
     axes.stairs(series.y, edges, fill=True, color=colour, alpha=0.35 if filled else 0.15)
     axes.stairs(
-        series.y, edges, color=colour, linestyle=dashes, linewidth=0.9, label=labelled(series)
+        series.y,
+        edges,
+        color=colour,
+        linestyle=dashes,
+        linewidth=0.9,
+        label=labelled(series, place.halved),
     )
 
 
-def _points(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
+def _points(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     colour, marker, _ = look
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle="none", markersize=2.2,
-        markeredgewidth=0.6, label=labelled(series),
+        markeredgewidth=0.6, clip_on=False, label=labelled(series, place.halved),
     )  # fmt: skip
 
 
@@ -80,7 +85,9 @@ def _bars(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     width = room / 2 if place.halved else room
     left = place.at * room - 0.44 + (width if place.halved and series.is_published else 0)
     where = [i + left + width / 2 for i in range(len(series.x))]
-    bars = axes.bar(where, series.y, width, label=labelled(series), **_face(series, look))
+    bars = axes.bar(
+        where, series.y, width, label=labelled(series, place.halved), **_face(series, look)
+    )
     if place.of <= _FEW_BARS and not place.halved:
         axes.margins(y=0.25)
         axes.bar_label(
@@ -94,10 +101,16 @@ def _bars(axes: "Axes", series: Series, look: Look, place: Place) -> None:
 
 def _ranks(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     """A bar a rank, as wide as its share: to both sides, or measured left and published right."""
-    half = [0.46 * y / 100 for y in series.y]
+    there = [(x, 0.46 * y / 100) for x, y in zip(series.x, series.y, strict=True) if y]
+    at, half = [x for x, _ in there], [h for _, h in there]
     left = [place.at - (0 if place.halved and series.is_published else h) for h in half]
     width = [h if place.halved else 2 * h for h in half]
-    axes.barh(series.x, width, 0.9, left, **_face(series, look))
+    axes.barh(at, width, 0.9, left, **_face(series, look), label=_hollow(series, place))
+
+
+def _hollow(series: Series, place: Place) -> str:
+    """Methods are named below their ranks: a legend tells published ones alone."""
+    return PUBLISHED if series.is_published and place.halved else "_"
 
 
 def _mean_rank(axes: "Axes", series: Series, _look: Look, place: Place) -> None:
@@ -108,7 +121,7 @@ def _mean_rank(axes: "Axes", series: Series, _look: Look, place: Place) -> None:
     )  # fmt: skip
 
 
-def _level(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
+def _level(axes: "Axes", series: Series, look: Look, place: Place) -> None:
     """Dashed; dotted beside a measured one, where it is published."""
     dashes = DOTTED if series.is_published else DASHED
     for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
@@ -116,16 +129,27 @@ def _level(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
             axes.axhline(y, color=look[0], linestyle=dashes, linewidth=0.9)
         else:
             axes.hlines(y, i - 0.47, i + 0.47, look[0], dashes, linewidth=0.8)
-    axes.plot([], [], color=BLACK, linestyle=dashes, linewidth=0.9, label=labelled(series))
+    colour = look[0] if series.look == series.name else BLACK  # in a legend, of all colours
+    axes.plot(
+        [], [], color=colour, linestyle=dashes, linewidth=0.9, label=labelled(series, place.halved)
+    )
 
 
-def _upright(axes: "Axes", series: Series, look: Look, _place: Place) -> None:
-    axes.axvline(series.x[0], color=look[0], linestyle=look[2], linewidth=1, label=labelled(series))
+def _upright(axes: "Axes", series: Series, look: Look, place: Place) -> None:
+    axes.axvline(
+        series.x[0],
+        color=look[0],
+        linestyle=look[2],
+        linewidth=1,
+        label=labelled(series, place.halved),
+    )
 
 
-def labelled(series: Series) -> str:
-    """What the legend calls a series."""
-    return series.name + ", published" * series.is_published
+def labelled(series: Series, halved: bool) -> str:
+    """What the legend calls a series: hollow bars beside measured ones have one name for all."""
+    if not (halved and series.is_published):
+        return series.name
+    return f"{series.name}, published" if series.mark == LEVEL else PUBLISHED
 
 
 DRAWINGS = {

@@ -180,4 +180,6 @@ def _over(sources: Sequence[tuple[bool, Cells]]) -> str:
     """What is compared: how many pairs, of published numbers too where these are others."""
     counts = [len(common_pairs(known)) for _, known in sources]
     words = [f"{count} ID-OOD pair{'s' * (count > 1)}" for count in dict.fromkeys(counts)]
-    return f"{words[0]} (published: {words[1]})" if len(words) > 1 else words[0]
+    if len(words) > 1:
+        return f"{words[0]} (published: {words[1]})"
+    return words[0] + ", published" * all(is_published for is_published, _ in sources)

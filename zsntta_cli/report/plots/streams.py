@@ -35,7 +35,7 @@ def gradients(runs: Sequence[Kept]) -> Figure:
         tuple(
             Panel(
                 title,
-                Axis("step", low=0),
+                _steps(kept),
                 Axis("gradient norm", is_log=True),
                 tuple(_norms(kept, kind) for kind in _KINDS),
             )
@@ -54,7 +54,7 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
             low = [(x, y) for x, y in shown if y <= most]
             x, y = zip(*low, strict=True) if low else ((), ())
             series = Series(whole.name, x, y, POINTS, look=whole.look)
-            axes = Axis("step", low=0), Axis("gradient norm", 0, most)
+            axes = _steps(kept), Axis("gradient norm", 0, most)
             panels.append(Panel(f"{title}: {kind}", *axes, (series,)))
             if len(low) < len(shown):
                 above = len(shown) - len(low)
@@ -78,6 +78,10 @@ def _with_gradients(runs: Sequence[Kept]) -> list[tuple[str, Kept]]:
     if not found:
         raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
     return found
+
+
+def _steps(kept: Kept) -> Axis:
+    return Axis("step", 0, len(kept.curves["gradients"]["item"]) + 1)
 
 
 def _norms(kept: Kept, kind: str) -> Series:
