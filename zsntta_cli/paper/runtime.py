@@ -36,7 +36,6 @@ COLUMNS = (  # Table 4's: method, batch size
     ("zs-clip", 1), ("sotta", 1), ("tpt", 1), ("adand", 1), ("zs-clip", 128), ("tent", 128),
     ("adand", 128),
 )  # fmt: skip
-_STEP = "update_every"  # of SoTTA: items that are decided on at once
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -60,7 +59,7 @@ class Job:
         check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
         takes = "batch_size" in declared(self.method) or self.batch_size == 1
         check(takes, f"{self.method} takes one sample after the other: batch-size must be 1.")
-        needed = self.first + max(self.batch_size, getattr(self.settings.options, _STEP, 1)) + 1
+        needed = self.first + self.at_once + 1
         enough = self.samples >= needed
         check(enough, f"samples is {self.samples}, must be {needed:,} or more: the first warm up.")
 
@@ -68,6 +67,12 @@ class Job:
     def first(self) -> int:
         """The items that do not count, at least."""
         return self.warmup or max(2 * self.batch_size, self.samples // 20)
+
+    @property
+    def at_once(self) -> int:
+        """Items that are decided on at once: SoTTA's between two steps are one pass."""
+        options = self.settings.options
+        return int(options.update_every) if self.method == "sotta" else self.batch_size
 
     @property
     def settings(self) -> RunSettings:
@@ -168,9 +173,9 @@ def device_name(device: "torch.device") -> str:
 
 def reset_peak(device: "torch.device") -> None:
     """Forget the peak so far: that of loading the encoder, which is no method's."""
-    import torch
-
     if device.type == "cuda":
+        import torch
+
         torch.cuda.reset_peak_memory_stats(device)
         return
     with contextlib.suppress(OSError):  # Linux alone; elsewhere loading counts
@@ -178,14 +183,20 @@ def reset_peak(device: "torch.device") -> None:
 
 
 def peak_memory(device: "torch.device") -> int:
-    """Bytes at most: of torch's allocator on a GPU, else what this process held.
-
-    Linux's own peak of a process begins with its parent's at birth; that of its memory does not.
-    """
+    """Bytes at most: of torch's allocator on a GPU, else what this process held."""
+    if device.type != "cuda":
+        return resident_peak()
     import torch
 
-    if device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(device))
+    return int(torch.cuda.max_memory_allocated(device))
+
+
+def resident_peak() -> int:
+    """Bytes that this process held at most.
+
+    What the system counts of a process begins, on Linux, with its parent's peak at birth; what it
+    counts of its memory does not.
+    """
     try:
         [line] = [x for x in _STATUS.read_text().splitlines() if x.startswith("VmHWM:")]
         return int(line.split()[1]) * 1024
