@@ -71,7 +71,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 11
+    assert len(DOCS) == 12
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python"), page
