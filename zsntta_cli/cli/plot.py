@@ -10,6 +10,7 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FeaturesDir, Records
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import FEATURES
+from zsntta_cli.simulation.records import store_path
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.records.kept import Kept
@@ -78,11 +79,11 @@ def plot(
 def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]":
     """Kept runs of exported files, or of the store."""
     from zsntta_cli.simulation.records.exchange import read_lines
-    from zsntta_cli.simulation.records.store import NAME, RecordStore
+    from zsntta_cli.simulation.records.store import RecordStore
 
     if files:
         return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
-    with RecordStore(records or features_dir / NAME) as store:
+    with RecordStore(store_path(features_dir, records)) as store:
         return list(store.all())
 
 

@@ -160,6 +160,13 @@ def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_no
     assert names == ["adand, warmup 5", "adand, warmup 10", "zs-clip"]
 
 
+def test_a_stream_that_was_cut_is_told_where_others_were_not():
+    runs = [kept_run("zs-clip"), kept_run("tent", limit=500), kept_run("adand")]
+    names = [one.name for one in comparisons.ratio(runs).panels[0].series]
+    assert names == ["zs-clip", "tent, limit 500", "adand"]
+    assert [s.name for s in comparisons.ratio(runs[1:2]).panels[0].series] == ["tent"]
+
+
 def fixed_runs():
     """ZS-CLIP at 0.3, 0.6 and adaptive on two pairs; on a third one at 0.3 alone."""
     accuracies = {(0.3, "glyphs"): 0.2, (0.3, "textures"): 0.4, (0.6, "glyphs"): 0.6}

@@ -9,12 +9,11 @@ from zsntta_cli.report.plots.groups import (
     ALL_METRICS,
     METRICS,
     Pair,
+    by_pair,
     check_lines,
     folded,
     grouped,
-    on_pair,
     pair_title,
-    pairs,
 )
 from zsntta_cli.report.plots.over_pairs import Cells, cells, common_pairs, left_out, means_of
 from zsntta_cli.simulation.records.kept import Kept
@@ -29,8 +28,7 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
         SettingsError: no run has the metric, or there are too many lines.
     """
     panels = []
-    for pair in pairs(runs):
-        groups = grouped(on_pair(runs, pair), apart=("ratio",))
+    for pair, groups in by_pair(runs, apart=("ratio",)):
         check_lines(len(groups))
         lines = [line for name, some in groups.items() if (line := _by_ratio(name, some, metric)).x]
         if lines:

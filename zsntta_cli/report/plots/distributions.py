@@ -10,13 +10,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.plots.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.groups import (
-    first_seed,
-    grouped,
-    on_pair,
-    pair_title,
-    pairs,
-)
+from zsntta_cli.report.plots.groups import by_pair, first_seed, pair_title, pairs
 from zsntta_cli.simulation.records.kept import Kept
 
 BASELINE = "zs-clip"  # scores before adaptation are its scores
@@ -35,11 +29,11 @@ def scores(runs: Sequence[Kept]) -> Figure:
     """
     panels: list[Panel] = []
     several = len(pairs(runs)) > 1
-    for pair in pairs(runs):
+    for pair, found in by_pair(runs):
         on = pair_title(pair) if several else ""
         groups = {
             name: kept
-            for name, some in grouped(on_pair(runs, pair)).items()
+            for name, some in found.items()
             if histogram_of(kept := first_seed(some), "scores")
         }
         panels += [_panel("before adaptation", kept, "before", on) for kept in _without(groups)]
@@ -72,8 +66,8 @@ def difference(runs: Sequence[Kept]) -> Figure:
     several = len(pairs(runs)) > 1
     panels = [
         _panel(name, kept, "difference", pair_title(pair) if several else "")
-        for pair in pairs(runs)
-        for name, some in grouped(on_pair(runs, pair)).items()
+        for pair, found in by_pair(runs)
+        for name, some in found.items()
         if histogram_of(kept := first_seed(some), "difference")
     ]
     if not panels:

@@ -1,7 +1,7 @@
 """Runs by what a legend calls them, and their metrics folded over seeds."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ Groups = dict[str, list[Kept]]  # runs by what a legend calls them
 
 METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H"}
 ALL_METRICS = {**METRICS, "auroc": "AUROC", "fpr95": "FPR95", "aupr": "AUPR"}
+# Settings that decide which samples a method sees, and by which encoder.
+_COMPARABLE = ("encoder", "limit", "order", "ood_fill", "rounded_odds")
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
 
 
@@ -29,16 +31,25 @@ def grouped(runs: Sequence[Kept], apart: Collection[str] = ()) -> Groups:
     """Runs by method and by the settings in which those of the method differ on an ID set.
 
     Seeds are one group, and so are values of what is `apart`. What differs with the preset alone is
-    told by the preset's name.
+    told by the preset's name. What makes streams that do not compare is told of all methods.
     """
-    names = {method: _varying(some, {*apart, "seed"}) for method, some in _by_method(runs).items()}
+    left_out = {*apart, "seed"}
+    streams = [name for name in _varying(runs, left_out) if name in _COMPARABLE]
+    names = {
+        method: list(dict.fromkeys([*streams, *_varying(some, left_out)]))
+        for method, some in _by_method(runs).items()
+    }
     groups: Groups = {}
     for kept in runs:
-        run = kept.record.settings
-        values = all_settings(run)
-        parts = [f"{_label(name)} {shown(name, values.get(name))}" for name in names[run.method]]
-        groups.setdefault(", ".join([run.method, *parts]), []).append(kept)
+        groups.setdefault(_called(kept.record.settings, names), []).append(kept)
     return groups
+
+
+def _called(run: RunSettings, names: Mapping[str, Sequence[str]]) -> str:
+    values = all_settings(run)
+    told = [name for name in names[run.method] if name != "limit" or values[name] is not None]
+    parts = [f"{_label(name)} {shown(name, values.get(name))}" for name in told]
+    return ", ".join([run.method, *parts])
 
 
 def _by_method(runs: Sequence[Kept]) -> Groups:
@@ -79,6 +90,14 @@ def on_pair(runs: Sequence[Kept], pair: Pair) -> list[Kept]:
         if kept.record.settings.id_set == pair[0]
         and kept.record.settings.ood_set in (pair[1], None)
     ]
+
+
+def by_pair(runs: Sequence[Kept], apart: Collection[str] = ()) -> Iterator[tuple[Pair, Groups]]:
+    """The groups that there are on each pair, called alike on all."""
+    groups = grouped(runs, apart)
+    for pair in pairs(runs):
+        on = {name: on_pair(some, pair) for name, some in groups.items()}
+        yield pair, {name: some for name, some in on.items() if some}
 
 
 def pair_title(pair: Pair) -> str:

@@ -8,11 +8,10 @@ from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
 from zsntta_cli.report.plots.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
     METRICS,
+    by_pair,
     check_lines,
     first_seed,
-    grouped,
     mean_std,
-    on_pair,
     pair_title,
     pairs,
 )
@@ -68,12 +67,11 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
 def _with_gradients(runs: Sequence[Kept]) -> list[tuple[str, Kept]]:
     """Runs with gradients, by what their panels are called."""
     several = len(pairs(runs)) > 1
+    having = [kept for kept in runs if curve(kept, "gradients", ("item", *_KINDS))]
     found = [
         (", ".join([name, *([pair_title(pair)] if several else [])]), first_seed(some))
-        for pair in pairs(runs)
-        for name, some in grouped(
-            [k for k in on_pair(runs, pair) if curve(k, "gradients", ("item", "clean", "noisy"))]
-        ).items()
+        for pair, groups in by_pair(having)
+        for name, some in groups.items()
     ]
     if not found:
         raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
@@ -115,9 +113,8 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def _along(runs: Sequence[Kept], name: str, axis: str, metric: str) -> Figure:
     """A curve of each group of runs along the stream, a panel a pair."""
     panels = []
-    for pair in pairs(runs):
-        having = [kept for kept in on_pair(runs, pair) if curve(kept, name, _NEEDED[name])]
-        groups = grouped(having)
+    having = [kept for kept in runs if curve(kept, name, _NEEDED[name])]
+    for pair, groups in by_pair(having):
         check_lines(len(groups))
         lines = [_folded(group, some, metric) for group, some in groups.items()]
         if lines := [line for line in lines if line.x]:
