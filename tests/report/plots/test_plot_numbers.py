@@ -70,10 +70,32 @@ def test_differences_are_those_of_live_runs():
         distributions.difference(runs[1:])
 
 
-def test_half_a_histogram_from_elsewhere_is_none():
-    half = {"low": 0.0, "high": 1.0, "id": [1, 2]}
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ood": None}, {"id": [None, 1, 3]}, {"low": 1.0}, {"high": None}, {"low": [0.0, 0.5, 1.0]},
+        {"id": [1], "ood": [1]}, {"id": 3},
+    ],
+)  # fmt: skip
+def test_half_a_histogram_from_elsewhere_is_none(change):
+    assert distributions.scores([kept_run("adand", curves={"scores": SCORES})]).panels
     with pytest.raises(SettingsError, match="has its scores kept"):
-        distributions.scores([kept_run("adand", curves={"scores": half})])
+        distributions.scores([kept_run("adand", curves={"scores": SCORES | change})])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"item": [1, 2]}, {"item": [1, None], "acc_s": [0.1, 0.2], "acc_n": [0.1, 0.2]},
+        {"item": [], "acc_s": [], "acc_n": []}, {"item": 3, "acc_s": 1, "acc_n": 2},
+        {"item": [1], "acc_s": [None], "acc_n": [0.5]},
+    ],
+)  # fmt: skip
+def test_half_a_curve_from_elsewhere_is_none(found):
+    with pytest.raises(SettingsError, match="kept"):
+        streams.accuracy([kept_run("adand", curves={"running": found})])
+    with pytest.raises(SettingsError, match="kept"):
+        streams.thresholds([kept_run("adand", curves={"thresholds": found})])
 
 
 GRADIENTS = {"item": [0, 64, 192], "clean": [0.5, None, 0.25], "noisy": [2.0, 8.0, None]}

@@ -101,10 +101,11 @@ def _panel(name: str, kept: Kept, curve: str, on: str, cut: float | None = None)
 
 def histogram_of(kept: Kept, name: str) -> dict[str, Any] | None:
     """A histogram of a run's curves; None where there is none, or of a stranger's half of one."""
-    found = kept.curves.get(name)
-    if not found or not {"low", "high", "id", "ood"} <= found.keys():
-        return None
-    return found if found["id"] and found["high"] > found["low"] else None
+    found = kept.curves.get(name) or {}
+    counts, ends = (found.get("id"), found.get("ood")), (found.get("low"), found.get("high"))
+    is_whole = all(isinstance(one, list) and None not in one and len(one) > 1 for one in counts)
+    has_ends = all(isinstance(end, int | float) for end in ends)
+    return found if is_whole and has_ends and found["low"] < found["high"] else None
 
 
 def middles(found: Mapping[str, Any]) -> tuple[float, ...]:
@@ -126,7 +127,7 @@ def threshold(kept: Kept) -> float | None:
     """
     found = kept.curves.get("thresholds", {})
     for name in ("detector", "zero_shot"):
-        known = [value for value in found.get(name, ()) if value is not None]
+        known = [value for value in found.get(name) or () if value is not None]
         if known:
             return float(statistics.median(known))
     return None

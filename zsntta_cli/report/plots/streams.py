@@ -129,9 +129,11 @@ _NEEDED = {"thresholds": ("item",), "running": ("item", "acc_s", "acc_n")}
 
 
 def curve(kept: Kept, name: str, columns: Sequence[str]) -> dict[str, Any] | None:
-    """A curve with these columns, none of them empty."""
-    found: dict[str, Any] | None = kept.curves.get(name)
-    return found if found and all(found.get(column) for column in columns) else None
+    """A curve with these columns, none of them empty; None where there is none, or half of one."""
+    found: dict[str, Any] = kept.curves.get(name) or {}
+    lists = [found.get(column) for column in columns]
+    is_whole = all(isinstance(one, list) and one for one in lists)
+    return found if is_whole and None not in found["item"] else None
 
 
 def _folded(name: str, runs: Sequence[Kept], metric: str) -> Series:
@@ -153,8 +155,9 @@ def _column(kept: Kept, metric: str) -> tuple[list[int], Values]:
     if not metric:
         found = kept.curves["thresholds"]
         nothing = [None] * len(found["item"])
-        both = zip(found.get("detector", nothing), found.get("zero_shot", nothing), strict=True)
-        return found["item"], [own if own is not None else first for own, first in both]
+        own, first = (found.get(name) or nothing for name in ("detector", "zero_shot"))
+        both = zip(own, first, strict=True)
+        return found["item"], [one if one is not None else other for one, other in both]
     found = kept.curves["running"]
     accuracies = zip(found["acc_s"], found["acc_n"], strict=True)
     columns = {
