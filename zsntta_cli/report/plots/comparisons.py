@@ -27,17 +27,16 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric, or there are too many lines.
     """
-    panels = []
+    found = []
     for pair, groups in by_pair(runs, apart=("ratio",)):
         check_lines(len(groups))
         lines = [line for name, some in groups.items() if (line := _by_ratio(name, some, metric)).x]
-        if lines:
-            ticks = tuple(sorted({x for line in lines for x in line.x if isinstance(x, float)}))
-            axes = Axis("noise ratio (%)", ticks=ticks), Axis(f"{ALL_METRICS[metric]} (%)")
-            panels.append(Panel(pair_title(pair), *axes, tuple(lines)))
-    if not panels:
+        found += [(pair, lines)] if lines else []
+    if not found:
         raise SettingsError(f"no kept run that fits has {ALL_METRICS[metric]}.")
-    return Figure(tuple(panels))
+    ticks = tuple(sorted({x for _, lines in found for line in lines for x in line.x}))
+    axes = Axis("noise ratio (%)", ticks=ticks), Axis(f"{ALL_METRICS[metric]} (%)")
+    return Figure(tuple(Panel(pair_title(pair), *axes, tuple(lines)) for pair, lines in found))
 
 
 def _by_ratio(name: str, runs: Sequence[Kept], metric: str) -> Series:

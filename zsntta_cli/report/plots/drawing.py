@@ -163,13 +163,13 @@ def _name_axes(canvas: Canvas, flat: Sequence[Axes], figure: Figure) -> None:
 
 
 def _legend(canvas: Canvas, all_axes: Sequence[Axes], figure: Figure, width: float) -> None:
-    """One legend above all panels; none where only one thing is drawn."""
+    """One legend above all panels."""
     handles: dict[str, Any] = {}
     for axes in all_axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)
     names = [one for one in _in_order(figure) if one in handles]
-    if len(names) < 2 and MEAN not in names:
+    if not names:
         return
     columns = _in_a_row(names, width)
     rows = math.ceil(len(names) / columns)

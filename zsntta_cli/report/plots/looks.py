@@ -4,7 +4,6 @@ Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and 
 again for who prints in black.
 """
 
-from itertools import cycle
 from typing import Any
 
 from zsntta_cli.report.plots.figure import Figure
@@ -37,14 +36,20 @@ _OTHERS: list[Look] = [
 
 
 def looks_of(figure: Figure) -> dict[str, Look]:
-    """The look of all that has one: its own, or that of its method, or the next that is left."""
-    left = cycle(_OTHERS)
+    """The look of all that has one: its own, that of its method, or one whose colour is left."""
+    keys = dict.fromkeys(s.look or s.name for panel in figure.panels for s in panel.series)
     looks: dict[str, Look] = {}
-    taken: set[Look] = set()
-    for series in (s for panel in figure.panels for s in panel.series):
-        key = series.look or series.name
-        if key not in looks:
-            own = _LOOKS.get(key) or _LOOKS.get(key.partition(",")[0])
-            looks[key] = own if own and own not in taken else next(left)
-            taken.add(looks[key])
-    return looks
+    for key in keys:
+        own = _LOOKS.get(key) or _LOOKS.get(key.partition(",")[0])
+        if own and own not in looks.values():
+            looks[key] = own
+    for key in keys:
+        looks.setdefault(key, _left(list(looks.values())))
+    return {key: looks[key] for key in keys}
+
+
+def _left(taken: list[Look]) -> Look:
+    """The first look of another colour than those taken; of any colour where all are taken."""
+    colours = {colour for colour, _, _ in taken}
+    free = [look for look in _OTHERS if look not in taken] or _OTHERS
+    return next((look for look in free if look[0] not in colours), free[0])
