@@ -5,15 +5,16 @@ by `Simulator.replay(run, analyse=True)`. No number is printed in a figure of th
 known of 2, 6 and 7 follows from the entries of tables 2, 3 and 10.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.paper.published import AVERAGE, printed
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.figure import Figure
-from zsntta_cli.report.plots.groups import Pair
+from zsntta_cli.report.plots.groups import METRICS, Pair
 from zsntta_cli.report.plots.over_pairs import Cells
 from zsntta_cli.report.plots.selection import latest
 from zsntta_cli.simulation.records.kept import Kept
@@ -100,11 +101,13 @@ def found(number: int) -> PaperFigure:
     return FIGURES[number]
 
 
-def published_cells(entries: Iterable[tuple[str, str, str, str, float]]) -> Cells:
-    """Printed entries (method, ID set, OOD set, metric, percent) as the figures take them."""
+def published(number: int) -> Cells:
+    """The printed entries that a figure's numbers follow from; none of other figures."""
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
-    for method, id_set, ood_set, metric, percent in entries:
-        cells.setdefault(method, {}).setdefault((id_set, ood_set), {})[metric] = percent
+    for one in (one for table in found(number).tables for one in printed(table)):
+        if one.ood_set != AVERAGE:
+            values = dict(zip(METRICS, (known.mean for known in one.numbers), strict=True))
+            cells.setdefault(one.method, {})[one.id_set, one.ood_set] = values
     return cells
 
 

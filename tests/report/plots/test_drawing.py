@@ -53,7 +53,7 @@ def one_ratio():
 CHILD = """
 import sys
 sys.path[:0] = sys.argv[1:3]
-from test_drawing import runs
+runs = __import__("test_drawing").runs
 from zsntta_cli.report import plots
 from zsntta_cli.report.plots.drawing import drawn
 from zsntta_cli.report.plots.selection import Filters
