@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,6 +63,7 @@ def paper(
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = 6_400,
     live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
     data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
     dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
@@ -96,7 +97,7 @@ def paper(
     if name is None and not check:
         _show_overview(wishes, keeping)
         return
-    machine = _machine(keeping, jobs, settings if live else None)
+    machine = replace(_machine(keeping, jobs, settings if live else None), samples=samples)
     if check:
         _show_check(wishes, machine, ctx.params)
     else:
@@ -156,7 +157,7 @@ def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
     if live is None:
         gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
         return Machine(reporter, keeping, jobs)
-    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter))
+    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
 
 
 def _show_published(table: "Table", shown: _Shown) -> None:

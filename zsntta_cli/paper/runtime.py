@@ -11,6 +11,7 @@ process of its own, so that no peak is another's.
 """
 
 import contextlib
+import math
 import multiprocessing
 import resource
 import sys
@@ -18,13 +19,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zsntta_cli import __version__
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
+from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 
 if TYPE_CHECKING:
@@ -103,6 +108,22 @@ class Row:
     device: str
     samples: int
     problem: str = ""
+
+    def __str__(self) -> str:
+        said = self.problem or f"{self.seconds:.4f} s a sample"
+        return f"{self.method}, batch size {self.batch_size}: {said}"
+
+
+def timed_record(run: RunSettings, row: Row) -> Record:
+    """What was measured as a record of a table's run: it has no metric but time and memory."""
+    none, nothing = math.nan, {"id": row.samples, "ood": 0, "noise": 0}
+    seconds = none if row.seconds is None else row.seconds * row.samples
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    return Record(
+        run, Accuracies(none, none, none), Detection(none, none, none), Flags(none, none, none),
+        nothing, {}, {}, seconds, made, {"zsntta": __version__},
+        memory=row.memory or 0, device=row.device,
+    )  # fmt: skip
 
 
 def table_4(

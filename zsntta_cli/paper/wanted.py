@@ -56,6 +56,11 @@ def streams(cell: Cell, wishes: Wishes) -> Streams:
     return tuple(dict.fromkeys(made))
 
 
+def is_timed(run: RunSettings) -> bool:
+    """Whether a run is one of table 4, which wants time and memory with the encoder, no cache."""
+    return run.stream.limit is not None
+
+
 def _id_sets(id_set: str) -> Sequence[str]:
     """An ID set, or the 15 corrupted ones that its cells are means of."""
     entry = datasets.known(id_set)
