@@ -24,8 +24,8 @@ from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
+    from zsntta_cli.paper.printed.tables import Table
     from zsntta_cli.paper.standing import Machine, Standing
-    from zsntta_cli.paper.tables import Table
     from zsntta_cli.paper.wanted import Wishes
 
 
@@ -79,7 +79,7 @@ def paper(
     choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
     _check_usage(name, published, check, shown, named)
     from zsntta_cli.files import check_target
-    from zsntta_cli.paper.tables import figure_number, find_table
+    from zsntta_cli.paper.printed.tables import figure_number, find_table
 
     if output:
         check_target(output)  # before the runs, which may take long
@@ -160,7 +160,7 @@ def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
 
 
 def _show_published(table: "Table", shown: _Shown) -> None:
-    from zsntta_cli.paper.pages import published_text
+    from zsntta_cli.paper.layout.pages import published_text
 
     put(published_text(table, shown.form, shown.output is not None), shown.output)
 
@@ -179,7 +179,7 @@ def _show_overview(wishes: "Wishes", keeping: Any) -> None:
 def _show_table(
     table: "Table", wishes: "Wishes", machine: "Machine", shown: _Shown, given: Any
 ) -> None:
-    from zsntta_cli.paper.pages import published_text, text
+    from zsntta_cli.paper.layout.pages import published_text, text
     from zsntta_cli.paper.standing import stand
 
     if not table.is_measured:
@@ -194,9 +194,9 @@ def _show_table(
 
 
 def _show_check(wishes: "Wishes", machine: "Machine", given: Any) -> None:
-    from zsntta_cli.paper.pages import check_lines
+    from zsntta_cli.paper.layout.pages import check_lines
+    from zsntta_cli.paper.printed.tables import TABLES
     from zsntta_cli.paper.standing import stand
-    from zsntta_cli.paper.tables import TABLES
 
     measured = [table for table in TABLES if table.is_measured]
     standing = stand(measured, wishes, machine)

@@ -10,8 +10,8 @@ from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.comparing import Comparison
 from zsntta_cli.paper.estimates import Estimate, estimate, is_timed
 from zsntta_cli.paper.measuring import Results, compare
-from zsntta_cli.paper.published import USUAL_ENCODER, printed
-from zsntta_cli.paper.tables import TABLES, Table
+from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
+from zsntta_cli.paper.printed.tables import TABLES, Table
 from zsntta_cli.paper.wanted import Wishes, streams
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice

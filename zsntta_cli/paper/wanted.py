@@ -11,7 +11,7 @@ from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
 from zsntta_cli.paper.cells import Cell, Encoder
-from zsntta_cli.paper.published import AVERAGE, Printed
+from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 
