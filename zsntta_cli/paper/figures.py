@@ -11,7 +11,7 @@ from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.paper.published import AVERAGE, printed
+from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.figure import Figure
 from zsntta_cli.report.plots.groups import METRICS, Pair
