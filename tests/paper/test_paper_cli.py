@@ -241,7 +241,6 @@ def test_nothing_cached_is_one_line_with_the_command(zsntta):
     ("arguments", "said"),
     [
         (("paper", "31"), "must be a number from 1 to 30"),
-        (("paper", "fig3"), "is not drawn yet"),
         (("paper", "--published"), "name it, as in zsntta paper 2 --published"),
         (("paper", "2", "--check"), "--check is of all tables"),
         (("paper", "2", "--published", "--check"), "leave --check out"),
@@ -264,3 +263,41 @@ def test_it_is_quick_to_show_what_is_published(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "│ Ours (Without Gaussian noise) │ 50.25 77.99 61.12 │" in done.stdout
+
+
+def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_path):
+    result = cached("paper", "fig2", *TINY, "--output", "ranks.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "ranks.csv\n"
+    assert "12 live runs of " in result.stderr
+    assert "left out: --live runs them" in result.stderr
+    rows = (tmp_path / "ranks.csv").read_text().splitlines()
+    assert rows[0].startswith("panel,series,source,")
+    assert any("measured" in row for row in rows)
+    assert not any("published" in row for row in rows)
+
+
+def test_a_published_figure_needs_nothing(zsntta, tmp_path):
+    result = zsntta("paper", "fig7", "--published", "--output", "means.csv")
+    assert result.stdout == "means.csv\n", result.stderr
+    text = (tmp_path / "means.csv").read_text()
+    assert "published" in text
+    assert "measured" not in text
+    fails(zsntta("paper", "fig3", "--published"), "prints no number that figure 3", code=2)
+    fails(zsntta("paper", "fig5"), "figure 5 is a schematic", code=2)
+    fails(zsntta("paper", "fig2", "--format", "json"), "--format is of tables", code=2)
+    fails(zsntta("paper", "fig2", "--output", "x.jpg"), "must end in one of .pdf", code=2)
+    fails(zsntta("paper", "fig2"), "type zsntta extract --dataset cifar10")
+
+
+@pytest.mark.slow
+def test_gradients_are_kept_where_a_figure_wants_them(cached, tmp_path):
+    """A run that was kept without them is run again."""
+    plain = cached("simulate", *TINY, "--method", "tent", "--ood", "glyphs", "--limit", 500)
+    assert plain.exit_code == 0, plain.stderr
+    without = cached("paper", "fig4", *TINY, "--output", "f.csv")
+    assert "1 live runs of " in without.stderr
+    made = cached("paper", "fig4", *TINY, "--live", "--output", "f.csv")
+    assert made.exit_code == 0, made.stderr
+    assert cached("paper", "fig9", *TINY, "--output", "g.csv").exit_code == 0
+    assert "noisy" in (tmp_path / "f.csv").read_text()

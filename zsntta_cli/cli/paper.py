@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli import completion
+from zsntta_cli.cli import completion, figures
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     EncoderName,
@@ -36,7 +36,10 @@ def _live(text: str, *names: str) -> Any:
 def paper(
     ctx: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="A table's number or label. [none: all that there are]")
+        str | None,
+        typer.Argument(
+            help="A table's number or label, or fig2 … fig9. [none: all that there are]"
+        ),
     ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="The paper's numbers alone: nothing is run.")
@@ -75,19 +78,23 @@ def paper(
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.
     """
+    from zsntta_cli.files import check_target
+    from zsntta_cli.paper.printed.tables import figure_number, find_table
+
     shown = _Shown(form_of(form, output), output)
     named = any(value is not None for value in (model, pretrained, precision, encoder))
     choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
     _check_usage(name, published, check, shown, named)
-    from zsntta_cli.files import check_target
-    from zsntta_cli.paper.printed.tables import figure_number, find_table
-
+    if form and name is not None and figure_number(name):
+        raise misused("--format is of tables: the ending of --output says what a figure is.")
     if output:
         check_target(output)  # before the runs, which may take long
-    if name is not None and figure_number(name):
-        raise misused(f"{name} is not drawn yet: zsntta paper lists the tables that there are.")
+    figure = figure_number(name) if name is not None else None
     if published:
-        _show_published(find_table(str(name)), shown)
+        if figure:
+            figures.show_published(figure, output)
+        else:
+            _show_published(find_table(str(name)), shown)
         return
     from zsntta_cli.simulation.records.keeping import Keeping
 
@@ -100,6 +107,8 @@ def paper(
     machine = replace(_machine(keeping, jobs, settings if live else None), samples=samples)
     if check:
         _show_check(wishes, machine, ctx.params)
+    elif figure:
+        figures.show(figure, wishes, machine, output, ctx.params)
     else:
         _show_table(find_table(str(name)), wishes, machine, shown, ctx.params)
 
@@ -187,7 +196,7 @@ def _show_table(
         put(published_text(table, shown.form, shown.output is not None), shown.output)
         return
     standing = stand([table], wishes, machine)
-    _say_what_is_left(standing, given)
+    figures.say_what_is_left(standing, given)
     found = standing.compared(table)
     to_file = shown.output is not None
     put(text(table, found, standing.said(table), shown.form, to_file), shown.output)
@@ -201,27 +210,10 @@ def _show_check(wishes: "Wishes", machine: "Machine", given: Any) -> None:
 
     measured = [table for table in TABLES if table.is_measured]
     standing = stand(measured, wishes, machine)
-    _say_what_is_left(standing, given)
+    figures.say_what_is_left(standing, given)
     for line in check_lines({table: standing.compared(table) for table in measured}):
         say(line)
     _stop_if(standing)
-
-
-def _say_what_is_left(standing: "Standing", given: Any) -> None:
-    """What is missing and how to get it; what was not run and why."""
-    from zsntta_cli.cli.hints import making_all
-
-    if standing.missing:
-        count = sum(map(len, standing.missing.values()))
-        command = making_all(standing.missing, given)
-        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
-    if standing.not_live:
-        time = standing.live_time()
-        say(
-            f"note: {len(standing.not_live):,} live runs of {time.items:,} items were left out: "
-            f"--live runs them, about {time.text} {time.source}",
-            err=True,
-        )
 
 
 def _stop_if(standing: "Standing") -> None:

@@ -13,8 +13,6 @@ process of its own, so that no peak is another's.
 import contextlib
 import math
 import multiprocessing
-import resource
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -29,7 +27,7 @@ from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
-from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.record import Record, resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 
 if TYPE_CHECKING:
@@ -41,8 +39,6 @@ COLUMNS = (  # Table 4's: method, batch size
     ("zs-clip", 1), ("sotta", 1), ("tpt", 1), ("adand", 1), ("zs-clip", 128), ("tent", 128),
     ("adand", 128),
 )  # fmt: skip
-_STATUS = Path("/proc/self/status")
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True)
@@ -210,16 +206,3 @@ def peak_memory(device: "torch.device") -> int:
     import torch
 
     return int(torch.cuda.max_memory_allocated(device))
-
-
-def resident_peak() -> int:
-    """Bytes that this process held at most.
-
-    What the system counts of a process begins, on Linux, with its parent's peak at birth; what it
-    counts of its memory does not.
-    """
-    try:
-        [line] = [x for x in _STATUS.read_text().splitlines() if x.startswith("VmHWM:")]
-        return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT

@@ -117,9 +117,10 @@ def _run_some(
     if not runs:
         return records
     simulator = Simulator(root, live)
+    analyse = keeping is not None and keeping.gradients
     with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, len(records))):
         for settings in runs:
-            records.append(keeper.keep(simulator.replay(settings)))
+            records.append(keeper.keep(simulator.replay(settings, analyse)))
             if records[-1].unfinished:
                 break
     _tell(keeper.problem, reporter)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 Columns = dict[str, NDArray[Any]]
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
+_STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
 _NO_FLAGS = Flags(math.nan, math.nan, math.nan)
@@ -118,7 +120,7 @@ class Replay:
             {**_versions(), **self.machine.versions},
             self.unfinished,
             revision(self.settings.method) or "",
-            self.machine.memory or _peak_memory(),
+            self.machine.memory or resident_peak(),
             self.machine.device,
         )
 
@@ -127,9 +129,17 @@ def _versions() -> dict[str, str]:
     return {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def _peak_memory() -> int:
-    """Bytes that the process held at most so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+def resident_peak() -> int:
+    """Bytes that this process held at most.
+
+    What the system counts of a process begins, on Linux, with its parent's peak at birth; what it
+    counts of its memory does not.
+    """
+    try:
+        [line] = [x for x in _STATUS.read_text().splitlines() if x.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
 def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:

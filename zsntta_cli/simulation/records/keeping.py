@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.records import store_path
@@ -21,6 +22,7 @@ class Keeping:
     path: Path
     fresh: bool = False  # run again what is there
     items: bool = False  # keep what each item got, too
+    gradients: bool = False  # and those of clean and noisy samples, of live methods
     required: bool = True  # or go on without, where nothing can be written
 
     @classmethod
@@ -52,8 +54,15 @@ def kept_before(
         keys[key]: kept
         for key, kept in found.items()
         # A default that has changed since is in no key, but in the settings.
-        if kept.record.settings == keys[key] and (kept.items or not keeping.items)
+        if kept.record.settings == keys[key] and _has_all(kept, keeping)
     }
+
+
+def _has_all(kept: Kept, keeping: Keeping) -> bool:
+    """Whether all that is to be kept of a run was kept of it."""
+    needs_gradients = keeping.gradients and METHODS[kept.record.settings.method].live
+    has_items = kept.items is not None or not keeping.items
+    return has_items and ("gradients" in kept.curves or not needs_gradients)
 
 
 class Keeper:
