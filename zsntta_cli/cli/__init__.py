@@ -9,6 +9,7 @@ from zsntta_cli.cli import cache, datasets
 from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
+from zsntta_cli.cli.report import report
 from zsntta_cli.cli.simulate import simulate
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ def _main(
 
 app.command(cls=Command)(extract)
 app.command(cls=Command)(simulate)
+app.command(cls=Command)(report)
 app.command(cls=Command)(demo)
 app.command(cls=Command)(encoders)
 app.add_typer(cache.app, name="cache")

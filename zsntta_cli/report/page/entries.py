@@ -1,0 +1,181 @@
+"""Kept runs as the page needs them: each once, light, of the rules of today, in a fixed order."""
+
+import functools
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.page.drawable import drawable
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.curves import Curves
+from zsntta_cli.simulation.records.items import Items
+from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.simulation.revision import revision
+
+Words = NDArray[np.uint64]
+
+
+class Bits(NamedTuple):
+    """A bit for each test sample of a stream, 64 to a word."""
+
+    known: Words  # ID samples that are called clean and classified right
+    noise: Words  # OOD samples that are called noise
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One run."""
+
+    record: Record
+    curves: Curves
+    bits: Bits | None  # where its items were kept
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The runs of a page, and how many it leaves out."""
+
+    entries: tuple[Entry, ...]
+    unfinished: int  # stopped by Ctrl-C
+    outdated: int  # of other rules or another revision of the method
+
+
+class Stream(NamedTuple):
+    """What all runs of one table have in common: set, encoder, features, kind of stream."""
+
+    encoder: str
+    id_set: str
+    features: tuple[int, int]  # which of several digests: of the ID set, of its text features
+    kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
+
+
+class Spot(NamedTuple):
+    """A stream but for its seed: what is ranked together saw the same samples."""
+
+    stream: Stream
+    ratio: float
+    ood_set: str  # empty for a clean stream
+    ood_features: int  # which of several digests of it
+
+
+def taken(kept: Iterable[Kept]) -> Taken:
+    """The runs to show; of two that are the same run, the one made last."""
+    found: dict[Hashable, Entry] = {}
+    unfinished = outdated = 0
+    current = functools.lru_cache(maxsize=None)(revision)
+    for one in kept:
+        record = one.record
+        if record.unfinished:
+            unfinished += 1
+        elif record.revision != (current(record.settings.method) or ""):
+            outdated += 1
+        else:
+            key = (record.settings, tuple(sorted(record.digests.items())))
+            found[key] = _later(Entry(record, drawable(one.curves), _bits(one.items)), found.get(key))
+    entries = tuple(sorted(found.values(), key=_place))
+    return Taken(entries, unfinished, outdated)
+
+
+def _later(one: Entry, other: Entry | None) -> Entry:
+    """The run that was made last, with the items of either."""
+    if other is None:
+        return one
+    first, last = sorted((one, other), key=lambda entry: (entry.record.created, str(entry.record)))
+    return Entry(last.record, last.curves, last.bits or first.bits)
+
+
+def _bits(items: Items | None) -> Bits | None:
+    if items is None:
+        return None
+    return Bits(_words(items.is_right & ~items.is_noise), _words(items.is_right & items.is_noise))
+
+
+def _words(flags: NDArray[np.bool_]) -> Words:
+    packed = np.packbits(flags)
+    return np.pad(packed, (0, -len(packed) % 8)).view(np.uint64)
+
+
+def _place(entry: Entry) -> tuple[Any, ...]:
+    """Where a run stands: by set, encoder, ratio, method, settings, seed; never by its time."""
+    settings = entry.record.settings
+    return (
+        set_place(settings.id_set), settings.encoder, settings.stream.ratio,
+        set_place(settings.ood_set or ""), list(METHODS).index(settings.method),
+        settings.stream.seed, str(settings), sorted(entry.record.digests.items()),
+    )  # fmt: skip
+
+
+def set_place(name: str) -> tuple[int, str]:
+    """Sets in the order of the catalogue, then all others by name."""
+    return _catalogue().get(name.partition(":")[0], len(CATALOGUE)), name
+
+
+@functools.cache
+def _catalogue() -> dict[str, int]:
+    return {name: i for i, name in enumerate(CATALOGUE)}
+
+
+def spots(entries: Sequence[Entry]) -> list[Spot]:
+    """The spot of each run. Features of one name with other digests make other spots."""
+    ids = [(r.settings.encoder, r.settings.id_set, _digest(r)) for r in _records(entries)]
+    texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, _records(entries), strict=True)]
+    oods = [
+        (r.settings.encoder, r.settings.ood_set, r.digests.get(r.settings.ood_set or "", ""))
+        for r in _records(entries)
+    ]
+    numbers = (_numbered(ids), _numbered(texts), _numbered(oods))
+    return [
+        Spot(
+            Stream(i[0], i[1], (numbers[0][i], numbers[1][t]), _kind(r.settings.stream)),
+            r.settings.stream.ratio,
+            r.settings.ood_set or "",
+            numbers[2][o],
+        )
+        for r, i, t, o in zip(_records(entries), ids, texts, oods, strict=True)
+    ]
+
+
+def _records(entries: Sequence[Entry]) -> Iterable[Record]:
+    return (entry.record for entry in entries)
+
+
+def _digest(record: Record) -> str:
+    return record.digests.get(record.settings.id_set, "")
+
+
+def _text(record: Record) -> str:
+    return record.digests.get(f"text/{record.settings.id_set}", "")
+
+
+def _numbered(keys: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+    """A number for the last part of each key among keys that agree in the rest: 0 is the most."""
+    counts = Counter(keys)
+    order = sorted(counts, key=lambda key: (-counts[key], key[-1]))
+    met: Counter[tuple[Any, ...]] = Counter()
+    numbers = {}
+    for key in order:
+        numbers[key] = met[key[:-1]]
+        met[key[:-1]] += 1
+    return numbers
+
+
+_KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection
+
+
+def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
+    """What makes a stream another one; injected items do not: the test samples stay the same."""
+    values = {name: getattr(stream, name) for name in _KIND}
+    odds = stream.ratio / (1 - stream.ratio)
+    if round(odds, 2) == odds:
+        values["rounded_odds"] = False  # nothing to round
+    if not stream.ratio:
+        values["ood_fill"] = StreamSettings.ood_fill
+    defaults = StreamSettings()
+    return tuple((k, v) for k, v in values.items() if v != getattr(defaults, k))
