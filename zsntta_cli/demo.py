@@ -11,6 +11,7 @@ from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings
 from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.keeping import Keeping
 from zsntta_cli.simulation.simulator import LiveFactory
 
 _ID_SET = "shapes"
@@ -35,10 +36,10 @@ def extract_sets(root: Path, reporter: Reporter) -> Iterator[Extracted]:
 def simulate(root: Path) -> list[Record]:
     """ZS-CLIP, AdaND and ridge against each built-in OOD set."""
     grid = Grid(_METHODS, _ENCODER, axes={"ratio": _RATIOS})
-    return run_all(root, grid.runs(root))
+    return run_all(root, grid.runs(root), keeping=Keeping.beside(root))
 
 
 def simulate_live(root: Path, live: LiveFactory) -> list[Record]:
     """All methods, with live encoder passes, on the first samples of each stream at 50 %."""
     grid = Grid(_LIVE_METHODS, _ENCODER, axes={"limit": [LIVE_LIMIT]})
-    return run_all(root, grid.runs(root), live=live)
+    return run_all(root, grid.runs(root), live=live, keeping=Keeping.beside(root))

@@ -49,7 +49,7 @@ def test_the_records_are_complete_and_exact(cached):
     assert noisy["counts"] == {"id": 300, "ood": 300, "noise": 75}
     assert clean["accuracies"]["acc_n"] is None
     assert noisy["settings"]["options"]["warmup"] == 10
-    assert set(noisy["digests"]) == {"shapes", "glyphs", "noise-gaussian"}
+    assert set(noisy["digests"]) == {"shapes", "glyphs", "noise-gaussian", "text/shapes"}
     hits = noisy["accuracies"]["acc_s"] * 300
     assert hits == pytest.approx(round(hits))
 

@@ -142,14 +142,15 @@ def test_folders_of_images(folders):
     assert result.exit_code == 0, result.stderr
     assert "theirs" in result.stdout
 
-    missing = zsntta(*command, "--dataset", f"mine={mine}")
+    assert zsntta(*command).stdout == result.stdout, "kept from before"
+    missing = zsntta(*command, "--dataset", f"mine={mine}", "--fresh")
     assert missing.exit_code == 1
     assert missing.stderr.splitlines()[-1] == (
         "error: a live method needs the images of 'theirs', and it is not known where they are: "
         "add --dataset NAME=PATH"
     )
     Image.new("RGB", (30, 30)).save(next(mine.glob("dog/*")))
-    changed = zsntta(*command, *where)
+    changed = zsntta(*command, *where, "--fresh")
     assert changed.exit_code == 1
     assert "are not those that features/tiny/mine.h5 was made from" in changed.stderr
     assert "extract them again with --overwrite\n" in changed.stderr

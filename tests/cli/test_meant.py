@@ -207,7 +207,7 @@ def test_sets_that_are_too_small_are_named_before_the_runs(cached, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(simulator.Simulator, "run", stop)
+    monkeypatch.setattr(simulator.Simulator, "replay", stop)
     result = cached("simulate", "--method", "adand", "--ratio", 0.75, "--ood", "glyphs", *TINY)
     assert result.exit_code == 130
     assert "'glyphs' is smaller than the streams need: its images are shown up to 3.00 times" in (

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from zsntta_cli import __version__
-from zsntta_cli.cli import cache, datasets
+from zsntta_cli.cli import cache, datasets, records
 from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
@@ -44,6 +44,7 @@ app.command(cls=Command)(demo)
 app.command(cls=Command)(encoders)
 app.add_typer(cache.app, name="cache")
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(records.app, name="records")
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ _REMEDIES = {
     "extract-again": "extract them again with --overwrite",
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "install-ray": "pip install 'zsntta[ray]'",
+    "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
@@ -49,6 +50,7 @@ _REMEDIES = {
     "raw": "leave --normalized out for raw features",
     "run-anew": "or run the settings anew without --from",
     "say-where": "add --dataset NAME=PATH",
+    "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
 }
 

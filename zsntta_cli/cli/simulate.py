@@ -1,6 +1,7 @@
 """`zsntta simulate`."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,9 +12,11 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     EncoderName,
     FeaturesDir,
+    Fresh,
     Model,
     Precision,
     Pretrained,
+    Records,
     chosen_encoder,
     given_settings,
     own_settings,
@@ -27,9 +30,11 @@ from zsntta_cli.simulation.runs import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zsntta_cli.simulation.grid import Grid
+    from zsntta_cli.report.tables import Kind
     from zsntta_cli.simulation.live import LiveSession
-    from zsntta_cli.simulation.record import Record
+    from zsntta_cli.simulation.record import Record, Replay
+    from zsntta_cli.simulation.records.keeping import Keeping
+    from zsntta_cli.simulation.runs import RunSettings
 
 Form = Literal["table", "markdown", "latex", "json", "csv"]
 _FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
@@ -85,6 +90,11 @@ def simulate(
     precision: Precision = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
+    records: Records = None,
+    fresh: Fresh = False,
+    keep_items: Annotated[
+        bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
+    ] = False,
     report: Annotated[Literal["accuracy", "ood", "flags"], _result("What a table shows.")] = (
         "accuracy"
     ),
@@ -92,6 +102,9 @@ def simulate(
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the paper's mean of the sets'."),
     ] = "seeds",
+    folded: Annotated[
+        bool, _result("csv, json: what the table shows, seeds folded, averages.", "--folded")
+    ] = False,
     form: Annotated[Form | None, _result("[by the output's ending, or table]", "--format")] = None,
     output: Annotated[Path | None, _result("Write to this file, whole or not.")] = None,
     scores: Annotated[
@@ -113,7 +126,11 @@ def simulate(
     }  # fmt: skip
     _check_usage(record, {**named, **given_settings(settings)}, output, form, scores)
     from zsntta_cli.files import check_target
+    from zsntta_cli.report.items import write_scores
+    from zsntta_cli.report.tables import KINDS
     from zsntta_cli.simulation.grid import Grid
+    from zsntta_cli.simulation.records.keeping import Keeping
+    from zsntta_cli.simulation.records.reading import read_records
 
     for target in filter(None, (output, scores)):
         check_target(target)  # before the runs, which may take long
@@ -124,9 +141,18 @@ def simulate(
         method or (), choice, id_set or (), ood_set or (), prompt or (), preset or (),
         given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    records = _run(features_dir, grid, record, jobs, scores, live)
-    _show(records, form, report, spread, output)
-    stop_if_unfinished(records)
+    before = read_records(record) if record else []
+    runs = [old.settings for old in before] or grid.runs(features_dir)
+    keeping = Keeping.beside(features_dir, records, fresh, keep_items)
+    done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
+    made = {one.settings: one for one in done}
+    for old in before:
+        if old.settings in made:  # or Ctrl-C came before it
+            old.check(made[old.settings])
+    if scores and replay:
+        write_scores(scores, replay)
+    _show(done, form, replace(KINDS[report], spread=spread, folded=folded), output)
+    stop_if_unfinished(done)
 
 
 def _check_usage(
@@ -155,56 +181,42 @@ def _check_usage(
 
 def _run(
     root: Path,
-    grid: "Grid",
-    record: Path | None,
+    runs: "Sequence[RunSettings]",
     jobs: int,
-    scores: Path | None,
+    with_items: bool,
     live: LiveSettings,
-) -> "Sequence[Record]":
-    """The runs of a grid or of a record; the items of a single one are written to `scores`."""
+    keeping: "Keeping",
+) -> "tuple[Sequence[Record], Replay | None]":
+    """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation.batch import run_all, run_one
     from zsntta_cli.simulation.notes import notes
-    from zsntta_cli.simulation.records.reading import read_records
 
     reporter = ConsoleReporter()
 
     def session() -> "LiveSession":
         return live_session(live, reporter)
 
-    before = read_records(record) if record else []
-    runs = [old.settings for old in before] or grid.runs(root)
     for note in notes(root, runs):
         reporter.note(note)
     if not any(METHODS[run.method].live for run in runs):
         gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
-    replay = run_one(root, runs, session, reporter) if scores else None
-    records = [replay.record()] if replay else run_all(root, runs, jobs, session, reporter)
-    for old, new in zip(before, records, strict=False):  # fewer records where Ctrl-C stopped them
-        old.check(new)
-    if scores and replay:
-        from zsntta_cli.report.items import write_scores
-
-        write_scores(scores, replay)
-    return records
+    if not with_items:
+        return run_all(root, runs, jobs, session, reporter, keeping), None
+    replay, record = run_one(root, runs, session, reporter, keeping)
+    return [record], replay
 
 
-def _show(
-    records: "Sequence[Record]", form: str | None, report: str, spread: str, output: Path | None
-) -> None:
+def _show(records: "Sequence[Record]", form: str | None, kind: "Kind", output: Path | None) -> None:
     """Print the results, or write them to a file."""
-    from dataclasses import replace
-
     from zsntta_cli.files import write_whole
     from zsntta_cli.report.formats import render
-    from zsntta_cli.report.tables import KINDS
 
     undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
-    if undecided and report == "accuracy":
+    if undecided and "acc_h" in kind.metrics:
         names = ", ".join(sorted(undecided))
         say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
     form = form or _FORMS.get(output.suffix.lower() if output else "", "table")
-    kind = replace(KINDS[report], spread=spread)
     text = render(records, form, kind, to_file=output is not None)
     if output:
         write_whole(output, text.encode())

@@ -17,7 +17,7 @@ _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 
 
-def _card(title: str, facts: Mapping[str, str]) -> Table:
+def card(title: str, facts: Mapping[str, str]) -> Table:
     """A fact a line; what is empty is left out."""
     table = Table(title=_text(title), show_header=False, title_justify="left")
     table.add_column(no_wrap=True)
@@ -80,7 +80,7 @@ def feature_card(path: Path, details: Details) -> Table:
         "created": header.created,
         "digest": features.digest,
     }
-    return _card(str(path), facts)
+    return card(str(path), facts)
 
 
 def _abridged(names: tuple[str, ...]) -> str:
@@ -140,7 +140,7 @@ def set_card(
         "to get it": _way(entry, data_root),
         "commands": "\n".join(commands),
     }
-    return _card(name, facts)
+    return card(name, facts)
 
 
 def _way(entry: Entry, data_root: Path) -> str:

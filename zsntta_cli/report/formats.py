@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -175,14 +176,38 @@ def _plain_rows(
     return rows
 
 
-def _json(records: Sequence[Record], _kind: Kind) -> str:
-    """All records, complete."""
-    return json.dumps([record.to_dict() for record in records], indent=1) + "\n"
+def _json(records: Sequence[Record], kind: Kind) -> str:
+    """All records, complete; or the table's cells."""
+    return json.dumps(_rows(records, kind), indent=1) + "\n"
 
 
-def _csv(records: Sequence[Record], _kind: Kind) -> str:
-    """A line a record; nested names are joined by dots."""
-    rows = [_flat(record.to_dict()) for record in records]
+def _rows(records: Sequence[Record], kind: Kind) -> list[dict[str, Any]]:
+    return _folded(records, kind) if kind.folded else [record.to_dict() for record in records]
+
+
+def _folded(records: Sequence[Record], kind: Kind) -> list[dict[str, Any]]:
+    """What the tables show, an object a cell: fractions, and deviations where seeds were folded."""
+    return [
+        {
+            "id_set": table.id_set, "ood_set": column,
+            **{head.lower().replace(" ", "_"): p for head, p in zip(table.heads, row, strict=True)},
+            "seeds": table.seeds,
+            **{m: _plain(v.mean) for m, v in zip(kind.metrics, cell, strict=True)},
+            **{f"{m}_std": _plain(v.std) for m, v in zip(kind.metrics, cell, strict=True)},
+        }
+        for table in result_tables(records, kind)
+        for row, cells in table.cells.items()
+        for column, cell in cells.items()
+    ]  # fmt: skip
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _csv(records: Sequence[Record], kind: Kind) -> str:
+    """A line a record, or a cell of the table; nested names are joined by dots."""
+    rows = [_flat(row) for row in _rows(records, kind)]
     fields = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, fields, lineterminator="\n")

@@ -29,6 +29,7 @@ class Kind:
     heads: tuple[str, ...]
     lower_is_better: tuple[str, ...] = ()
     spread: str = "seeds"  # ± of an average: its own over seeds, or the mean of its "sets'" ones
+    folded: bool = False  # of csv and json: what the table shows, in place of the records
 
 
 KINDS = {
@@ -71,6 +72,8 @@ class ResultTable:
     columns: tuple[str, ...]
     cells: dict[Row, dict[str, Cell]]
     with_std: bool
+    id_set: str = ""
+    seeds: int = 1
 
 
 def result_tables(records: Sequence[Record], kind: Kind) -> list[ResultTable]:
@@ -105,7 +108,9 @@ def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultT
     spread = kind.spread if AVERAGE in columns and len(seeds) > 1 else ""
     title = titles.title(id_set, records, varying, named, spread)
     _mark_best(cells, columns, kind)
-    return ResultTable(title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1)
+    return ResultTable(
+        title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1, id_set, len(seeds)
+    )
 
 
 def _varying(records: Sequence[Record]) -> list[str]:

@@ -1,5 +1,6 @@
 """Streams x methods -> records."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ def simulate(
     prompt: Any = (),
     features_dir: str | Path = "features",
     jobs: int = 1,
+    records: str | Path | None = None,
+    fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
     live: "LiveSettings | None" = None,
     **settings: Any,
@@ -32,7 +35,8 @@ def simulate(
     A setting of the stream, the threshold or the methods takes a value or a list of values, and so
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
     settings by method, for that method alone. `encoder` is a folder name of features, instead of a
-    model. `live` says how live methods get at images.
+    model. `live` says how live methods get at images. Results are kept in `records`, by default
+    beside the features, and taken from there unless they are wanted `fresh`.
 
     Raises:
         ZsnttaError: what the command would end with.
@@ -40,6 +44,7 @@ def simulate(
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation.batch import run_all
     from zsntta_cli.simulation.grid import Grid
+    from zsntta_cli.simulation.records.keeping import Keeping
 
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
@@ -48,7 +53,9 @@ def simulate(
         {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
     )  # fmt: skip
     root = Path(features_dir)
-    return run_all(root, grid.runs(root), jobs, lambda: live_session(live or LiveSettings()))
+    keeping = Keeping.beside(root, Path(records) if records else None, fresh)
+    session = functools.partial(live_session, live or LiveSettings())
+    return run_all(root, grid.runs(root), jobs, session, keeping=keeping)
 
 
 def _several(value: Any) -> list[Any]:

@@ -11,22 +11,32 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 
 def run_one(
-    root: Path, runs: Sequence[RunSettings], live: LiveFactory, reporter: Reporter
-) -> Replay:
+    root: Path,
+    runs: Sequence[RunSettings],
+    live: LiveFactory,
+    reporter: Reporter,
+    keeping: Keeping | None = None,
+) -> tuple[Replay, Record]:
     """The only run, with its items and, of a live method, the gradients of its samples.
+
+    It is run in any case: items are not kept.
 
     Raises:
         SettingsError: there are several.
     """
     if len(runs) != 1:
         raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
-    with reporter.waiting(lambda: _named(runs[0])):
-        return Simulator(root, live).replay(runs[0], analyse=True)
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: _named(runs[0])):
+        replay = Simulator(root, live).replay(runs[0], analyse=True)
+        record = keeper.keep(replay)
+    _tell(keeper.problem, reporter)
+    return replay, record
 
 
 def run_all(
@@ -35,49 +45,91 @@ def run_all(
     jobs: int = 1,
     live: LiveFactory | None = None,
     reporter: Reporter | None = None,
+    keeping: Keeping | None = None,
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
 
-    A live run that Ctrl-C stopped is the last one.
+    With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
+    it is finished. A live run that Ctrl-C stopped is the last one.
 
     Raises:
         SettingsError: no process at all, or several for live methods.
     """
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
-    is_live = any(METHODS[run.method].live for run in runs)
-    if is_live and jobs > 1:
+    reporter = reporter or Silent()
+    before = kept_before(root, runs, keeping) if keeping else {}
+    if before:
+        reporter.note(f"{len(before):,} of {len(runs):,} runs were kept from before")
+    left = [run for run in runs if run not in before]
+    if jobs > 1 and any(METHODS[run.method].live for run in left):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs == 1 or len(runs) < 2:
-        return _run_some(root, runs, live, reporter)
+    if jobs == 1 or len(left) < 2:
+        made = _run_some(root, left, live, reporter, keeping)
+    else:
+        made = _run_apart(root, left, jobs, reporter, keeping)
+    by_run = {run: kept.record for run, kept in before.items()}
+    by_run |= {record.settings: record for record in made}
+    return [by_run[run] for run in runs if run in by_run]
+
+
+def _run_apart(
+    root: Path,
+    runs: Sequence[RunSettings],
+    jobs: int,
+    reporter: Reporter,
+    keeping: Keeping | None,
+) -> list[Record]:
+    """Runs in several processes, those on one pair of sets together."""
     pairs = [
         list(some)
         for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
     ]
     pieces = 1 if len(pairs) >= jobs else jobs
     chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
+    Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     with ProcessPoolExecutor(
         min(jobs, len(chunks)), multiprocessing.get_context("spawn")
     ) as workers:
-        done = workers.map(functools.partial(_run_some, root), chunks)
-        by_run = {record.settings: record for records in done for record in records}
-    return [by_run[run] for run in runs]
+        done = workers.map(functools.partial(_run_chunk, root, keeping), chunks)
+        results = list(done)
+    _tell(next((problem for _, problem in results if problem), ""), reporter)
+    return [record for records, _ in results for record in records]
+
+
+def _run_chunk(
+    root: Path, keeping: Keeping | None, runs: Sequence[RunSettings]
+) -> tuple[list[Record], str]:
+    """Runs in a process of their own, and why one of them could not be kept."""
+    simulator = Simulator(root)
+    with Keeper(keeping) as keeper:
+        return [keeper.keep(simulator.replay(run)) for run in runs], keeper.problem
 
 
 def _run_some(
     root: Path,
     runs: Sequence[RunSettings],
-    live: LiveFactory | None = None,
-    reporter: Reporter | None = None,
+    live: LiveFactory | None,
+    reporter: Reporter,
+    keeping: Keeping | None,
 ) -> list[Record]:
-    simulator = Simulator(root, live)
     records: list[Record] = []
-    with (reporter or Silent()).waiting(lambda: _progress(runs, len(records))):
+    if not runs:
+        return records
+    simulator = Simulator(root, live)
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, len(records))):
         for settings in runs:
-            records.append(simulator.run(settings))
+            records.append(keeper.keep(simulator.replay(settings)))
             if records[-1].unfinished:
                 break
+    _tell(keeper.problem, reporter)
     return records
+
+
+def _tell(problem: str, reporter: Reporter) -> None:
+    """Say why results are not kept."""
+    if problem:
+        reporter.note(f"note: results are not kept: {problem}")
 
 
 def _progress(runs: Sequence[RunSettings], done: int) -> str:

@@ -16,10 +16,11 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.live_images import stream_images
+from zsntta_cli.simulation.record import Machine
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, Stream
-from zsntta_cli.simulation.watch import GradientNorms, Running
+from zsntta_cli.simulation.watch import GradientNorms, Running, forget_peak, machine_of
 
 Columns = dict[str, NDArray[Any]]
 
@@ -51,6 +52,7 @@ class LiveSession:
         """
         running, gradients = Running(stream, labels), GradientNorms(stream)
         live = self._live(settings, sources, stream, data, gradients if analyse else None)
+        forget_peak()
         name = f"{settings.method}: {settings.ood_set or settings.id_set}"
         run, parts = METHODS[settings.method].load(), list[Decisions]()
         with self.reporter.track(name, len(stream)) as advance:
@@ -70,6 +72,12 @@ class LiveSession:
             columns["gradient_clean"] = gradients.clean[done]
             columns["gradient_noisy"] = gradients.noisy[done]
         return Decisions.joined(parts), columns
+
+    @property
+    def machine(self) -> Machine:
+        """What the encoder of the last run ran on."""
+        [encoder] = self._encoders.values()
+        return machine_of(encoder.device)
 
     def _live(
         self,

@@ -5,6 +5,7 @@ import math
 import platform
 import resource
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -63,6 +64,15 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What a live method's encoder ran on."""
+
+    device: str = "cpu"
+    memory: int = 0  # bytes at most on a GPU
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Replay:
     """A run: what the stream was, what the method decided."""
 
@@ -74,8 +84,7 @@ class Replay:
     seconds: float
     columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
-    device: str = "cpu"  # that a live method's encoder ran on
-    memory: int = 0  # bytes at most on that device, where it is none of the process's own
+    machine: Machine = Machine()
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -106,12 +115,16 @@ class Replay:
             self.digests,
             self.seconds,
             datetime.now(UTC).isoformat(timespec="seconds"),
-            {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()},
+            {**_versions(), **self.machine.versions},
             self.unfinished,
             revision(self.settings.method) or "",
-            self.memory or _peak_memory(),
-            self.device,
+            self.machine.memory or _peak_memory(),
+            self.machine.device,
         )
+
+
+def _versions() -> dict[str, str]:
+    return {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _peak_memory() -> int:

@@ -19,7 +19,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.simulation.digests import Source, run_digests
-from zsntta_cli.simulation.record import Columns, Record, Replay, true_labels
+from zsntta_cli.simulation.record import Columns, Machine, Record, Replay, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
@@ -71,7 +71,12 @@ class Simulator:
         digests = run_digests(read, text_digest, scale, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
-        return Replay(settings, sources, done, decisions, digests, seconds, columns, unfinished)
+        machine = (
+            self._live().machine if METHODS[settings.method].live and self._live else Machine()
+        )
+        return Replay(
+            settings, sources, done, decisions, digests, seconds, columns, unfinished, machine
+        )
 
     def _decide(
         self,

@@ -1,4 +1,4 @@
-"""What is watched of a live run: its running accuracies, and whose gradients are large (Sec. 3)."""
+"""What is watched of a live run: accuracies, whose gradients are large (Sec. 3), the machine."""
 
 import math
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.simulation.metrics import harmonic_mean
+from zsntta_cli.simulation.record import Machine
 from zsntta_cli.simulation.stream import ID, NOISE, Stream
 
 _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
@@ -68,3 +69,18 @@ class GradientNorms:
                 gradients = torch.autograd.grad(loss, parameters, retain_graph=True)
                 norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
                 column[self.item] = float(norm) / _SCALE
+
+
+def forget_peak() -> None:
+    """Count a GPU's peak memory from here on."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
+def machine_of(device: torch.device) -> Machine:
+    """What a run on a device ran on; the peak of a GPU's memory is since `forget_peak`."""
+    versions = {"torch": torch.__version__}
+    if device.type != "cuda":
+        return Machine(device.type, 0, versions)
+    peak = torch.cuda.max_memory_allocated(device)
+    return Machine(torch.cuda.get_device_name(device), peak, versions)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import check_target
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.records.items import Items
@@ -129,6 +129,12 @@ class RecordStore:
                 rows,
             )
 
+    def add_new(self, runs: Sequence[Kept]) -> int:
+        """Keep those that are not there, in one transaction; how many were there."""
+        there = self.find([kept.key for kept in runs])
+        self.add(kept for kept in runs if kept.key not in there)
+        return sum(kept.key in there for kept in runs)
+
     def find(self, keys: Sequence[str]) -> dict[str, Kept]:
         """Kept runs by their keys; those that are not there are left out."""
         found: dict[str, Kept] = {}
@@ -190,6 +196,24 @@ class RecordStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def with_digits(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
+    """Those of some keys that begin with some digits; all of them where none are given.
+
+    Raises:
+        StoreError: no key begins with them, or several do.
+    """
+    if not digits:
+        return list(keys)
+    found = []
+    for some in digits:
+        meant = [key for key in keys if some and key.startswith(some.lower())]
+        if len(meant) != 1:
+            how = f"{len(meant):,} keys begin" if meant else "no key begins"
+            raise StoreError(f"{how} with '{short(some)}'", remedy="list-records")
+        found.append(meant[0])
+    return list(dict.fromkeys(found))
 
 
 def _row(kept: Kept) -> tuple[Any, ...]:

@@ -1,0 +1,160 @@
+"""`zsntta records`: results that are kept: list, show, export, import, remove."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from zsntta_cli.cli.command import Command, group, misused, say
+from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.settings import FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zsntta_cli.simulation.records.store import Line, RecordStore
+
+app = group("Results that are kept: list, show, export, import, remove.", lists=True)
+
+Method = Annotated[str | None, typer.Option(help="Those of a method.")]
+IdSet = Annotated[str | None, typer.Option("--id", help="Those on an ID set.")]
+OodSet = Annotated[str | None, typer.Option("--ood", help="Those against an OOD set.")]
+Encoder = Annotated[str | None, typer.Option(help="Those of an encoder's features, its folder.")]
+Keys = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
+]
+
+
+@app.command("list", cls=Command)
+def list_runs(
+    method: Method = None,
+    id_set: IdSet = None,
+    ood_set: OodSet = None,
+    encoder: Encoder = None,
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """A line a kept run, in the order in which they were made."""
+    from zsntta_cli.report.runs import run_lines
+
+    chosen = _chosen(method, id_set, ood_set, encoder)
+    with _store(records, features_dir) as store:
+        found = store.lines(**chosen)
+    typer.echo("\n".join(run_lines(found)))
+
+
+@app.command(cls=Command)
+def show(
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="First digits of a key.")],
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Everything about some runs: settings, digests, counts, time, versions."""
+    from zsntta_cli.progress import console
+    from zsntta_cli.report.runs import run_card
+
+    with _store(records, features_dir) as store:
+        names = _keys(store, keys, {})
+        found = store.find(names)
+    for name in names:
+        if name in found:
+            console().print(run_card(found[name]))
+        else:
+            say(f"{name[:8]} is of a method or a setting that is not known here.", err=True)
+
+
+@app.command(cls=Command)
+def export(
+    keys: Keys = None,
+    method: Method = None,
+    id_set: IdSet = None,
+    ood_set: OodSet = None,
+    encoder: Encoder = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    form: Annotated[
+        Literal["jsonl", "json"],
+        typer.Option("--format", help="All that is kept, or what simulate --format json gives."),
+    ] = "jsonl",
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Kept runs as JSON Lines, for `records import` and `report` elsewhere."""
+    from zsntta_cli.files import write_whole
+    from zsntta_cli.report.runs import exported
+
+    with _store(records, features_dir) as store:
+        names = _keys(store, keys or [], _chosen(method, id_set, ood_set, encoder))
+        found = store.find(names)
+    if left := len(names) - len(found):
+        say(f"note: {left:,} runs of methods that are not known here are left out.", err=True)
+    text = exported([found[name] for name in names if name in found], form)
+    if output:
+        write_whole(output, text.encode())
+    else:
+        typer.echo(text, nl=False)
+
+
+@app.command("import", cls=Command)
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="That export, or simulate, wrote.")],
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Merge the runs of other people: all of a file or none; equal ones are one."""
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.simulation.records.exchange import read_lines
+    from zsntta_cli.simulation.records.store import RecordStore
+
+    note = ConsoleReporter().note
+    read = {path: read_lines(path, note) for path in files}
+    with RecordStore(_path(records, features_dir), create=True) as store:
+        for path, found in read.items():
+            there = store.add_new(found)
+            say(f"{path}: {len(found):,} runs, {there:,} of them were there")
+
+
+@app.command(cls=Command)
+def remove(
+    keys: Keys = None,
+    method: Method = None,
+    id_set: IdSet = None,
+    ood_set: OodSet = None,
+    encoder: Encoder = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Forget some runs."""
+    chosen = _chosen(method, id_set, ood_set, encoder)
+    if not (keys or chosen or everything):
+        raise misused("say which: KEY, --method, --id, --ood, --encoder, or --all")
+    with _store(records, features_dir) as store:
+        names = _keys(store, keys or [], chosen)
+        store.remove(names)
+    say(f"removed {len(names):,} runs")
+
+
+def _chosen(*values: str | None) -> dict[str, Any]:
+    """Columns and the values wanted in them."""
+    names = ("method", "id_set", "ood_set", "encoder")
+    return {k: v for k, v in zip(names, values, strict=True) if v is not None}
+
+
+def _keys(store: "RecordStore", digits: "Sequence[str]", chosen: dict[str, Any]) -> list[str]:
+    """Keys of the chosen runs, of those that begin with some digits."""
+    from zsntta_cli.simulation.records.store import with_digits
+
+    lines: Sequence[Line] = store.lines(**chosen)
+    return with_digits([line.key for line in lines], digits)
+
+
+def _path(records: Path | None, features_dir: Path) -> Path:
+    from zsntta_cli.simulation.records.keeping import Keeping
+
+    return Keeping.beside(features_dir, records).path
+
+
+def _store(records: Path | None, features_dir: Path) -> "RecordStore":
+    from zsntta_cli.simulation.records.store import RecordStore
+
+    return RecordStore(_path(records, features_dir))

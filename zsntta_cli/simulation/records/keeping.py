@@ -1,0 +1,91 @@
+"""Results taken from the store where they are there, and kept at once where they are made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.errors import StoreError
+from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.records.kept import Kept, kept_of, run_key
+from zsntta_cli.simulation.records.store import NAME, RecordStore
+from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.runs import RunSettings
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where results are kept, and how."""
+
+    path: Path
+    fresh: bool = False  # run again what is there
+    items: bool = False  # keep what each item got, too
+    required: bool = True  # or go on without, where nothing can be written
+
+    @classmethod
+    def beside(
+        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False
+    ) -> "Keeping":
+        """In the file that is named, or else in one beside the features under `root`."""
+        return cls(path or root / NAME, fresh, items, required=path is not None)
+
+
+def kept_before(
+    root: Path, runs: Sequence[RunSettings], keeping: Keeping
+) -> dict[RunSettings, Kept]:
+    """Which of some runs are in the store, of the features that are under `root` now.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    if keeping.fresh or not keeping.path.exists():
+        return {}
+    foreseen, keys = Foreseen(root), dict[str, RunSettings]()
+    for run in runs:
+        digests, revised = foreseen.digests(run), revision(run.method)
+        if digests is not None and revised is not None:
+            keys[run_key(run, digests, revised)] = run
+    with RecordStore(keeping.path) as store:
+        found = store.find(list(keys))
+    return {
+        keys[key]: kept
+        for key, kept in found.items()
+        # A default that has changed since is in no key, but in the settings.
+        if kept.record.settings == keys[key] and (kept.items or not keeping.items)
+    }
+
+
+class Keeper:
+    """Keeps each run when it is finished, in a transaction of its own."""
+
+    def __init__(self, keeping: Keeping | None) -> None:
+        """Open a store that is named; one beside the features is made when there is a result.
+
+        Raises:
+            StoreError: the one that is named cannot be opened.
+        """
+        self._keeping = keeping
+        self._store: RecordStore | None = None
+        self.problem = ""  # why something is not kept
+        if keeping and keeping.required:
+            self._store = RecordStore(keeping.path, create=True)
+
+    def keep(self, replay: Replay) -> Record:
+        """The record of a run, which is kept if the run was finished and can be told again."""
+        keeping, told = self._keeping, revision(replay.settings.method) is not None
+        if keeping is None or replay.unfinished or not told:
+            return replay.record()
+        kept = kept_of(replay, keeping.items)
+        try:
+            self._store = self._store or RecordStore(keeping.path, create=True)
+            self._store.add([kept])
+        except StoreError as error:  # the result is worth more than its place
+            self.problem = str(error)
+        return kept.record
+
+    def __enter__(self) -> "Keeper":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
