@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import FeaturesDir, Records
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
@@ -21,10 +22,8 @@ def report(
         list[Path] | None,
         typer.Argument(help="Exported records (JSON Lines) or stores. [the store]"),
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option("--records", help="The store. [features/records.sqlite]", metavar="FILE"),
-    ] = None,
+    store: Records = None,
+    features_dir: FeaturesDir = FEATURES,
     output: Annotated[Path, typer.Option(help="Write to this file; '-': stdout.")] = Path(
         "report.html"
     ),
@@ -33,7 +32,7 @@ def report(
     ] = "Zero-shot noisy test-time adaptation",
     baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = "zs-clip",
 ) -> None:
-    """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; nothing to load."""
+    """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
     from zsntta_cli.cli.hints import repeat_command
     from zsntta_cli.files import check_target, write_whole
     from zsntta_cli.methods import METHODS
@@ -43,7 +42,7 @@ def report(
     check_choice("baseline", baseline, tuple(METHODS))
     if output != _STDOUT:
         check_target(output)  # before the work
-    made = page(_kept(records or (), store), repeat_command, title, baseline)
+    made = page(_kept(records or [], store, features_dir), repeat_command, title, baseline)
     for words in made.left_out:
         say(f"note: left out: {words}.", err=True)
     content = made.html.encode()
@@ -54,15 +53,16 @@ def report(
     say(f"{output}: {made.runs:,} runs in {made.rows:,} rows, {len(content) / 1000:,.0f} kB")
 
 
-def _kept(paths: "tuple[Path, ...] | list[Path]", store: Path | None) -> "Iterator[Kept]":
+def _kept(paths: list[Path], store: Path | None, features_dir: Path) -> "Iterator[Kept]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
+    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation.records.exchange import read_lines
-    from zsntta_cli.simulation.records.store import NAME
+    from zsntta_cli.simulation.records.keeping import Keeping
 
     if store is not None or not paths:
-        yield from _stored(store or FEATURES / NAME)
+        yield from _stored(Keeping.beside(features_dir, store).path)
     for path in paths:
-        yield from _stored(path) if _is_store(path) else read_lines(path)
+        yield from _stored(path) if _is_store(path) else read_lines(path, ConsoleReporter().note)
 
 
 def _stored(path: Path) -> "Iterator[Kept]":

@@ -20,13 +20,15 @@ def drawable(curves: Any) -> dict[str, Any]:
 def _histogram(given: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         return {}
-    ends, counts = [given.get(k) for k in ("low", "high")], [given.get(k) for k in ("id", "ood")]
+    ends: list[Any] = [given.get(name) for name in ("low", "high")]
+    counts: list[Any] = [given.get(name) for name in ("id", "ood")]
     are_whole = all(_is_list(c) and all(type(n) is int and n >= 0 for n in c) for c in counts)
     if not are_whole or len(counts[0]) != len(counts[1]) or not counts[0]:
         return {}
-    if not all(map(_is_number, ends)) or not ends[0] < ends[1]:
+    low, high = ends
+    if not (_is_number(low) and _is_number(high) and low < high):
         return {}
-    return {"low": ends[0], "high": ends[1], "id": counts[0], "ood": counts[1]}
+    return {"low": low, "high": high, "id": counts[0], "ood": counts[1]}
 
 
 def _line(given: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -78,7 +78,9 @@ def taken(kept: Iterable[Kept]) -> Taken:
             outdated += 1
         else:
             key = (record.settings, tuple(sorted(record.digests.items())))
-            found[key] = _later(Entry(record, drawable(one.curves), _bits(one.items)), found.get(key))
+            found[key] = _later(
+                Entry(record, drawable(one.curves), _bits(one.items)), found.get(key)
+            )
     entries = tuple(sorted(found.values(), key=_place))
     return Taken(entries, unfinished, outdated)
 
@@ -124,46 +126,55 @@ def _catalogue() -> dict[str, int]:
 
 def spots(entries: Sequence[Entry]) -> list[Spot]:
     """The spot of each run. Features of one name with other digests make other spots."""
-    ids = [(r.settings.encoder, r.settings.id_set, _digest(r)) for r in _records(entries)]
-    texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, _records(entries), strict=True)]
-    oods = [
-        (r.settings.encoder, r.settings.ood_set, r.digests.get(r.settings.ood_set or "", ""))
-        for r in _records(entries)
-    ]
-    numbers = (_numbered(ids), _numbered(texts), _numbered(oods))
+    records = [entry.record for entry in entries]
+    ids = [_of_set(record, record.settings.id_set) for record in records]
+    oods = [_of_set(record, record.settings.ood_set or "") for record in records]
+    texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
+    id_number, ood_number = _numbered(ids), _numbered(oods)
+    text_number = _numbered_texts(texts, [frozenset(record.digests) for record in records])
     return [
         Spot(
-            Stream(i[0], i[1], (numbers[0][i], numbers[1][t]), _kind(r.settings.stream)),
+            Stream(i[0], i[1], (id_number[i], text_number[t]), _kind(r.settings.stream)),
             r.settings.stream.ratio,
-            r.settings.ood_set or "",
-            numbers[2][o],
+            o[1],
+            ood_number[o],
         )
-        for r, i, t, o in zip(_records(entries), ids, texts, oods, strict=True)
+        for r, i, t, o in zip(records, ids, texts, oods, strict=True)
     ]
 
 
-def _records(entries: Sequence[Entry]) -> Iterable[Record]:
-    return (entry.record for entry in entries)
+_Key = tuple[str, ...]  # names, and a digest last
 
 
-def _digest(record: Record) -> str:
-    return record.digests.get(record.settings.id_set, "")
+def _of_set(record: Record, name: str) -> _Key:
+    return record.settings.encoder, name, record.digests.get(name, "")
 
 
 def _text(record: Record) -> str:
     return record.digests.get(f"text/{record.settings.id_set}", "")
 
 
-def _numbered(keys: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
-    """A number for the last part of each key among keys that agree in the rest: 0 is the most."""
-    counts = Counter(keys)
-    order = sorted(counts, key=lambda key: (-counts[key], key[-1]))
-    met: Counter[tuple[Any, ...]] = Counter()
+def _numbered(keys: Sequence[_Key]) -> dict[_Key, int]:
+    """A number for the digest of each key, among keys of the same names: most runs have 0."""
+    counts, met = Counter(keys), Counter[_Key]()
     numbers = {}
-    for key in order:
+    for key in sorted(counts, key=lambda key: (-counts[key], key)):
         numbers[key] = met[key[:-1]]
         met[key[:-1]] += 1
     return numbers
+
+
+def _numbered_texts(keys: Sequence[_Key], files: Sequence[Hashable]) -> dict[_Key, int]:
+    """Numbers for the digests of text features: 0 for all that may be the same.
+
+    Such a digest also says which of a run's files are normalised, so those of runs that saw other
+    files differ in any case. Two of the same files tell that there are several texts.
+    """
+    met: dict[tuple[_Key, Hashable], set[_Key]] = {}
+    for key, seen in zip(keys, files, strict=True):
+        met.setdefault((key[:-1], seen), set()).add(key)
+    several = {names for (names, _), found in met.items() if len(found) > 1}
+    return {key: n if key[:-1] in several else 0 for key, n in _numbered(keys).items()}
 
 
 _KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection

@@ -35,7 +35,9 @@ def sweeps(rows: Sequence[Row], known: Looks) -> str:
     pairs = sum(len(sorted_columns(some)) for some in tables.values())
     drawn = []
     for stream, some in tables.items():
-        groups = {column_name(c): [r for r in some if _column(r) == c] for c in sorted_columns(some)}
+        groups = {
+            column_name(c): [r for r in some if _column(r) == c] for c in sorted_columns(some)
+        }
         if pairs > _MOST_SWEEPS and len(groups) > 1:
             groups = {f"mean over {len(groups)} OOD sets": some}
         for name, group in groups.items():
@@ -73,7 +75,7 @@ def _fitted(name: str, lines: Sequence[Line]) -> Axis:
     return Axis(name, low - margin, high + margin)
 
 
-def _with_legend(rows: Sequence[Row], known: Looks, content: str, with_companion: bool = False) -> str:
+def _with_legend(rows: Sequence[Row], known: Looks, content: str) -> str:
     labels = sorted({one.label for one in rows}, key=known.__getitem__)
     names = [(label, known[label], False) for label in labels]
     return f'{legend(names)}<div class="figures">{content}</div>\n'
@@ -84,7 +86,9 @@ def insides(rows: Sequence[Row], known: Looks, baseline: str) -> str:
     chosen, total = _chosen(rows, baseline)
     if not chosen:
         return ""
-    some = f" {len(chosen)} of {total} pairs: where a method gains or loses most on {text(baseline)}."
+    some = (
+        f" {len(chosen)} of {total} pairs: where a method gains or loses most on {text(baseline)}."
+    )
     parts = [f"<p>Of the first seed of each row.{some if len(chosen) < total else ''}</p>"]
     for i, (spot, group) in enumerate(chosen.items()):
         title = f"{name_of(spot.stream)}, OOD: {column_name((spot.ood_set, spot.ood_features))}"
@@ -158,7 +162,7 @@ def _thresholds(rows: Sequence[Row], known: Looks) -> str:
                     words = f"{one.label}, {name.replace('_', '-')}" if has_own else one.label
                     dashed = has_own and name == "zero_shot"
                     lines.append(Line(words, known[one.label], thin["item"], thin[name], dashed))
-    return _over_stream("Thresholds over the stream (dashes: zero-shot)", "ID score", lines)
+    return _over_stream("Thresholds over the stream (dotted: zero-shot)", "ID score", lines)
 
 
 def _over_stream(title: str, unit: str, lines: Sequence[Line]) -> str:

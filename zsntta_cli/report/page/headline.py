@@ -78,7 +78,7 @@ def _table(title: str, rows: Sequence[Row], metrics: Sequence[str]) -> str:
         span = 1 + len(metrics) * (len(columns) + averaged)
         head = f'<tr><th scope="rowgroup" colspan="{span}">Noise {shown("ratio", ratio)}\n'
         bodies.append((head if ratio else "") + "".join(cells))
-    names = [column_name(c) if c[0] else "" for c in columns] + [AVERAGE] * averaged
+    names = [AVERAGE] * averaged + [column_name(c) if c[0] else "" for c in columns]
     return table(f"{text(title)}<small>{_legend(said)}</small>", _head(names, metrics), bodies)
 
 
@@ -93,7 +93,7 @@ def sorted_columns(rows: Sequence[Row]) -> list[Column]:
 
 def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
     heads = [METRICS[metric] for metric in metrics] * len(names)
-    second = "".join(f'<th scope="col">{head}' for head in heads)
+    second = "".join(f'<th scope="col" class="n">{head}' for head in heads)
     if not any(names):
         return row('<th scope="col">Method', second)
     first = [f'<th scope="colgroup" colspan="{len(metrics)}">{text(name)}' for name in names]
@@ -108,7 +108,7 @@ def _cells(
     for one in rows:
         lines.setdefault(one.label, {})[one.spot.ood_set, one.spot.ood_features] = one
     texts: dict[str, list[str]] = {label: [] for label in lines}
-    said: list[Mark] = []
+    said = _average(lines, columns, metrics, texts) if len(columns) > 1 else []
     for column in columns:
         there = {label: line[column] for label, line in lines.items() if column in line}
         found = {m: marks(list(there.values()), m) for m in metrics}
@@ -121,8 +121,6 @@ def _cells(
                 else _cell(there[label].values[m], found[m][place])
                 for m in metrics
             ]
-    if len(columns) > 1:
-        said += _average(lines, columns, metrics, texts)
     return [row(row_head(label), *cells) for label, cells in texts.items()], said
 
 

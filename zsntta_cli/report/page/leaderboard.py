@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli.report.page.entries import Spot, set_place
-from zsntta_cli.report.page.markup import NOTHING, cell, data, number, percent, row, spread, table, text
+from zsntta_cli.report.page.markup import (
+    NOTHING,
+    cell,
+    data,
+    number,
+    percent,
+    row,
+    spread,
+    table,
+    text,
+)
 from zsntta_cli.report.page.ranking import Mark, marks, ranks
 from zsntta_cli.report.page.rows import Row
 from zsntta_cli.report.tables import Value
@@ -19,6 +29,7 @@ _HEADS = {
     "gain": "Gain", "p": "p", "auroc": "AUROC", "fpr95": "FPR95", "seeds": "Seeds",
     "seconds": "Seconds", "source": "Source",
 }  # fmt: skip
+_NUMBERS = set(_HEADS) - {"method", "id_set", "ood_set", "encoder", "source"}
 _FILTERED = ("method", "id_set", "ood_set", "encoder", "noise", "source")
 COLUMNS = (
     "rank", "method", "id_set", "ood_set", "encoder", "stream", "features", "noise", "acc_s",
@@ -72,9 +83,13 @@ def leaderboard(rows: Sequence[Row], baseline: str, reported: Sequence[Reported]
         head = _body_head("Reported by others, not run here: not ranked")
         html.append(head + "".join(_reported_row(one) for one in shown_ones))
         values += [_reported_values(one) for one in shown_ones]
-    caption = "All rows, in %: within a stream by rank"
+    caption = (
+        f"All rows, in %<small>Rank: by Acc_H (clean: Acc_S) on one stream. Gain: on "
+        f"{text(baseline)}. p: that the best of the stream is no better. Seconds: a run, the method "
+        f"alone. No rank goes across features that differ.</small>"
+    )
     filled = {"columns": COLUMNS, "rows": values}
-    return table(caption, _heads(baseline), html, kind="board") + data("board-data", filled)
+    return table(caption, _heads(), html, kind="board") + data("board-data", filled)
 
 
 def _numbers(where: tuple[Any, ...]) -> str:
@@ -85,13 +100,17 @@ def _body_head(words: str) -> str:
     return f'<tr class="head"><th scope="rowgroup" colspan="{len(_HEADS)}">{text(words)}\n'
 
 
-def _heads(baseline: str) -> str:
-    names = {**_HEADS, "gain": f"Gain on {baseline}"}
+def _heads() -> str:
     heads = "".join(
-        f'<th scope="col" data-key="{key}"{" data-filter" * (key in _FILTERED)}>{text(name)}'
-        for key, name in names.items()
+        f'<th scope="col" data-key="{key}"{_kind(key)}>{text(name)}' for key, name in _HEADS.items()
     )
     return row("", heads)
+
+
+def _kind(key: str) -> str:
+    """What the script and the style need to know of a column: a number, or what one filters by."""
+    filtered = " data-filter" * (key in _FILTERED)
+    return filtered + ' class="n"' * (key in _NUMBERS)
 
 
 def _placed(rows: Sequence[Row], baseline: str) -> list[_Placed]:
@@ -114,7 +133,9 @@ def _placed(rows: Sequence[Row], baseline: str) -> list[_Placed]:
 
 def _asked(reported: Iterable[Reported], rows: Sequence[Row]) -> list[Reported]:
     """Published rows of what the page has: same sets, encoder and ratio."""
-    there = {(o.spot.stream.id_set, o.spot.ood_set, o.spot.stream.encoder, o.spot.ratio) for o in rows}
+    there = {
+        (o.spot.stream.id_set, o.spot.ood_set, o.spot.stream.encoder, o.spot.ratio) for o in rows
+    }
     return [one for one in reported if (one.id_set, one.ood_set, one.encoder, one.ratio) in there]
 
 
@@ -127,7 +148,9 @@ def _row(one: _Placed) -> str:
     made, values = one.row, one.row.values
     best = "<b>{}*</b>" if one.mark.is_marked else "{}"
     cells = [
-        *_who(one.rank, made.label, made.spot.stream.id_set, _ood(made.spot), made.spot.stream.encoder),
+        *_who(
+            one.rank, made.label, made.spot.stream.id_set, _ood(made.spot), made.spot.stream.encoder
+        ),
         number(shown("ratio", made.spot.ratio)),
         *(
             number((best if name == made.main else "{}").format(spread(values[name])))
@@ -178,7 +201,9 @@ def _values(one: _Placed) -> list[Any]:
     """The same row for the script and for downloads, in the order of COLUMNS."""
     made, spot = one.row, one.row.spot
     means: Mapping[str, Value] = made.values
-    accuracies = [_plain(x) for m in ("acc_s", "acc_n", "acc_h") for x in (means[m].mean, means[m].std)]
+    accuracies = [
+        _plain(x) for m in ("acc_s", "acc_n", "acc_h") for x in (means[m].mean, means[m].std)
+    ]
     return [
         one.rank, made.label, spot.stream.id_set, spot.ood_set or None, spot.stream.encoder,
         dict(spot.stream.kind) or None, [*spot.stream.features, spot.ood_features], spot.ratio,
@@ -198,5 +223,3 @@ def _reported_values(one: Reported) -> list[Any]:
 
 def _plain(value: float | None, digits: int = 6) -> float | None:
     return None if value is None or math.isnan(value) else round(value, digits)
-
-

@@ -101,7 +101,7 @@
   }
 
   // What is shown.
-  const isNumber = (i) => rows.some((row) => row.row.cells[i].classList.contains("n"));
+  const isNumber = (i) => heads[i].classList.contains("n");
   const value = (row, i) => parseFloat(row.texts[i].replace(/^[<≥]/, ""));
 
   function matches(row) {

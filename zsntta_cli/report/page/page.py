@@ -50,7 +50,9 @@ def page(
     found = taken(kept)
     left_out = _left_out(found)
     if not found.entries:
-        raise StoreError(f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}")
+        raise StoreError(
+            f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
+        )
     rows = rows_of(found.entries)
     looks = figures.looks(rows)
     sections = {
@@ -68,8 +70,8 @@ def page(
 
 
 _NO_SCRIPT = (
-    '<div id="controls" hidden></div><p class="noscript">With scripts on, this table sorts, filters '
-    "and downloads.</p>\n"
+    '<div id="controls" hidden></div>'
+    '<p class="noscript">With scripts on, this table sorts, filters and downloads.</p>\n'
 )
 
 
@@ -104,7 +106,9 @@ _WORDS = (
 
 def _contents(sections: dict[str, str]) -> str:
     links = "".join(
-        f'<li><a href="#s{i}">{name}</a>' for i, (name, inner) in enumerate(sections.items()) if inner
+        f'<li><a href="#s{i}">{name}</a>'
+        for i, (name, inner) in enumerate(sections.items())
+        if inner
     )
     return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n'
 
@@ -119,7 +123,7 @@ def _main(sections: dict[str, str]) -> str:
 
 
 def _document(title: str, body: str) -> str:
-    """The file: its policy lets in this style and this script by their digests, and nothing else."""
+    """The file: its policy lets in this style and this script, by their digests, and no more."""
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; img-src data:; style-src {_digest(style)}; "

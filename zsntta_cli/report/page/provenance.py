@@ -97,7 +97,11 @@ def features(entries: Sequence[Entry]) -> str:
         for encoder, name, digest in ordered
     )  # fmt: skip
     names = ["Features", "Encoder", "SHA-256", "Runs"]
-    return table("Features that were seen", heads(names), [body], kind="commands")
+    return table(
+        "Features that were seen; text/SET also says which of a run’s files are normalised",
+        heads(names),
+        [body],
+    )
 
 
 def versions(entries: Sequence[Entry]) -> str:

@@ -108,9 +108,7 @@ def all_settings(settings: RunSettings) -> Flat:
 
 
 @functools.lru_cache(maxsize=10_000)
-def _preset(
-    method: str, stream: StreamSettings, threshold: ThresholdSettings, options: Any
-) -> str:
+def _preset(method: str, stream: StreamSettings, threshold: ThresholdSettings, options: Any) -> str:
     """As `preset_of`, which is slow to ask for each of thousands of runs."""
     return preset_of(RunSettings(method, "", "", None, "", stream, threshold, options))
 

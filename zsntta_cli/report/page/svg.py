@@ -4,14 +4,14 @@ Colours, dashes and fonts stand in page.css; the numbers of each drawing stand i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zsntta_cli.report.page.markup import NOTHING, details, number, row, table, text
 
-COLOURS, MARKERS, DASHES = 7, 6, 4  # page.css has so many; together 84 looks
+COLOURS, MARKERS, DASHES = 7, 6, 4  # page.css has so many: 84 looks that differ
 _WIDTH, _HEIGHT = 340, 200  # of a drawing, in its own units
-_LEFT, _RIGHT, _TOP, _BOTTOM = 38, 8, 8, 32  # around what is plotted
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 14, 8, 32  # around what is plotted
 _MARKS = 5  # on a long line
 
 # Shapes of markers around (0, 0), about 8 wide.
@@ -55,14 +55,15 @@ class Axis:
 
 def symbols() -> str:
     """The markers, once a page, for all drawings and legends."""
-    shapes = "".join(f'<symbol id="k{i}" overflow="visible">{s}</symbol>' for i, s in enumerate(SHAPES))
+    shapes = "".join(
+        f'<symbol id="k{i}" overflow="visible">{s}</symbol>' for i, s in enumerate(SHAPES)
+    )
     return f'<svg class="symbols" aria-hidden="true" width="0" height="0">{shapes}</svg>\n'
 
 
 def look(number_: int, dashed: bool = False) -> str:
-    """The classes of a look: a colour and a dash."""
-    dash = number_ // COLOURS % DASHES
-    return f"c{number_ % COLOURS} d{(dash + 1) % DASHES if dashed else dash}"
+    """The classes of a look: a colour and a dash; a companion is dotted and thin."""
+    return f"c{number_ % COLOURS} {'dots' if dashed else f'd{number_ % DASHES}'}"
 
 
 def legend(names: Sequence[tuple[str, int, bool]]) -> str:
@@ -86,12 +87,14 @@ def lines_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line]) -> str:
         for place in places
     ]
     head = row("", *(f'<th scope="col">{text(n)}' for n in [x.name, *(o.name for o in lines)]))
-    return _figure(title, _frame(x, y) + drawn, table(f"{text(title)}: {text(y.name)}", head, [
-        "".join(rows)
-    ]))
+    return _figure(
+        title, _frame(x, y) + drawn, table(f"{text(title)}: {text(y.name)}", head, ["".join(rows)])
+    )
 
 
-def histogram(title: str, axis: Axis, counts: dict[str, Sequence[int]], marks: dict[str, float]) -> str:
+def histogram(
+    title: str, axis: Axis, counts: Mapping[str, Sequence[int]], marks: Mapping[str, float]
+) -> str:
     """A figure of shares in equal cells, one outline a kind, with thresholds as upright lines."""
     shares = {name: [n / max(1, sum(some)) for n in some] for name, some in counts.items()}
     top = max(max(some, default=0) for some in shares.values()) or 1
@@ -135,8 +138,7 @@ def _frame(x: Axis, y: Axis, y_ticks: bool = True) -> str:
     """Grid, ticks and the names of both axes."""
     bottom = _HEIGHT - _BOTTOM
     parts = [f'<path class="grid" d="M{_LEFT} {bottom}H{_WIDTH - _RIGHT}"/>']
-    for tick in x.ticks():
-        parts.append(f'<text x="{_x(tick, x):.0f}" y="{bottom + 12}" class="m">{_short(tick)}</text>')
+    parts += [_tick(_x(tick, x), bottom + 12, _short(tick)) for tick in x.ticks()]
     for tick in y.ticks() if y_ticks else ():
         at = _y(tick, y)
         parts.append(f'<path class="grid" d="M{_LEFT} {at:.0f}H{_WIDTH - _RIGHT}"/>')
@@ -148,6 +150,12 @@ def _frame(x: Axis, y: Axis, y_ticks: bool = True) -> str:
         f"{text(y.name)}</text>"
     )
     return "".join(parts)
+
+
+def _tick(x: float, y: float, words: str) -> str:
+    """A number below an axis, which does not leave the drawing."""
+    at = min(x, _WIDTH - 3 * len(words))
+    return f'<text x="{at:.0f}" y="{y}" class="m">{words}</text>'
 
 
 def _curve(line: Line, x: Axis, y: Axis) -> str:
