@@ -200,7 +200,12 @@ def _nearest_preset(run: "RunSettings") -> tuple[str, list[str]]:
     """The preset that leaves the fewest options to say, and these."""
     from zsntta_cli.simulation.runs import PRESETS
 
-    said = [(name, words) for name in PRESETS if (words := _beside(name, run)) is not None]
+    said: list[tuple[str, list[str]]] = []
+    for name in PRESETS:
+        words = _beside(name, run)
+        if words == []:
+            return name, words
+        said += [(name, words)] if words else []
     return min(said, key=lambda one: len(one[1]), default=("paper", []))
 
 

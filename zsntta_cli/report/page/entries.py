@@ -18,6 +18,7 @@ from zsntta_cli.simulation.records.curves import Curves
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.runs import RunSettings
 
 Words = NDArray[np.uint64]
 
@@ -34,8 +35,13 @@ class Entry:
     """One run."""
 
     record: Record
-    curves: Curves
+    given: Curves  # as they were kept
     bits: Bits | None  # where its items were kept
+
+    @functools.cached_property
+    def curves(self) -> Curves:
+        """Those that can be drawn."""
+        return drawable(self.given)
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,7 @@ def taken(kept: Iterable[Kept]) -> Taken:
             outdated += 1
         else:
             key = (record.settings, tuple(sorted(record.digests.items())))
-            found[key] = _later(
-                Entry(record, drawable(one.curves), _bits(one.items)), found.get(key)
-            )
+            found[key] = _later(Entry(record, one.curves, _bits(one.items)), found.get(key))
     entries = tuple(sorted(found.values(), key=_place))
     return Taken(entries, unfinished, outdated)
 
@@ -90,7 +94,7 @@ def _later(one: Entry, other: Entry | None) -> Entry:
     if other is None:
         return one
     first, last = sorted((one, other), key=lambda entry: (entry.record.created, str(entry.record)))
-    return Entry(last.record, last.curves, last.bits or first.bits)
+    return Entry(last.record, last.given, last.bits or first.bits)
 
 
 def _bits(items: Items | None) -> Bits | None:
@@ -107,11 +111,17 @@ def _words(flags: NDArray[np.bool_]) -> Words:
 def _place(entry: Entry) -> tuple[Any, ...]:
     """Where a run stands: by set, encoder, ratio, method, settings, seed; never by its time."""
     settings = entry.record.settings
+    values = [str(value) for value in all_settings(settings).values()]
     return (
         set_place(settings.id_set), settings.encoder, settings.stream.ratio,
         set_place(settings.ood_set or ""), list(METHODS).index(settings.method),
-        settings.stream.seed, str(settings), sorted(entry.record.digests.items()),
+        settings.stream.seed, settings.prompt, values, sorted(entry.record.digests.items()),
     )  # fmt: skip
+
+
+def all_settings(settings: RunSettings) -> dict[str, Any]:
+    """Settings of the stream, the threshold and the method by name, as `RunSettings.flat` has."""
+    return {**vars(settings.stream), **vars(settings.threshold), **vars(settings.options)}
 
 
 def set_place(name: str) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """What is drawn: Acc_H against the noise ratio, and of some streams what happened within."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,10 +13,10 @@ from zsntta_cli.report.page.rows import Row, decides
 from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
 from zsntta_cli.report.titles import shown
 
-MOST_STREAMS = 4  # whose inside is shown: a file of some hundred kB
+_MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MOST_SWEEPS = 12  # drawings of a ratio for each pair, else of averages
 _MOST_LINES = 10  # in a drawing
-_POINTS, _BINS = 16, 25  # of a curve and a histogram: as many as one sees
+_POINTS, _BINS = 13, 25  # of a curve and a histogram: as many as one sees
 _HALF = 0.5  # the ratio whose streams are shown
 
 Looks = Mapping[str, int]
@@ -102,12 +103,14 @@ def _chosen(rows: Sequence[Row], baseline: str) -> tuple[dict[Spot, list[Row]], 
     """Streams at the ratio next to one half, one a pair: those where most happens."""
     pairs: dict[Any, dict[Spot, list[Row]]] = {}
     for one in rows:
-        if one.spot.ratio and one.first and one.entries[0].curves:
+        if one.spot.ratio and one.entries[0].given:
             pair = (one.spot.stream, one.spot.ood_set, one.spot.ood_features)
             pairs.setdefault(pair, {}).setdefault(one.spot, []).append(one)
     middle = [min(s.items(), key=lambda i: abs(i[0].ratio - _HALF)) for s in pairs.values()]
     by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i][1], baseline), i))
-    kept = sorted(by_gain[:MOST_STREAMS])
+    drawn = itertools.accumulate(min(len(middle[i][1]), _MOST_LINES) for i in by_gain)
+    fitting = sum(total <= _MOST_DRAWN for total in drawn)
+    kept = sorted(by_gain[: min(max(fitting, 1), _MOST_STREAMS)])
     return dict(middle[i] for i in kept), len(middle)
 
 
@@ -147,7 +150,7 @@ def _running(rows: Sequence[Row], known: Looks, name: str) -> str:
             thin = _thinned(curve)
             ys = [None if y is None else round(100 * y, 2) for y in thin[name]]
             lines.append(Line(one.label, known[one.label], thin["item"], ys))
-    title = {"acc_s": "Acc_S up to a sample", "acc_n": "Acc_N up to a sample"}[name]
+    title = {"acc_s": "Running Acc_S", "acc_n": "Running Acc_N"}[name]
     return _over_stream(title, "%", lines)
 
 

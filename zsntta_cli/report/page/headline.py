@@ -11,8 +11,8 @@ from zsntta_cli.report.page.ranking import (
     BY_SEEDS,
     NO_TEST,
     Mark,
+    Standings,
     average_marks,
-    marks,
 )
 from zsntta_cli.report.page.rows import METRICS, Row, decides, folded, measured
 from zsntta_cli.report.tables import AVERAGE, Value
@@ -51,20 +51,20 @@ def column_name(column: Column) -> str:
     return name + f" (other features, {features + 1})" * bool(features)
 
 
-def headline(stream: Stream, rows: Sequence[Row]) -> str:
+def headline(stream: Stream, rows: Sequence[Row], known: Standings) -> str:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     noisy = [one for one in rows if one.spot.ratio and decides(one)]
     clean = [one for one in rows if not one.spot.ratio and decides(one)]
     scored = [one for one in rows if one.spot.ratio]
     parts = [
-        _table(f"{name_of(stream)}: accuracies in %", noisy, ACCURACIES),
-        _table(f"{name_of(stream)}: clean streams, Acc_S in %", clean, ("acc_s",)),
-        _table(f"{name_of(stream)}: how the scores rank, in %", scored, DETECTION),
+        _table(f"{name_of(stream)}: accuracies in %", noisy, ACCURACIES, known),
+        _table(f"{name_of(stream)}: clean streams, Acc_S in %", clean, ("acc_s",), known),
+        _table(f"{name_of(stream)}: how the scores rank, in %", scored, DETECTION, known),
     ]
     return "".join(parts)
 
 
-def _table(title: str, rows: Sequence[Row], metrics: Sequence[str]) -> str:
+def _table(title: str, rows: Sequence[Row], metrics: Sequence[str], known: Standings) -> str:
     if not rows:
         return ""
     columns = sorted_columns(rows)
@@ -73,7 +73,7 @@ def _table(title: str, rows: Sequence[Row], metrics: Sequence[str]) -> str:
     bodies = []
     for ratio, some in itertools.groupby(_by_ratio(rows), key=lambda one: one.spot.ratio):
         body = list(some)
-        cells, marked = _cells(body, columns, metrics)
+        cells, marked = _cells(body, columns, metrics, known)
         said += marked
         span = 1 + len(metrics) * (len(columns) + averaged)
         head = f'<tr><th scope="rowgroup" colspan="{span}">Noise {shown("ratio", ratio)}\n'
@@ -101,7 +101,7 @@ def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
 
 
 def _cells(
-    rows: Sequence[Row], columns: Sequence[Column], metrics: Sequence[str]
+    rows: Sequence[Row], columns: Sequence[Column], metrics: Sequence[str], known: Standings
 ) -> tuple[list[str], list[Mark]]:
     """The rows of one ratio, a line a label, and all marks in them."""
     lines: dict[str, dict[Column, Row]] = {}
@@ -110,24 +110,21 @@ def _cells(
     texts: dict[str, list[str]] = {label: [] for label in lines}
     said = _average(lines, columns, metrics, texts) if len(columns) > 1 else []
     for column in columns:
-        there = {label: line[column] for label, line in lines.items() if column in line}
-        found = {m: marks(list(there.values()), m) for m in metrics}
-        said += itertools.chain(*found.values())
-        for label in lines:
-            place = list(there).index(label) if label in there else None
-            texts[label] += [
-                '<td class="n">'
-                if place is None
-                else _cell(there[label].values[m], found[m][place])
-                for m in metrics
-            ]
+        for label, line in lines.items():
+            if column in line:
+                own = [known[line[column], metric] for metric in metrics]
+                values = (line[column].values[metric] for metric in metrics)
+                texts[label] += map(_cell, values, own)
+                said += own
+            else:
+                texts[label] += ["<td>"] * len(metrics)
     return [row(row_head(label), *cells) for label, cells in texts.items()], said
 
 
 def _cell(value: Value, mark: Mark) -> str:
     if mark.is_marked:
-        return f'<td class="n b"><b>{spread(value)}*</b>'
-    return f'<td class="n">{spread(value)}'
+        return f'<td class="b">{spread(value)}*'
+    return f"<td>{spread(value)}"
 
 
 def _average(
@@ -146,7 +143,7 @@ def _average(
         for label in lines:
             if label not in whole:
                 missing = f"{len(lines[label])} of {len(columns)} sets"
-                texts[label].append(f'<td class="n" title="{missing}">{NOTHING}')
+                texts[label].append(f'<td title="{missing}">{NOTHING}')
                 continue
             place = whole.index(label)
             values = list(by_seed[place].values())

@@ -8,7 +8,6 @@ from typing import Any
 from zsntta_cli.report.page.entries import Spot, set_place
 from zsntta_cli.report.page.markup import (
     NOTHING,
-    cell,
     data,
     number,
     percent,
@@ -17,7 +16,7 @@ from zsntta_cli.report.page.markup import (
     table,
     text,
 )
-from zsntta_cli.report.page.ranking import Mark, marks, ranks
+from zsntta_cli.report.page.ranking import Mark, Standings, ranks
 from zsntta_cli.report.page.rows import Row
 from zsntta_cli.report.tables import Value
 from zsntta_cli.report.titles import shown
@@ -36,6 +35,11 @@ COLUMNS = (
     "acc_s_std", "acc_n", "acc_n_std", "acc_h", "acc_h_std", "gain", "p", "test", "auroc", "fpr95",
     "seeds", "seconds", "source",
 )  # fmt: skip
+
+
+_TEXTS = [COLUMNS.index(name) for name in (  # their values are places in the list of names
+    "method", "id_set", "ood_set", "encoder", "stream", "features", "test", "source",
+)]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,15 @@ class _Placed:
     mark: Mark
 
 
-def leaderboard(rows: Sequence[Row], baseline: str, reported: Sequence[Reported]) -> str:
+def leaderboard(
+    rows: Sequence[Row], known: Standings, baseline: str, reported: Sequence[Reported]
+) -> str:
     """The board as a table, and its data; rows of other features stand in bodies of their own.
 
     A body is sorted within itself, so rows of different features never stand in one order.
     """
     bodies: dict[tuple[Any, ...], list[_Placed]] = {}
-    for placed in _placed(rows, baseline):
+    for placed in _placed(rows, known, baseline):
         spot = placed.row.spot
         where = (*spot.stream.features, spot.ood_features)
         bodies.setdefault(where, []).append(placed)
@@ -84,11 +90,14 @@ def leaderboard(rows: Sequence[Row], baseline: str, reported: Sequence[Reported]
         html.append(head + "".join(_reported_row(one) for one in shown_ones))
         values += [_reported_values(one) for one in shown_ones]
     caption = (
-        f"All rows, in %<small>Rank: by Acc_H (clean: Acc_S) on one stream. Gain: on "
-        f"{text(baseline)}. p: that the best of the stream is no better. Seconds: a run, the method "
-        f"alone. No rank goes across features that differ.</small>"
+        f"All rows, in %<small>Rank: by Acc_H (clean: Acc_S) on one stream, among the same "
+        f"features. Gain: on {text(baseline)}, in that. p: that the stream’s best is no better, "
+        f"by a paired test (Holm). Seconds: a run, the method alone.</small>"
     )
-    filled = {"columns": COLUMNS, "rows": values}
+    names = sorted({value for line in values for value in line if isinstance(value, str)})
+    places = {name: i for i, name in enumerate(names)}
+    lines = [[places[v] if isinstance(v, str) else v for v in line] for line in values]
+    filled = {"columns": COLUMNS, "texts": _TEXTS, "names": names, "rows": lines}
     return table(caption, _heads(), html, kind="board") + data("board-data", filled)
 
 
@@ -113,7 +122,7 @@ def _kind(key: str) -> str:
     return filtered + ' class="n"' * (key in _NUMBERS)
 
 
-def _placed(rows: Sequence[Row], baseline: str) -> list[_Placed]:
+def _placed(rows: Sequence[Row], known: Standings, baseline: str) -> list[_Placed]:
     """The rows with their places: stream by stream, the best first."""
     by_spot: dict[Spot, list[Row]] = {}
     for one in rows:
@@ -124,8 +133,8 @@ def _placed(rows: Sequence[Row], baseline: str) -> list[_Placed]:
         zero = base[0] if len(base) == 1 else math.nan
         main = some[0].main
         group = [
-            _Placed(one, rank, one.values[main].mean - zero, mark)
-            for one, rank, mark in zip(some, ranks(some), marks(some, main), strict=True)
+            _Placed(one, rank, one.values[main].mean - zero, known[one, main])
+            for one, rank in zip(some, ranks(some), strict=True)
         ]
         placed += sorted(group, key=lambda one: one.rank or math.inf)
     return placed
@@ -146,34 +155,41 @@ def _order_of_reported(one: Reported) -> tuple[Any, ...]:
 
 def _row(one: _Placed) -> str:
     made, values = one.row, one.row.values
-    best = "<b>{}*</b>" if one.mark.is_marked else "{}"
     cells = [
         *_who(
             one.rank, made.label, made.spot.stream.id_set, _ood(made.spot), made.spot.stream.encoder
         ),
         number(shown("ratio", made.spot.ratio)),
-        *(
-            number((best if name == made.main else "{}").format(spread(values[name])))
-            for name in ("acc_s", "acc_n", "acc_h")
-        ),
+        *(_accuracy(one, name) for name in ("acc_s", "acc_n", "acc_h")),
         number(NOTHING if math.isnan(one.gain) else f"{100 * one.gain:+.2f}"),
         number(_p(one.mark)),
         *(number(percent(values[name].mean)) for name in ("auroc", "fpr95")),
         number(str(len(made.entries))),
         number(f"{_seconds(made):.3g}"),
-        cell(MEASURED),
+        number(MEASURED),
     ]
     return row("", *cells)
 
 
+def _accuracy(one: _Placed, name: str) -> str:
+    value = spread(one.row.values[name])
+    is_best = one.mark.is_marked and name == one.row.main
+    return f'<td class="b">{value}*' if is_best else number(value)
+
+
 def _who(rank: int | None, method: str, id_set: str, ood: str, encoder: str) -> list[str]:
-    names = "".join(cell(name) for name in (id_set, ood, encoder))
+    names = "".join(number(text(name)) for name in (id_set, ood, encoder))
     return [number(str(rank or NOTHING)), f'<th scope="row">{text(method)}', names]
 
 
 def _ood(spot: Spot) -> str:
-    kind = "".join(f", {name.replace('_', ' ')} {shown(name, v)}" for name, v in spot.stream.kind)
-    return (spot.ood_set or "none") + kind
+    kind = _kind_of(spot)
+    return (spot.ood_set or "none") + f", {kind}" * bool(kind)
+
+
+def _kind_of(spot: Spot) -> str:
+    """What is not usual of a stream."""
+    return ", ".join(f"{name.replace('_', ' ')} {shown(name, v)}" for name, v in spot.stream.kind)
 
 
 def _p(mark: Mark) -> str:
@@ -192,7 +208,7 @@ def _reported_row(one: Reported) -> str:
         number(shown("ratio", one.ratio)),
         *(number(percent(value)) for value in (one.acc_s, one.acc_n, one.acc_h)),
         *[number(NOTHING)] * 6,
-        cell(f"{REPORTED}: {one.source}"),
+        number(text(f"{REPORTED}: {one.source}")),
     ]
     return row("", *cells)
 
@@ -206,7 +222,7 @@ def _values(one: _Placed) -> list[Any]:
     ]
     return [
         one.rank, made.label, spot.stream.id_set, spot.ood_set or None, spot.stream.encoder,
-        dict(spot.stream.kind) or None, [*spot.stream.features, spot.ood_features], spot.ratio,
+        _kind_of(spot) or None, _numbers((*spot.stream.features, spot.ood_features)), spot.ratio,
         *accuracies, _plain(one.gain), _plain(one.mark.p), one.mark.test or None,
         _plain(means["auroc"].mean), _plain(means["fpr95"].mean), len(made.entries),
         _plain(_seconds(made), 4), MEASURED,
@@ -221,5 +237,5 @@ def _reported_values(one: Reported) -> list[Any]:
     ]  # fmt: skip
 
 
-def _plain(value: float | None, digits: int = 6) -> float | None:
+def _plain(value: float | None, digits: int = 5) -> float | None:
     return None if value is None or math.isnan(value) else round(value, digits)

@@ -23,11 +23,11 @@ def table(caption: str, head: str, bodies: Iterable[str], kind: str = "") -> str
 
     The region that scrolls can be reached by the keyboard, and is named as the table is.
     """
-    name = re.sub(r"<[^>]*>", "", caption)
+    name = re.sub(r"<small>.*|<[^>]*>", "", caption)
     inner = "".join(f"<tbody>{body}</tbody>\n" for body in bodies)
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{name}">'
-        f'<table class="{kind}"><caption>{caption}</caption>\n'
+        f'<div class="scroll" role="group" tabindex="0" aria-label="{name}">'
+        f'<table class="{kind}"><caption><div>{caption}</div></caption>\n'
         f"<thead>{head}</thead>\n{inner}</table></div>\n"
     )
 
@@ -49,12 +49,12 @@ def row_head(value: object) -> str:
 
 def cell(value: object) -> str:
     """A cell with a text."""
-    return f"<td>{text(value)}"
+    return f'<td class="t">{text(value)}'
 
 
 def number(value: str) -> str:
-    """A cell with a number, or what stands where there is none."""
-    return f'<td class="n">{value}'
+    """A cell with a number, which most are, or what stands where there is none."""
+    return f"<td>{value}"
 
 
 def percent(value: float, digits: int = 2) -> str:

@@ -8,6 +8,9 @@
   const ASCENDING = new Set(["rank", "p", "fpr95", "seconds"]);  // where low is looked for first
   const PREFIX = "#board?";
 
+  const texts = new Set(data.texts);
+  const values = ({ at }) => data.rows[at].map((x, i) => (texts.has(i) && x !== null ? data.names[x] : x));
+
   const rows = [];
   const bodies = [...table.tBodies].map((body) => {
     const own = [...body.rows].filter((row) => !row.classList.contains("head"));
@@ -144,17 +147,17 @@
   }
 
   // Downloads, of the rows that are shown.
-  const asJson = (some) => JSON.stringify(some.map(({ at }) =>
-    Object.fromEntries(data.columns.map((name, i) => [name, data.rows[at][i]]))), null, 1) + "\n";
+  const asJson = (some) => JSON.stringify(some.map((row) =>
+    Object.fromEntries(values(row).map((x, i) => [data.columns[i], x]))), null, 1) + "\n";
 
   function field(content) {
     if (content === null) return "";
-    let words = typeof content === "object" ? JSON.stringify(content) : String(content);
+    let words = String(content);
     if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
     return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   }
 
-  const asCsv = (some) => [data.columns, ...some.map(({ at }) => data.rows[at])]
+  const asCsv = (some) => [data.columns, ...some.map(values)]
     .map((line) => line.map(field).join(",")).join("\n") + "\n";
 
   function download(name, type, content) {

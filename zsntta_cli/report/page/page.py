@@ -14,6 +14,7 @@ from zsntta_cli.report.page.headline import headline, streams
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.markup import text
 from zsntta_cli.report.page.provenance import Command
+from zsntta_cli.report.page.ranking import standings
 from zsntta_cli.report.page.rows import Row, rows_of
 from zsntta_cli.report.page.svg import symbols
 from zsntta_cli.simulation.records.kept import Kept
@@ -54,10 +55,10 @@ def page(
             f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
         )
     rows = rows_of(found.entries)
-    looks = figures.looks(rows)
+    looks, known = figures.looks(rows), standings(rows)
     sections = {
-        "Results": "".join(headline(stream, some) for stream, some in streams(rows).items()),
-        "Leaderboard": _NO_SCRIPT + leaderboard(rows, baseline, reported),
+        "Results": "".join(headline(stream, some, known) for stream, some in streams(rows).items()),
+        "Leaderboard": _NO_SCRIPT + leaderboard(rows, known, baseline, reported),
         "Acc_H against the noise ratio": figures.sweeps(rows, looks),
         "Within the streams": figures.insides(rows, looks, baseline),
         "How to repeat each row": provenance.commands(rows, command),

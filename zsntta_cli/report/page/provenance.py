@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from zsntta_cli.report.page.entries import Entry, set_place
+from zsntta_cli.report.page.entries import Entry, all_settings, set_place
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.page.markup import cell, details, heads, number, row, row_head, table, text
-from zsntta_cli.report.page.rows import Row, all_settings
+from zsntta_cli.report.page.rows import Row
 from zsntta_cli.report.titles import shown
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -24,7 +24,7 @@ def commands(rows: Sequence[Row], command: Command) -> str:
     bodies: dict[str, list[str]] = {}
     for (stream, _, _), some in lines.items():
         bodies.setdefault(name_of(stream), []).append(_line(some, command))
-    names = ["Method", "Noise", "Runs", "s a run", "Peak MiB", "Device", "Command"]
+    names = ["Method", "Noise", "Command", "Runs", "s a run", "Peak MiB", "Device"]
     return "".join(
         table(f"{text(name)}: the commands", heads(names), ["".join(body)], kind="commands")
         for name, body in bodies.items()
@@ -43,11 +43,11 @@ def _line(rows: Sequence[Row], command: Command) -> str:
     return row(
         row_head(rows[0].label),
         number(shown("ratio", rows[0].spot.ratio)),
+        f'<td class="t">{typed}',
         number(str(len(entries))),
         number(f"{seconds:.3g}"),
         number(f"{max(entry.record.memory for entry in entries) / _MIB:,.0f}"),
         cell(", ".join(sorted({entry.record.device for entry in entries}))),
-        f"<td>{typed}",
     )
 
 
@@ -75,7 +75,12 @@ def _card(
     for name, value in flat:
         differs = len(seen[rows[0].method, name]) > 1
         said = text(shown(name, value))
-        lines.append(row(row_head(name), f"<td><b>{said}</b>" if differs else f"<td>{said}"))
+        lines.append(
+            row(
+                row_head(name),
+                f'<td class="t"><b>{said}</b>' if differs else f'<td class="t">{said}',
+            )
+        )
     caption = f"{text(label)}: settings; bold where rows of the method differ"
     summary = f"{text(label)} <small>on {text(', '.join(id_sets))}</small>"
     return details(summary, table(caption, heads(["Setting", "Value"]), ["".join(lines)]))
@@ -91,7 +96,7 @@ def features(entries: Sequence[Entry]) -> str:
     ordered = sorted(found, key=lambda key: (key[0], *set_place(key[1]), key[2]))
     body = "".join(
         row(
-            row_head(name), cell(encoder), f"<td><code>{text(digest)}</code>",
+            row_head(name), cell(encoder), f'<td class="t"><code>{text(digest)}</code>',
             number(str(found[encoder, name, digest])),
         )
         for encoder, name, digest in ordered

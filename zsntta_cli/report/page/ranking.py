@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zsntta_cli.report.page.entries import Bits, Entry, Words
-from zsntta_cli.report.page.rows import LOWER_IS_BETTER, Row, measured
+from zsntta_cli.report.page.entries import Bits, Entry, Spot, Words
+from zsntta_cli.report.page.rows import LOWER_IS_BETTER, METRICS, Row, measured
 from zsntta_cli.report.page.significance import (
     LEVEL,
     Pair,
@@ -31,6 +31,22 @@ class Mark:
 
 
 NOTHING = Mark()
+
+
+Standings = Mapping[tuple[Row, str], Mark]
+
+
+def standings(rows: Sequence[Row]) -> Standings:
+    """The marks of all rows by all metrics, stream by stream."""
+    by_spot: dict[Spot, list[Row]] = {}
+    for row in rows:
+        by_spot.setdefault(row.spot, []).append(row)
+    return {
+        (row, metric): mark
+        for some in by_spot.values()
+        for metric in METRICS
+        for row, mark in zip(some, marks(some, metric), strict=True)
+    }
 
 
 def marks(rows: Sequence[Row], metric: str) -> list[Mark]:

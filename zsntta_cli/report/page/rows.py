@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.page.entries import Entry, Spot, spots
+from zsntta_cli.report.page.entries import Entry, Spot, all_settings, spots
 from zsntta_cli.report.tables import Value
 from zsntta_cli.report.titles import PRESET, shown
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -100,11 +100,6 @@ def _flat(record: Record) -> Flat:
     values = all_settings(settings)
     preset = _preset(settings.method, settings.stream, settings.threshold, settings.options)
     return {PRESET: preset, "prompt": settings.prompt, **values, **others}
-
-
-def all_settings(settings: RunSettings) -> Flat:
-    """Settings of the stream, the threshold and the method by name, as `RunSettings.flat` has."""
-    return {**vars(settings.stream), **vars(settings.threshold), **vars(settings.options)}
 
 
 @functools.lru_cache(maxsize=10_000)

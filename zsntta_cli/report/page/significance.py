@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.05  # a p-value below is significant
-_DEVIATIONS = 9  # of a coin count, beyond which nothing that floats can show is left
+_DEVIATIONS = 7  # of a count of heads: what is beyond has a probability of 1e-11
 _EQUAL = 1e-12  # differences of Acc_H that are rounding
 
 
@@ -56,6 +56,8 @@ def swap_test(known: Pair, noise: Pair) -> float:
     if seen <= _EQUAL:
         return 1.0
     heads, tails = _window(known.split), _window(noise.split)
+    if _difference(known, noise, heads[-1:], tails[-1:]) < seen - _EQUAL:
+        return 0.0
     beyond = np.append(np.cumsum(_probabilities(noise.split, tails)[::-1])[::-1], 0.0)
     first_enough = _least(known, noise, heads, tails, float(seen) - _EQUAL)
     return min(1.0, 2 * float(_probabilities(known.split, heads) @ beyond[first_enough]))

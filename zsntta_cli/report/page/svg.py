@@ -12,7 +12,7 @@ from zsntta_cli.report.page.markup import NOTHING, details, number, row, table, 
 COLOURS, MARKERS, DASHES = 7, 6, 4  # page.css has so many: 84 looks that differ
 _WIDTH, _HEIGHT = 340, 200  # of a drawing, in its own units
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 14, 8, 32  # around what is plotted
-_MARKS = 5  # on a long line
+_MARKS = 4  # on a long line, or some more
 
 # Shapes of markers around (0, 0), about 8 wide.
 SHAPES = (
@@ -166,16 +166,18 @@ def _curve(line: Line, x: Axis, y: Axis) -> str:
     path, is_open = "", False
     for point in points:
         if point is not None:
-            path += f"{'L' if is_open else 'M'}{point[0]:.0f} {point[1]:.1f}"
+            path += f"{'L' if is_open else 'M'}{point[0]:.0f} {point[1]:.0f}"
         is_open = point is not None
     there = [point for point in points if point is not None]
-    every = max(1, len(there) // _MARKS)
-    marks = "" if line.dashed else "".join(_marker(line.look, *point) for point in there[::every])
+    every = -(-len(there) // _MARKS)
+    marks = (
+        "" if line.dashed else "".join(_marker(line.look, *point) for point in there[:: every or 1])
+    )
     return f'<g class="{look(line.look, line.dashed)}"><path d="{path}"/>{marks}</g>'
 
 
 def _marker(number_: int, x: float, y: float) -> str:
-    return f'<use href="#k{number_ % MARKERS}" x="{x:.0f}" y="{y:.1f}"/>'
+    return f'<use href="#k{number_ % MARKERS}" x="{x:.0f}" y="{y:.0f}"/>'
 
 
 def _outline(shares: Sequence[float], x: Axis, y: Axis, kind: int) -> str:
