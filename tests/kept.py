@@ -15,18 +15,18 @@ FIRST = "2026-01-02T03:04:05+00:00"
 
 
 def kept_run(
-    method="zs-clip", ood="glyphs", ratio=0.5, seed=0, *, known=8, noise=8, samples=10,
+    method="zs-clip", ood="glyphs", ratio=0.5, seed=0, *, known=8, caught=8, samples=10,
     id_set="shapes", encoder="tiny", prompt=PROMPT, auroc=0.9, digests=None, items=True,
     curves=None, record=None, **values,
 ):  # fmt: skip
-    """A run that has so many of its ID and of its OOD samples right; or those of some places.
+    """A run with so many of its ID samples right and OOD samples caught, or those of some places.
 
     `samples`: ID samples; as many OOD samples at a ratio of one half. `digests` and `record` take
     the place of single values of the record.
     """
     settings = build_run(method, encoder, id_set, ood, prompt, ratio=ratio, seed=seed, **values)
     n_ood = round(samples * ratio / (1 - ratio))
-    right = np.append(_places(known, samples), _places(min(noise, n_ood), n_ood))
+    right = np.append(_places(known, samples), _places(caught, n_ood))
     is_id = np.arange(samples + n_ood) < samples
     acc_s, acc_n = right[is_id].mean(), right[~is_id].mean() if n_ood else float("nan")
     seen = {id_set: "1" * 64, f"text/{id_set}": "2" * 64}

@@ -58,7 +58,7 @@ class Stream(NamedTuple):
 
     encoder: str
     id_set: str
-    features: tuple[int, int]  # which of several digests: of the ID set, of its text features
+    features: tuple[int, int, int]  # which of several digests: of the ID set, its text, the OOD set
     kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
 
 
@@ -68,7 +68,6 @@ class Spot(NamedTuple):
     stream: Stream
     ratio: float
     ood_set: str  # empty for a clean stream
-    ood_features: int  # which of several digests of it
 
 
 def taken(kept: Iterable[Kept]) -> Taken:
@@ -144,10 +143,11 @@ def spots(entries: Sequence[Entry]) -> list[Spot]:
     text_number = _numbered_texts(texts, [frozenset(record.digests) for record in records])
     return [
         Spot(
-            Stream(i[0], i[1], (id_number[i], text_number[t]), _kind(r.settings.stream)),
+            Stream(
+                i[0], i[1], (id_number[i], text_number[t], ood_number[o]), _kind(r.settings.stream)
+            ),
             r.settings.stream.ratio,
             o[1],
-            ood_number[o],
         )
         for r, i, t, o in zip(records, ids, texts, oods, strict=True)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.entries import Spot
-from zsntta_cli.report.page.headline import column_name, name_of, sorted_columns, streams
+from zsntta_cli.report.page.headline import name_of, sorted_columns, streams
 from zsntta_cli.report.page.markup import details, text
 from zsntta_cli.report.page.rows import Row, decides
 from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
@@ -16,7 +16,7 @@ from zsntta_cli.report.titles import shown
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MOST_SWEEPS = 12  # drawings of a ratio for each pair, else of averages
 _MOST_LINES = 10  # in a drawing
-_POINTS, _BINS = 13, 25  # of a curve and a histogram: as many as one sees
+_POINTS, _BINS = 12, 25  # of a curve and a histogram: as many as one sees
 _HALF = 0.5  # the ratio whose streams are shown
 
 Looks = Mapping[str, int]
@@ -36,18 +36,12 @@ def sweeps(rows: Sequence[Row], known: Looks) -> str:
     pairs = sum(len(sorted_columns(some)) for some in tables.values())
     drawn = []
     for stream, some in tables.items():
-        groups = {
-            column_name(c): [r for r in some if _column(r) == c] for c in sorted_columns(some)
-        }
+        groups = {c: [r for r in some if r.spot.ood_set == c] for c in sorted_columns(some)}
         if pairs > _MOST_SWEEPS and len(groups) > 1:
             groups = {f"mean over {len(groups)} OOD sets": some}
         for name, group in groups.items():
             drawn.append(_sweep(f"{name_of(stream)}, OOD: {name}", group, known))
     return _with_legend(noisy, known, "".join(drawn)) if any(drawn) else ""
-
-
-def _column(one: Row) -> tuple[str, int]:
-    return one.spot.ood_set, one.spot.ood_features
 
 
 def _sweep(title: str, rows: Sequence[Row], known: Looks) -> str:
@@ -92,7 +86,7 @@ def insides(rows: Sequence[Row], known: Looks, baseline: str) -> str:
     )
     parts = [f"<p>Of the first seed of each row.{some if len(chosen) < total else ''}</p>"]
     for i, (spot, group) in enumerate(chosen.items()):
-        title = f"{name_of(spot.stream)}, OOD: {column_name((spot.ood_set, spot.ood_features))}"
+        title = f"{name_of(spot.stream)}, OOD: {spot.ood_set}"
         title += f", noise {shown('ratio', spot.ratio)}"
         content = _inside(group[:_MOST_LINES], known)
         parts.append(f"<h3>{text(title)}</h3>{content}" if not i else details(text(title), content))
@@ -104,7 +98,7 @@ def _chosen(rows: Sequence[Row], baseline: str) -> tuple[dict[Spot, list[Row]], 
     pairs: dict[Any, dict[Spot, list[Row]]] = {}
     for one in rows:
         if one.spot.ratio and one.entries[0].given:
-            pair = (one.spot.stream, one.spot.ood_set, one.spot.ood_features)
+            pair = (one.spot.stream, one.spot.ood_set)
             pairs.setdefault(pair, {}).setdefault(one.spot, []).append(one)
     middle = [min(s.items(), key=lambda i: abs(i[0].ratio - _HALF)) for s in pairs.values()]
     by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i][1], baseline), i))
@@ -146,7 +140,7 @@ def _thinned(curve: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 def _running(rows: Sequence[Row], known: Looks, name: str) -> str:
     lines = []
     for one in rows:
-        if curve := one.entries[0].curves.get("running"):
+        if name in (curve := one.entries[0].curves.get("running", {})):
             thin = _thinned(curve)
             ys = [None if y is None else round(100 * y, 2) for y in thin[name]]
             lines.append(Line(one.label, known[one.label], thin["item"], ys))

@@ -19,7 +19,6 @@ from zsntta_cli.report.tables import AVERAGE, Value
 from zsntta_cli.report.titles import shown
 
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
-Column = tuple[str, int]  # an OOD set, and which of its features
 
 _TESTS = {
     BY_ITEMS: "by McNemar’s exact test on the samples of each stream",
@@ -43,12 +42,6 @@ def name_of(stream: Stream) -> str:
         numbers = ".".join(str(number + 1) for number in stream.features)
         parts.append(f"OTHER FEATURES of the same name ({numbers})")
     return ", ".join(parts)
-
-
-def column_name(column: Column) -> str:
-    """An OOD set's name, and which of its features where there are several."""
-    name, features = column
-    return name + f" (other features, {features + 1})" * bool(features)
 
 
 def headline(stream: Stream, rows: Sequence[Row], known: Standings) -> str:
@@ -78,7 +71,7 @@ def _table(title: str, rows: Sequence[Row], metrics: Sequence[str], known: Stand
         span = 1 + len(metrics) * (len(columns) + averaged)
         head = f'<tr><th scope="rowgroup" colspan="{span}">Noise {shown("ratio", ratio)}\n'
         bodies.append((head if ratio else "") + "".join(cells))
-    names = [AVERAGE] * averaged + [column_name(c) if c[0] else "" for c in columns]
+    names = [AVERAGE] * averaged + columns
     return table(f"{text(title)}<small>{_legend(said)}</small>", _head(names, metrics), bodies)
 
 
@@ -86,14 +79,14 @@ def _by_ratio(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda one: one.spot.ratio)
 
 
-def sorted_columns(rows: Sequence[Row]) -> list[Column]:
+def sorted_columns(rows: Sequence[Row]) -> list[str]:
     """The OOD sets of rows, in the order of the runs."""
-    return list(dict.fromkeys((one.spot.ood_set, one.spot.ood_features) for one in rows))
+    return list(dict.fromkeys(one.spot.ood_set for one in rows))
 
 
 def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
     heads = [METRICS[metric] for metric in metrics] * len(names)
-    second = "".join(f'<th scope="col" class="n">{head}' for head in heads)
+    second = "".join(f'<th scope="col">{head}' for head in heads)
     if not any(names):
         return row('<th scope="col">Method', second)
     first = [f'<th scope="colgroup" colspan="{len(metrics)}">{text(name)}' for name in names]
@@ -101,12 +94,12 @@ def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
 
 
 def _cells(
-    rows: Sequence[Row], columns: Sequence[Column], metrics: Sequence[str], known: Standings
+    rows: Sequence[Row], columns: Sequence[str], metrics: Sequence[str], known: Standings
 ) -> tuple[list[str], list[Mark]]:
     """The rows of one ratio, a line a label, and all marks in them."""
-    lines: dict[str, dict[Column, Row]] = {}
+    lines: dict[str, dict[str, Row]] = {}
     for one in rows:
-        lines.setdefault(one.label, {})[one.spot.ood_set, one.spot.ood_features] = one
+        lines.setdefault(one.label, {})[one.spot.ood_set] = one
     texts: dict[str, list[str]] = {label: [] for label in lines}
     said = _average(lines, columns, metrics, texts) if len(columns) > 1 else []
     for column in columns:
@@ -128,8 +121,8 @@ def _cell(value: Value, mark: Mark) -> str:
 
 
 def _average(
-    lines: Mapping[str, Mapping[Column, Row]],
-    columns: Sequence[Column],
+    lines: Mapping[str, Mapping[str, Row]],
+    columns: Sequence[str],
     metrics: Sequence[str],
     texts: dict[str, list[str]],
 ) -> list[Mark]:

@@ -77,8 +77,7 @@ def leaderboard(
     bodies: dict[tuple[Any, ...], list[_Placed]] = {}
     for placed in _placed(rows, known, baseline):
         spot = placed.row.spot
-        where = (*spot.stream.features, spot.ood_features)
-        bodies.setdefault(where, []).append(placed)
+        bodies.setdefault(spot.stream.features, []).append(placed)
     shown_ones = sorted(_asked(reported, rows), key=_order_of_reported)
     html, values = [], []
     for where, some in sorted(bodies.items()):
@@ -222,7 +221,7 @@ def _values(one: _Placed) -> list[Any]:
     ]
     return [
         one.rank, made.label, spot.stream.id_set, spot.ood_set or None, spot.stream.encoder,
-        _kind_of(spot) or None, _numbers((*spot.stream.features, spot.ood_features)), spot.ratio,
+        _kind_of(spot) or None, _numbers(spot.stream.features), spot.ratio,
         *accuracies, _plain(one.gain), _plain(one.mark.p), one.mark.test or None,
         _plain(means["auroc"].mean), _plain(means["fpr95"].mean), len(made.entries),
         _plain(_seconds(made), 4), MEASURED,

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -141,7 +142,9 @@ def _document(title: str, body: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    """A file of the package, without the spaces that a reader of the code needs."""
+    content = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"\n\s+", "\n", content)
 
 
 def _digest(content: str) -> str:
