@@ -85,7 +85,7 @@ def changed(name, field):
         return next(choice for choice in said["choices"] if choice != field.default)
     if kind is str:
         return '-it\'s "odd" $HOME'
-    options = (0.3, 0.07, 3.25) if kind is float else (7, 5000)
+    options = (0.35, 0.07, 3.25) if kind is float else (7, 5000)
     return next(x for x in options if said["within"] is None or x in said["within"])
 
 

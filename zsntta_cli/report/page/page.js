@@ -14,7 +14,7 @@
   const rows = [];
   const bodies = [...table.tBodies].map((body) => {
     const own = [...body.rows].filter((row) => !row.classList.contains("head"));
-    for (const row of own) rows.push({ row, at: rows.length, texts: [...row.cells].map((c) => c.textContent) });
+    for (const row of own) rows.push({ row, at: rows.length, texts: [...row.cells].map((c) => c.textContent.trim()) });
     return { body, rows: rows.slice(-own.length) };
   });
   const heads = [...table.tHead.rows[0].cells];
