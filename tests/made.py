@@ -15,6 +15,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
 TINY = ("--model", "tiny")
 PROMPT = "a photo of a {}."
+MADE_UP = {"model": "made-up", "logit_scale": 20.0}  # an encoder that there is not
 # A small CLIP, as open_clip describes one; OpenAI's with "quick_gelu".
 CONFIG = {
     "embed_dim": 64,

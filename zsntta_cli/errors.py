@@ -10,6 +10,7 @@ ZsnttaError
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
+    ├── MissingSets     sets of which several lack a feature file
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
     └── NoPartner       an ID set without a cached OOD set
@@ -19,7 +20,7 @@ What to type stands in `cli/hints.py` alone: an error's type or its `remedy` bec
 
 import difflib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _LINE = 200  # characters of another program's words
 
@@ -101,6 +102,18 @@ class MissingFeatures(StoreError):
     def __str__(self) -> str:
         by = f" by {self.encoder}" if self.encoder else ""
         return f"no features of '{self.name}'{by} in {self.root}/{near(self.name, self.there)}"
+
+
+class MissingSets(StoreError):
+    """Sets that have no feature file, where none of what was asked for can be had without them."""
+
+    def __init__(self, missing: Mapping[str, Sequence[str]], root: str) -> None:
+        super().__init__(missing, root)
+        self.missing, self.root = missing, root  # names by the folder of their encoder
+
+    def __str__(self) -> str:
+        sets = " and ".join(f"{len(some)} by {folder}" for folder, some in self.missing.items())
+        return f"feature files that are not in {self.root}/: {sets}"
 
 
 class MissingText(StoreError):

@@ -256,7 +256,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert list(parts.glob("*.npz"))
 
 
-def test_a_replay_never_imports_torch(cache):
+def test_a_replay_never_imports_torch(cache, tmp_path):
     code = (
         "import sys; from zsntta_cli.cli import app;"
         "app(sys.argv[1:], standalone_mode=False);"
@@ -264,13 +264,15 @@ def test_a_replay_never_imports_torch(cache):
     )
     command = [sys.executable, "-c", code, "simulate", "--method", "adand", *TINY]
     result = subprocess.run(
-        [*command, "--features-dir", cache], capture_output=True, text=True, check=False
-    )
+        [*command, "--features-dir", cache, "--records", tmp_path / "kept.sqlite"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "adand" in result.stdout
 
 
-def test_output_that_nobody_reads_is_no_error(cache):
-    shell = f"{ZSNTTA} simulate --method adand --model tiny --features-dir {cache} | head -1"
+def test_output_that_nobody_reads_is_no_error(cache, tmp_path):
+    where = f"--features-dir {cache} --records {tmp_path}/kept.sqlite"
+    shell = f"{ZSNTTA} simulate --method adand --model tiny {where} | head -1"
     result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in result.stderr

@@ -10,57 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import PROMPT, fails
+from made import MADE_UP, PROMPT, fails
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, Text
+from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.runs import build_run, run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
-ENCODER = {"model": "made-up", "logit_scale": 20.0}
 CHOICE = EncoderChoice(folder="made")
-
-
-@pytest.fixture(scope="session")
-def features(tmp_path_factory):
-    """Two ID sets, two OOD sets, noise and words in 16 dimensions."""
-    root = tmp_path_factory.mktemp("made-up") / "features"
-    generator = np.random.default_rng(0)
-    text = np.linalg.qr(generator.standard_normal((16, 6)))[0].T.astype(np.float32)
-
-    def write(name, centres, labels, kind=DATASET, classes=(), texts=(), ids=None):
-        rows = 8 * centres + 1.2 * generator.standard_normal((len(labels), 16))
-        hdf5.write_features(
-            root / "made" / f"{name}.h5", kind=kind, name=name, encoder=ENCODER, source={},
-            blocks=[rows.astype(np.float16)], labels=np.asarray(labels, np.int32),
-            sample_ids=ids or [f"{name}/{i}" for i in range(len(labels))],
-            class_names=classes, texts=texts,
-        )  # fmt: skip
-
-    for name, names in (("pets", ["cat", "dog", "ox"]), ("birds", ["owl", "rook", "wren"])):
-        labels = generator.integers(0, 3, 400)
-        texts = [Text(t, text[:3]) for t in (PROMPT, "art of a {}.")]
-        write(name, text[labels], labels, classes=names, texts=texts)
-    for i, name in enumerate(("sky", "sand")):
-        write(name, text[[3 + i] * 300], [-1] * 300)
-    write("noise-gaussian", 0.3 * text[[5] * 60], [-1] * 60, NOISE)
-    words = [f"word {i}" for i in range(40)]
-    embedded = generator.standard_normal((40, 16)).astype(np.float32)
-    embedded /= np.linalg.norm(embedded, axis=1, keepdims=True)
-    write("words-nouns", np.empty((0, 16)), [], WORDS, words, [Text(PROMPT, embedded)])
-    return root
-
-
-@pytest.fixture
-def simulate(zsntta, features):
-    def run(*arguments):
-        encoder = () if "--from" in arguments else ("--encoder", "made")
-        return zsntta("simulate", *encoder, "--features-dir", features, *arguments)
-
-    return run
 
 
 PAIR = ("--id", "pets", "--ood", "sky")
@@ -260,7 +220,7 @@ def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):
         pets.image_features.astype(np.float32), axis=1, keepdims=True
     )
     hdf5.write_features(
-        tmp_path / "unit" / "pets.h5", kind=DATASET, name="pets", encoder=ENCODER,
+        tmp_path / "unit" / "pets.h5", kind=DATASET, name="pets", encoder=MADE_UP,
         source={}, blocks=[unit.astype(np.float32)], labels=pets.labels,
         sample_ids=hdf5.read_sample_ids(pets.path), class_names=pets.class_names,
         texts=[Text(PROMPT, pets.text_features[PROMPT])], normalized=True,

@@ -9,6 +9,7 @@ from zsntta_cli.cli import cache, datasets, records
 from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
+from zsntta_cli.cli.paper import paper
 from zsntta_cli.cli.report import report
 from zsntta_cli.cli.simulate import simulate
 
@@ -39,6 +40,7 @@ def _main(
 
 app.command(cls=Command)(extract)
 app.command(cls=Command)(simulate)
+app.command(cls=Command)(paper)
 app.command(cls=Command)(report)
 app.command(cls=Command)(demo)
 app.command(cls=Command)(encoders)

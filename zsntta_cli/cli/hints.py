@@ -14,6 +14,7 @@ from typing import Any
 from zsntta_cli.datasets.names import NOISE, WORDS, SetName
 from zsntta_cli.errors import (
     MissingFeatures,
+    MissingSets,
     MissingText,
     MissingWords,
     NoPartner,
@@ -36,6 +37,7 @@ _REMEDIES = {
     "data-root": "name the folder of all sets with --data-root",
     "extract-again": "extract them again with --overwrite",
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
+    "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
     "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
@@ -79,6 +81,11 @@ def _(error: MissingFeatures, given: Given) -> str:
 
 
 @mend.register
+def _(error: MissingSets, given: Given) -> str:
+    return "type " + making_all(error.missing, given)
+
+
+@mend.register
 def _(error: MissingText, given: Given) -> str:
     limit = f" --limit {error.limit}" if error.limit else ""
     return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
@@ -118,6 +125,23 @@ def _making(name: str, given: Given) -> str:
         NOISE: ["--noise", parsed.bare],
     }.get(parsed.kind, ["--dataset", name + "=PATH" * (parsed.base not in CATALOGUE)])
     return f"zsntta extract {shlex.join(what)}{options_of(given)}"
+
+
+def making_all(missing: Mapping[str, Sequence[str]], given: Given) -> str:
+    """The command that makes the features of several sets, one for each encoder's folder."""
+    return " && ".join(_making_some(folder, names, given) for folder, names in missing.items())
+
+
+def _making_some(folder: str, names: Sequence[str], given: Given) -> str:
+    named = any(given.get(name) for name in ("encoder", "model", "pretrained", "precision"))
+    own = given if named else {**given, "encoder": folder}
+    if (choice := _choice(own)) is None:  # features that were made elsewhere
+        return " && ".join(_making(name, own) for name in names)
+    parsed = [SetName.parse(name) for name in names]
+    words = [f"--dataset {name}" for name in parsed if name.kind != NOISE]
+    words += [f"--noise {name.bare}" for name in parsed if name.kind == NOISE]
+    places = {name: given[name] for name in ("features_dir", "data_root") if name in given}
+    return f"zsntta extract {' '.join(words)}{options_of({**vars(choice), **places})}"
 
 
 def options_of(given: Given) -> str:

@@ -8,11 +8,12 @@ import typer
 from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import FeaturesDir, Records
 from zsntta_cli.settings import FEATURES
+from zsntta_cli.simulation.records import store_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zsntta_cli.simulation.records.store import Line, RecordStore
+    from zsntta_cli.simulation.records.store import RecordStore
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
@@ -35,11 +36,11 @@ def list_runs(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """A line a kept run, in the order in which they were made."""
-    from zsntta_cli.report.runs import run_lines
+    from zsntta_cli.report.run_list import run_lines
+    from zsntta_cli.simulation.records.lines import listed
 
     chosen = _chosen(method, id_set, ood_set, encoder)
-    with _store(records, features_dir) as store:
-        found = store.lines(**chosen)
+    found = listed(store_path(features_dir, records), **chosen)
     typer.echo("\n".join(run_lines(found)))
 
 
@@ -107,7 +108,7 @@ def import_(
 
     note = ConsoleReporter().note
     read = {path: read_lines(path, note) for path in files}
-    with RecordStore(_path(records, features_dir), create=True) as store:
+    with RecordStore(store_path(features_dir, records), create=True) as store:
         for path, found in read.items():
             there = store.add_new(found)
             say(f"{path}: {len(found):,} runs, {there:,} of them were there")
@@ -142,19 +143,12 @@ def _chosen(*values: str | None) -> dict[str, Any]:
 
 def _keys(store: "RecordStore", digits: "Sequence[str]", chosen: dict[str, Any]) -> list[str]:
     """Keys of the chosen runs, of those that begin with some digits."""
-    from zsntta_cli.simulation.records.store import with_digits
+    from zsntta_cli.simulation.records.lines import with_digits
 
-    lines: Sequence[Line] = store.lines(**chosen)
-    return with_digits([line.key for line in lines], digits)
-
-
-def _path(records: Path | None, features_dir: Path) -> Path:
-    from zsntta_cli.simulation.records.keeping import Keeping
-
-    return Keeping.beside(features_dir, records).path
+    return with_digits([line.key for line in store.lines(**chosen)], digits)
 
 
 def _store(records: Path | None, features_dir: Path) -> "RecordStore":
     from zsntta_cli.simulation.records.store import RecordStore
 
-    return RecordStore(_path(records, features_dir))
+    return RecordStore(store_path(features_dir, records))

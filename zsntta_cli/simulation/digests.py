@@ -9,6 +9,7 @@ from pathlib import Path
 from zsntta_cli.cache.features import Header
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
@@ -57,13 +58,15 @@ class Foreseen:
         except (ZsnttaError, ValueError, KeyError, TypeError):
             return None
 
-    def _digests(self, settings: RunSettings) -> dict[str, str]:
+    def _digests(self, settings: RunSettings) -> dict[str, str] | None:
         stream, encoder = settings.stream, settings.encoder
         id_set = self._header(encoder, settings.id_set)
         ood = settings.ood_set if ood_count(stream, id_set.images) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         names = [settings.id_set, *filter(None, (ood, noise))]
         headers = [self._header(encoder, name) for name in names]
+        if any(difference(id_set.identity, header.identity) for header in headers):
+            return None
         sources = [
             Source(name, header.digest, header.normalized)
             for name, header in zip(names, headers, strict=True)

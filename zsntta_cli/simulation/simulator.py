@@ -71,12 +71,20 @@ class Simulator:
         digests = run_digests(read, text_digest, scale, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
-        machine = (
-            self._live().machine if METHODS[settings.method].live and self._live else Machine()
-        )
+        machine = Machine()
+        if METHODS[settings.method].live and self._live:
+            machine, seconds = self._live().machine, self._live().seconds
         return Replay(
             settings, sources, done, decisions, digests, seconds, columns, unfinished, machine
         )
+
+    def encode(self, settings: RunSettings, batch_size: int) -> tuple[float, Machine]:
+        """Seconds that the encoder takes for the items of a run's stream, and what it ran on."""
+        assert self._live is not None
+        sources = self._library.sources(settings)
+        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
+        self._live().encode(sources, stream, batch_size)
+        return self._live().seconds, self._live().machine
 
     def _decide(
         self,

@@ -7,8 +7,9 @@ from pathlib import Path
 from zsntta_cli.errors import StoreError
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.records import store_path
 from zsntta_cli.simulation.records.kept import Kept, kept_of, run_key
-from zsntta_cli.simulation.records.store import NAME, RecordStore
+from zsntta_cli.simulation.records.store import RecordStore
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -27,7 +28,7 @@ class Keeping:
         cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False
     ) -> "Keeping":
         """In the file that is named, or else in one beside the features under `root`."""
-        return cls(path or root / NAME, fresh, items, required=path is not None)
+        return cls(store_path(root, path), fresh, items, required=path is not None)
 
 
 def kept_before(

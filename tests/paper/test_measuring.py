@@ -1,0 +1,229 @@
+"""Which runs a cell stands for, and what is made of their results: hand-worked numbers."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from zsntta_cli.methods import METHODS
+from zsntta_cli.paper import aggregates, comparing, estimates, measuring
+from zsntta_cli.paper.cells import Encoder, cells
+from zsntta_cli.paper.comparing import OUTSIDE, UNKNOWN, WITHIN, Comparison, Measured
+from zsntta_cli.paper.misprints import mark
+from zsntta_cli.paper.published import Number
+from zsntta_cli.paper.standing import all_runs, table_runs
+from zsntta_cli.paper.tables import TABLES, find_table
+from zsntta_cli.paper.wanted import Wishes, streams
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.record import Record
+
+WISHES = Wishes(Path("features"))
+NO_FLAGS = Flags(math.nan, math.nan, math.nan)
+
+
+def cell_of(table, **values):
+    """The first cell of a table with some values of what is printed."""
+    found = cells(find_table(str(table)), Encoder())
+    return next(c for c in found if all(getattr(c.of, k) == v for k, v in values.items()))
+
+
+def record(run, acc_h, seconds=2.0, items=100):
+    return Record(
+        run, Accuracies(0.5, 0.6, acc_h), Detection(0.9, 0.1, 0.8), NO_FLAGS,
+        {"id": items, "ood": 0, "noise": 0}, {}, {}, seconds, "", {}, memory=3 * 2**30,
+    )  # fmt: skip
+
+
+def test_an_average_is_of_the_partners_and_a_clean_stream_is_one():
+    average = cell_of(19, id_set="cifar10", method="adand", ratio=0.25)
+    runs = [run for seeds in streams(average, WISHES) for run in seeds]
+    assert [run.ood_set for run in runs] == ["svhn", "lsun", "texture", "places"]
+    assert {(run.encoder, run.stream.ratio, run.stream.seed) for run in runs} == {
+        ("ViT-B-16-openai", 0.25, 0)
+    }
+    [[clean]] = streams(cell_of(19, id_set="cifar10", method="adand", ratio=0.0), WISHES)
+    assert (clean.ood_set, clean.stream.noise) == (None, "gaussian")
+
+
+def test_corruptions_are_fifteen_streams_of_severity_one():
+    found = streams(cell_of(15, id_set="imagenet-c", method="zs-clip"), WISHES)
+    names = [seeds[0].id_set for seeds in found]
+    assert len(set(names)) == 15
+    assert all(name.startswith("imagenet-c:") and name.endswith(":1") for name in names)
+    assert {seeds[0].ood_set for seeds in found} == {"inaturalist"}
+
+
+def test_settings_are_of_their_types():
+    def only(table, **values):
+        return streams(cell_of(table, **values), WISHES)[0][0]
+
+    assert only(22, setting="update_every=32").options.update_every == 32
+    assert only(23, setting="queue=64").threshold.queue == 64
+    assert only(24, setting="warmup=0").options.warmup == 0
+    assert only(11, setting="batch_size=1", ratio=0.5).options.batch_size == 1
+    assert only(26, setting="pseudo_labels=detector", ratio=0.5).options.pseudo_labels == "detector"
+    assert only(12, setting="noise=none").stream.noise == "none"
+    assert only(1, setting="pipeline=gt", method="tpt").options.pipeline == "gt"
+    assert only(25, encoder="RN50").encoder == "RN50-openai"
+    assert only(4, method="adand", setting="batch_size=128").stream.limit == 6400
+    assert only(5, method="mcm").options.temperature == 1.0
+    assert streams(cell_of(5, method="neglabel"), WISHES) == ()
+    assert len(streams(cell_of(20), WISHES)[0]) == 5
+    assert len(streams(cell_of(20), replace(WISHES, seeds=(3,)))[0]) == 1
+
+
+def test_all_tables_are_so_many_runs():
+    """A clean stream is one for all OOD sets; counted once for each, these are 4,169 and 2,449."""
+    assert sum(len(table_runs(table, WISHES)) for table in TABLES) == 3564
+    every = all_runs(WISHES)
+    assert len(every) == 2033
+    assert sum(METHODS[run.method].live for run in every) == 922
+
+
+def test_means_of_sets_by_seed_and_both_spreads():
+    cell = cell_of(20, id_set="cifar10", ood_set="average", method="zs-clip")
+    own = streams(cell, replace(WISHES, seeds=(0, 1)))
+    values = [(0.80, 0.82), (0.90, 0.90), (0.70, 0.74), (0.60, 0.62)]
+    results = {
+        run: record(run, h)
+        for runs, some in zip(own, values, strict=True)
+        for run, h in zip(runs, some, strict=True)
+    }
+    found = measuring.measure(own, (), results, "acc_h")
+    # By seed 75 and 77; the sets' deviations are √2 times 1, 0, 2 and 1.
+    assert found.mean == pytest.approx(76)
+    assert found.std == pytest.approx(math.sqrt(2))
+    assert found.sets_std == pytest.approx(math.sqrt(2))
+    assert (found.seeds, found.present, found.wanted) == (2, 4, 4)
+
+    del results[own[3][1]]  # of the last set, a seed is missing
+    part = measuring.measure(own, (), results, "acc_h")
+    assert part.mean == pytest.approx((80 + 82 + 90 + 90 + 70 + 74) / 6)
+    assert (part.present, part.is_whole) == (3, False)
+    assert measuring.measure(own, (), {}, "acc_h") is None
+
+
+def test_a_difference_to_zs_clip_is_of_the_same_sets_or_none():
+    tent, base = (
+        streams(cell_of(1, ood_set="average", method=method), WISHES)
+        for method in ("tent", "zs-clip")
+    )
+    results = {run: record(run, 0.9) for [run] in tent}
+    results |= {run: record(run, 0.8) for [run] in base}
+    found = measuring.measure(tent, base, results, "acc_h_minus_zs-clip")
+    assert found.mean == pytest.approx(10)
+    del results[tent[0][0]]
+    assert measuring.measure(tent, base, results, "acc_h_minus_zs-clip") is None
+
+
+def comparison(measured, published, deviation, cell=None, **values):
+    """A measured number that is over all sets, unless told otherwise."""
+    given = {"std": math.nan, "sets_std": math.nan, "seeds": 1, "present": 4, "wanted": 4}
+    found = Measured(measured, **{**given, **values})
+    return Comparison(cell or cell_of(10), "acc_h", found, Number(published), deviation)
+
+
+def test_a_cell_is_judged_by_two_deviations_of_the_difference_and_rounding():
+    assert comparison(90.204, 90.0, 0.1).verdict == WITHIN  # 0.2 and 0.005
+    assert comparison(90.206, 90.0, 0.1).verdict == OUTSIDE
+    assert comparison(89.794, 90.0, 0.1).verdict == OUTSIDE
+    assert comparison(90.0, 90.0, math.nan).verdict == UNKNOWN
+    assert comparison(90.0, 90.0, 0.1, present=3).verdict == ""
+    assert comparison(90.0, math.nan, 0.1).verdict == ""
+
+
+def test_the_spread_is_the_seeds_or_else_the_papers_for_the_same_runs():
+    """Table 20 prints 83.53 ± 0.02 for Acc_S of ZS-CLIP, cifar10, svhn; tables 1 and 10 are one of
+    its seeds, and table 10's Tent has 87.31 ± 0.30.
+    """
+    cell = cell_of(10, id_set="cifar10", ood_set="svhn", method="tent")
+    run = streams(cell, WISHES)[0][0]
+    found = measuring.compare([cell], WISHES, {run: record(run, 0.7)})
+    assert found[0].deviation == pytest.approx(0.30 * math.sqrt(2))  # one seed against one
+    five = replace(WISHES, seeds=(0, 1, 2, 3, 4))
+    runs = streams(cell, five)[0]
+    results = {run: record(run, 0.7 + 0.01 * i) for i, run in enumerate(runs)}
+    found = measuring.compare([cell], five, results)
+    std = math.sqrt(2.5)  # of 70, 71, 72, 73, 74 percent
+    assert found[2].deviation == pytest.approx(std * math.sqrt(1 / 5 + 1))
+    # Another L is another run: nothing is known of it.
+    other = cell_of(22, id_set="cifar10", ood_set="svhn", setting="update_every=32")
+    run = streams(other, WISHES)[0][0]
+    assert math.isnan(measuring.compare([other], WISHES, {run: record(run, 0.7)})[0].deviation)
+    same = cell_of(22, id_set="cifar10", ood_set="svhn", setting="update_every=128")
+    run = streams(same, WISHES)[0][0]
+    found = measuring.compare([same], WISHES, {run: record(run, 0.7)})
+    assert found[0].deviation == pytest.approx(0.16 * math.sqrt(2))  # 89.36 ± 0.16 in table 20
+
+
+def test_a_misprint_is_compared_with_nothing():
+    cell = cell_of(11, id_set="cifar100", method="tent", setting="batch_size=64", ratio=0.0)
+    assert mark(cell.of, "acc_s").is_wrong
+    one = replace(comparison(41.9, 41.9, 0.1, cell), metric="acc_s")
+    assert one.verdict == comparing.MISPRINT
+
+
+def test_time_is_a_test_samples_with_its_share_of_injected_images():
+    sotta = streams(cell_of(4, method="sotta"), WISHES)
+    results = {run: record(run, 0.5, seconds=2.0, items=100) for [run] in sotta}
+    assert measuring.measure(sotta, (), results, "time_s").mean == pytest.approx(0.02)
+    assert measuring.measure(sotta, (), results, "memory_gib").mean == pytest.approx(3)
+    injected = {run: replace(one, counts={"id": 40, "ood": 40, "noise": 10})
+                for run, one in results.items()}  # fmt: skip
+    assert measuring.measure(sotta, (), injected, "time_s").mean == pytest.approx(2 / 80)
+
+
+def test_ranks_share_a_tie_and_want_all_methods():
+    rows = [("a",), ("b",), ("c",)]
+    known = {
+        (("x", "SVHN"), ("a",), "acc_h"): 3.0, (("x", "SVHN"), ("b",), "acc_h"): 2.0,
+        (("x", "SVHN"), ("c",), "acc_h"): 2.0, (("x", "Average"), ("a",), "acc_h"): 0.0,
+        (("x", "LSUN"), ("a",), "acc_h"): 1.0,
+    }  # fmt: skip
+    assert aggregates.mean_ranks(known, rows) == {("a",): 1.0, ("b",): 2.5, ("c",): 2.5}
+
+
+def test_the_papers_mean_ranks_are_those_of_its_figure():
+    """Figure 2's violins are of 44 pairs: AdaND is 4th on CIFAR-100 against Places, else first."""
+    ranks = []
+    for number in (2, 3, 10):
+        found = comparing.published_alone(cells(find_table(str(number)), Encoder()))
+        known = aggregates._published(found)
+        rows = list(dict.fromkeys(one.cell.row for one in found))
+        ranks.append(aggregates.mean_ranks(known, rows)[("AdaND (Ours)",)])
+    assert ranks == [1.0, 1.0, (7 * 1 + 4) / 8]
+
+
+def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
+    def published(number, **choice):
+        found = cells(find_table(number), Encoder(EncoderChoice(**choice)))
+        return {cell.of.encoder for cell in found}, {bool(cell.published) for cell in found}
+
+    assert published("10", model="RN50") == ({"RN50-openai"}, {False})
+    assert published("10", folder="RN50-openai") == ({"RN50-openai"}, {False})
+    assert published("10", folder="mine") == ({"mine"}, {True})
+    assert published("10", precision="bf16") == ({"ViT-B-16-openai-bf16"}, {True})
+    assert published("25", folder="mine") == ({"mine"}, {False})
+    found = cells(find_table("25"), Encoder(EncoderChoice("ViT-L-14")))
+    assert len(found) == 25
+    first = found[0]  # of the two parts of the table, the second
+    assert (first.group, first.published[0]) == ("ViT-L-14-openai", Number(90.71))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (89, "89 s"), (600, "10 min"), (7200, "2 h"),
+                          (360_000, "4 days")],
+)  # fmt: skip
+def test_durations_in_words(seconds, text):
+    assert estimates.duration(seconds) == text
+
+
+def test_the_papers_speed_is_told_until_a_run_is_kept(tmp_path):
+    [run] = streams(cell_of(10, id_set="cifar10", ood_set="svhn", method="tpt"), WISHES)[0]
+    time = estimates.estimate(tmp_path, [run], {})
+    assert (time.items, time.source) == (20_000, estimates.PAPERS)
+    assert time.seconds == pytest.approx(20_000 * 0.3219)
+    time = estimates.estimate(tmp_path, [run], {run: record(run, 0.5, seconds=1.0, items=100)})
+    assert (time.seconds, time.source) == (pytest.approx(200), estimates.KEPT)

@@ -1,0 +1,229 @@
+"""`zsntta paper`."""
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.options import (
+    EncoderName,
+    FeaturesDir,
+    Fresh,
+    Model,
+    Precision,
+    Pretrained,
+    Records,
+    chosen_encoder,
+)
+from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
+
+if TYPE_CHECKING:
+    from zsntta_cli.paper.standing import Machine, Standing
+    from zsntta_cli.paper.tables import Table
+    from zsntta_cli.paper.wanted import Wishes
+
+
+def _live(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="Live methods")
+
+
+def paper(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="A table's number or label. [none: all that there are]")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="The paper's numbers alone: nothing is run.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="All tables, a line each: within, outside.")
+    ] = False,
+    preset: Annotated[
+        str, typer.Option(help="paper or official.", autocompletion=completion.presets)
+    ] = "paper",
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Several make a spread to judge by. [the table's own]", min=0),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
+    model: Model = None,
+    pretrained: Pretrained = None,
+    precision: Precision = None,
+    encoder: EncoderName = None,
+    features_dir: FeaturesDir = FEATURES,
+    records: Records = None,
+    fresh: Fresh = False,
+    form: Annotated[
+        Form | None, typer.Option("--format", help="[by the output's ending, or table]")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
+    data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
+    dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
+    device: Annotated[str, _live("auto, cpu, cuda, cuda:1.")] = "auto",
+    workers: Annotated[int, _live("Threads that read images.")] = LiveSettings().workers,
+) -> None:
+    """The paper's tables: measured, published, and whether the difference is more than chance.
+
+    A table is run from cached features; what was run before is kept. Without a name: which tables
+    there are, and what each needs.
+    """
+    shown = _Shown(form_of(form, output), output)
+    named = any(value is not None for value in (model, pretrained, precision, encoder))
+    choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
+    _check_usage(name, published, check, shown, named)
+    from zsntta_cli.files import check_target
+    from zsntta_cli.paper.tables import figure_number, find_table
+
+    if output:
+        check_target(output)  # before the runs, which may take long
+    if name is not None and figure_number(name):
+        raise misused(f"{name} is not drawn yet: zsntta paper lists the tables that there are.")
+    if published:
+        _show_published(find_table(str(name)), shown)
+        return
+    from zsntta_cli.simulation.records.keeping import Keeping
+
+    wishes = _wishes(features_dir, choice, preset, seed or ())
+    keeping = Keeping.beside(features_dir, records, fresh)
+    settings = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, _weights(choice))
+    if name is None and not check:
+        _show_overview(wishes, keeping)
+        return
+    machine = _machine(keeping, jobs, settings if live else None)
+    if check:
+        _show_check(wishes, machine, ctx.params)
+    else:
+        _show_table(find_table(str(name)), wishes, machine, shown, ctx.params)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """How a table is shown, and where."""
+
+    form: str
+    output: Path | None
+
+
+def _check_usage(
+    name: str | None, published: bool, check: bool, shown: _Shown, named: bool
+) -> None:
+    """Refuse options that contradict each other, before anything is read.
+
+    Raises:
+        UsageError: which option, and why.
+    """
+    if published and name is None:
+        raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
+    if published and (check or named):
+        other = "check" if check else "model, or another encoder"
+        raise misused(f"--published shows what is printed: leave --{other} out.")
+    if check and name is not None:
+        raise misused(f"--check is of all tables: leave '{name}' out.")
+    if name is None and (shown.output or shown.form != "table"):
+        raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
+
+
+def _weights(choice: EncoderChoice | None) -> str | None:
+    """Where the file of weights lies, of an encoder that has one."""
+    return choice.pretrained if choice and choice.is_file else None
+
+
+def _wishes(
+    root: Path, choice: EncoderChoice | None, preset: str, seeds: Sequence[int]
+) -> "Wishes":
+    from zsntta_cli.paper.cells import Encoder
+    from zsntta_cli.paper.wanted import Wishes
+    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.simulation.runs import PRESETS
+
+    check_choice("preset", preset, tuple(PRESETS))
+    return Wishes(root, Encoder(choice), preset, tuple(dict.fromkeys(seeds)))
+
+
+def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
+    from zsntta_cli.paper.standing import Machine
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.simulation import live_session
+
+    reporter = ConsoleReporter()
+    if live is None:
+        gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
+        return Machine(reporter, keeping, jobs)
+    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter))
+
+
+def _show_published(table: "Table", shown: _Shown) -> None:
+    from zsntta_cli.paper.pages import published_text
+
+    put(published_text(table, shown.form, shown.output is not None), shown.output)
+
+
+def _show_overview(wishes: "Wishes", keeping: Any) -> None:
+    from zsntta_cli.paper.overview import drawn, overview, totals
+    from zsntta_cli.progress import console
+
+    found = overview(wishes, keeping)
+    for one in drawn(found):
+        console().print(one)
+    for line in totals(found):
+        say(line)
+
+
+def _show_table(
+    table: "Table", wishes: "Wishes", machine: "Machine", shown: _Shown, given: Any
+) -> None:
+    from zsntta_cli.paper.pages import published_text, text
+    from zsntta_cli.paper.standing import stand
+
+    if not table.is_measured:
+        put(published_text(table, shown.form, shown.output is not None), shown.output)
+        return
+    standing = stand([table], wishes, machine)
+    _say_what_is_left(standing, given)
+    found = standing.compared(table)
+    to_file = shown.output is not None
+    put(text(table, found, standing.said(table), shown.form, to_file), shown.output)
+    _stop_if(standing)
+
+
+def _show_check(wishes: "Wishes", machine: "Machine", given: Any) -> None:
+    from zsntta_cli.paper.pages import check_lines
+    from zsntta_cli.paper.standing import stand
+    from zsntta_cli.paper.tables import TABLES
+
+    measured = [table for table in TABLES if table.is_measured]
+    standing = stand(measured, wishes, machine)
+    _say_what_is_left(standing, given)
+    for line in check_lines({table: standing.compared(table) for table in measured}):
+        say(line)
+    _stop_if(standing)
+
+
+def _say_what_is_left(standing: "Standing", given: Any) -> None:
+    """What is missing and how to get it; what was not run and why."""
+    from zsntta_cli.cli.hints import making_all
+
+    if standing.missing:
+        count = sum(map(len, standing.missing.values()))
+        command = making_all(standing.missing, given)
+        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
+    if standing.not_live:
+        time = standing.live_time()
+        say(
+            f"note: {len(standing.not_live):,} live runs of {time.items:,} items were left out: "
+            f"--live runs them, about {time.text} {time.source}",
+            err=True,
+        )
+
+
+def _stop_if(standing: "Standing") -> None:
+    """End as Ctrl-C does, once the results up to it are out."""
+    if standing.unfinished:
+        raise KeyboardInterrupt

@@ -1,0 +1,201 @@
+"""The paper's 30 tables: what each shows, and how it is laid out. A line a table.
+
+What stands in a table's cells is in published.csv; how sets and rows are called in names.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zsntta_cli.errors import SettingsError, near
+
+ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
+LEAD = "acc_h_minus_zs-clip"
+LEADS = ("auroc_minus_zs-clip", "fpr95_minus_zs-clip")
+BY_OOD, BY_ID, BY_RATIO, BY_STREAM, ONE = "ood_set", "id_set", "ratio", "stream", ""
+FIVE_SEEDS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Table:
+    """How a table is laid out."""
+
+    number: int
+    label: str
+    title: str
+    metrics: tuple[str, ...] = ACCURACIES
+    groups: str = "id_set"  # what its parts are of: "id_set", "encoder", or nothing
+    columns: str = BY_OOD
+    heads: tuple[str, ...] = ("Method",)
+    ours: str = "AdaND (Ours)"  # what the table calls AdaND
+    leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP stands behind the average
+    seeds: tuple[int, ...] = (0,)
+    common: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # settings of all of its runs
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it holds measurements; tables 7 to 9 do not."""
+        return bool(self.metrics)
+
+    @property
+    def name(self) -> str:
+        """Its label without the prefix."""
+        return self.label.rpartition(":")[2]
+
+
+_ABLATION: dict[str, Any] = {"columns": BY_STREAM, "heads": ("Noise Detector", "Gaussian Noise")}
+_STUDY: dict[str, Any] = {"leads": (LEAD,)}
+_AUC: dict[str, Any] = {"metrics": DETECTION, "leads": LEADS}
+_ALONE: dict[str, Any] = {"columns": ONE, "ours": "Ours"}
+_SPREADS = "the paper's ± of an average is the mean of the sets' deviations"
+_SEEDS: dict[str, Any] = {"seeds": FIVE_SEEDS, "ours": "ZS-NTTA (Ours)"}
+_NO_RATIO = "the paper names no noise ratio for this table: 50 % here"
+_QUOTED = (
+    "the paper quotes MCM, CLIPN and NegLabel from their papers: MCM is run at their temperature "
+    "of 1 on cosines, CLIPN and NegLabel are not run (docs/methods.md says what they need)"
+)
+_SWAPPED = "wrong bold in the paper: "
+
+TABLES = (
+    Table(1, "tab:failure_case_study", "Failure case study of TTA methods: CIFAR-10", **_STUDY),
+    Table(2, "tab:bird200", "Main results: CUB-200-2011, STANFORD-CARS, Food-101, Oxford-IIIT Pet"),
+    Table(
+        3, "tab:imagenet", "Main results: ImageNet and its variants",
+        notes=(f"{_SWAPPED}Acc_N of ImageNet-K and ImageNet-V2 on Places",),
+    ),
+    Table(
+        4, "tab:runtime", "Runtime and GPU memory a sample: ImageNet",
+        metrics=("time_s", "memory_gib"), columns=ONE, ours="Ours", common={"limit": 6400},
+        notes=(
+            "the paper's are of one A800 with 80 GiB, the mean of 6,400 samples",
+            "a sample's time has its share of the injected images",
+        ),
+    ),
+    Table(
+        5, "tab:ood-detection", "Zero-shot OOD detection: ImageNet", metrics=DETECTION,
+        notes=(_NO_RATIO, _QUOTED),
+    ),
+    Table(6, "tab:ablation-module", "Ablation of the modules: ImageNet", **_ABLATION),
+    Table(7, "tab:setting-diff", "ZS-NTTA beside test-time OOD detection", metrics=(), groups=""),
+    Table(8, "tab:id-ood-pairs", "Which ID and OOD sets make pairs", metrics=(), groups=""),
+    Table(
+        9, "tab:id-ood-pairs-class-ratio", "Numbers of classes of the pairs", metrics=(), groups="",
+        notes=("LSUN has 10 classes in one row and 1 in the other, as it is printed",),
+    ),
+    Table(
+        10, "tab:CIFAR", "Main results: CIFAR-10 and CIFAR-100",
+        notes=(f"{_SWAPPED}Acc_S of CIFAR-10 on LSUN, Texture and Avg",),
+    ),
+    Table(11, "app-tab:tent-bs1", "Tent item by item: CIFAR-10/100", columns=BY_STREAM),
+    Table(12, "tab:NINCO", "ImageNet against NINCO", **_ALONE),
+    Table(13, "tab:TDA", "TDA: ImageNet, average over four OOD sets", **_ALONE),
+    Table(
+        14, "tab:integrating-tent", "AdaND with Tent: CIFAR-10, average over four OOD sets",
+        **_ALONE,
+    ),
+    Table(
+        15, "tab:corruption", "CIFAR-10-C, CIFAR-100-C, ImageNet-C: means of 15 corruptions",
+        groups="", columns=BY_ID, ours="Ours",
+        notes=("severity 1; the row with the sets' names is missing in the paper",),
+    ),
+    Table(16, "app-tab:ablation-module", "Ablation of the modules: all ID sets", **_ABLATION),
+    Table(
+        17, "app-tab:CIFAR-inject-noise", "Types of injected noise", columns=BY_STREAM,
+        heads=("Noise Type",),
+    ),
+    Table(
+        18, "app-tab:gaussian-rate", "How often noise is injected: every M samples",
+        columns=BY_STREAM, heads=("Ratio",),
+        notes=("the paper's caption explains a row '-' that is not there",),
+    ),
+    Table(
+        19, "app-tab:rate-of-noise", "Noise ratios", columns=BY_RATIO,
+        notes=(
+            f"{_SWAPPED}Acc_S of CIFAR-10 at 50 % and 75 %, Acc_N of CUB-200-2011 at 75 % and of "
+            "ImageNet-A at 25 %",
+        ),
+    ),
+    Table(
+        20, "app-tab:CIFAR-seed", "Five seeds: CIFAR-10/100", **_SEEDS,
+        notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
+    ),
+    Table(
+        21, "app-tab:CIFAR-seed-auroc", "Five seeds, AUROC and FPR95: CIFAR-10/100",
+        metrics=DETECTION, **_SEEDS,
+        notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
+    ),
+    Table(22, "app-tab:CIFAR-l", "Queue capacity L: CIFAR-10/100", heads=("L",)),
+    Table(23, "app-tab:CIFAR-nq", "Length N_q of the scores' queue: CIFAR-10/100", heads=("N_q",)),
+    Table(24, "app-tab:CIFAR-init-steps", "Initialization steps N: CIFAR-10/100", heads=("N",)),
+    Table(25, "app-tab:CIFAR-vlm", "Encoders RN50 and ViT-L/14: CIFAR-10", groups="encoder"),
+    Table(
+        26, "app-tab:pseudo-labels", "The noise detector's own pseudo-labels", columns=BY_RATIO,
+        heads=("Pseudo-label",),
+    ),
+    Table(
+        27, "app:failure_case_study_cifar100_acc", "Failure case study: CIFAR-100", **_STUDY
+    ),
+    Table(
+        28, "app:failure_case_study_others_CUB", "Failure case study: the nine other ID sets",
+        **_STUDY,
+    ),
+    Table(
+        29, "app:failure_case_study_cifar_auc", "Failure case study, AUROC and FPR95: CIFAR-10/100",
+        **_AUC,
+    ),
+    Table(
+        30, "app:failure_case_study_others",
+        "Failure case study, AUROC and FPR95: the nine other ID sets", **_AUC,
+        notes=("the paper's head says SVHN and LSUN where the columns are iNaturalist and SUN",),
+    ),
+)  # fmt: skip
+
+# Number, label, what it shows.
+FIGURES = (
+    (1, "fig:setting-diff", "Four settings compared (a sketch)"),
+    (2, "fig:violin", "Ranks of five methods by Acc_H over the 44 pairs"),
+    (3, "fig:failure_case_score", "ID scores of ZS-CLIP and Tent, and their difference"),
+    (4, "fig:failure_case_gradient", "Gradients of clean and noisy samples at the steps of Tent"),
+    (5, "fig:framework", "AdaND (a sketch)"),
+    (6, "fig: Reliable Baselines", "The adaptive threshold against fixed ones, five methods"),
+    (7, "fig:absolute_acc", "Mean accuracies of five methods over the 44 pairs"),
+    (8, "app-fig: failure-case-tpt", "As figure 3, of TPT"),
+    (9, "app-fig:fail-gradient", "Figure 4 enlarged"),
+)
+
+
+def figure_number(name: str) -> int | None:
+    """The figure that a name means, as "fig3", "Figure 3" or a label; None where it means none."""
+    text = name.lower().replace(" ", "")
+    for number, label, _ in FIGURES:
+        known = label.lower().replace(" ", "")
+        if text in (f"fig{number}", f"figure{number}", known):
+            return number
+    return None
+
+
+def find_table(name: str) -> Table:
+    """The table of a number, or of a label with or without its prefix.
+
+    Raises:
+        SettingsError: there is none, or a label without its prefix is that of two.
+    """
+    text = name.strip().lower().removeprefix("table").strip()
+    labels = {table.label.lower(): table for table in TABLES}
+    if text in labels:
+        return labels[text]
+    found = [table for table in TABLES if text in (str(table.number), table.name.lower())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " and ".join(f"'{table.label}'" for table in found)
+        raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
+    meant = near(text, [table.name for table in TABLES])
+    raise SettingsError(
+        f"table is '{name}'{meant}, must be a number from 1 to {len(TABLES)}, a label, or fig1 to "
+        f"fig{len(FIGURES)}",
+        remedy="list-paper",
+    )

@@ -1,0 +1,102 @@
+"""The SQLite file of a store: how it is told from others, made and opened."""
+
+import contextlib
+import itertools
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.files import check_target
+
+FORMAT = 1  # goes up when older versions cannot read it
+_APPLICATION = 0x7A736E74  # "zsnt": what SQLite keeps to tell a store from a stranger's database
+_WAIT = 60  # seconds for another process's transaction, which takes a millisecond
+_PAUSE = 0.05
+
+# Columns beside the record are what lists show and choose by.
+COLUMNS = (
+    "key", "method", "encoder", "id_set", "ood_set", "ratio", "seed", "acc_s", "acc_n", "acc_h",
+    "auroc", "fpr95", "seconds", "created",
+)  # fmt: skip
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS runs (
+  key TEXT PRIMARY KEY, {", ".join(COLUMNS[1:])},
+  record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
+)
+"""
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"the results in {path}: {first_line(error)}.") from error
+
+
+def opened(path: Path, create: bool) -> sqlite3.Connection:
+    """A connection to a store; `create` makes it, and its folder, where there is none.
+
+    Raises:
+        StoreError: there is none, or it is something else.
+        OSError, sqlite3.Error: it cannot be opened.
+    """
+    if check_target(path):
+        raise StoreError(f"{path} is no regular file, so it holds no results.")
+    exists = path.exists()
+    if not exists and not create:
+        raise StoreError(f"there are no kept results at {path}", remedy="simulate")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writable = os.access(path if exists else path.parent, os.W_OK)
+    folder_writable = os.access(path.parent, os.W_OK)
+    mode = "rwc" if create else "rw" if writable and folder_writable else "ro&immutable=1"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, timeout=_WAIT, uri=True, isolation_level=None)
+    try:
+        _checked(connection, path, create)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _checked(connection: sqlite3.Connection, path: Path, create: bool) -> None:
+    """Refuse what is no store of this format; make one of an empty file."""
+    connection.execute("BEGIN")  # what is asked is of one moment
+    [tables] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute("COMMIT")
+    if tables and application != _APPLICATION:
+        raise StoreError(f"{path} is a database of another program.")
+    if version > FORMAT:
+        raise StoreError(
+            f"{path} is of format {version}, and this version of zsntta reads {FORMAT}: "
+            f"update zsntta."
+        )
+    if create and not tables:  # of two that make one, the second waits and changes nothing
+        _until_free(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_SCHEMA)
+        connection.execute(f"PRAGMA application_id={_APPLICATION}")
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+        connection.execute("COMMIT")
+    elif not tables:  # its maker was stopped before there was anything in it
+        connection.execute(_SCHEMA.replace("TABLE", "TEMP TABLE", 1))
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _until_free(change: Callable[[], object]) -> None:
+    """Make a change that SQLite does not wait for by itself."""
+    for attempt in itertools.count():
+        try:
+            change()
+            return
+        except sqlite3.OperationalError:
+            if attempt >= _WAIT / _PAUSE:
+                raise
+            time.sleep(_PAUSE)
