@@ -9,6 +9,7 @@ import typer
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.report.page import BASELINE, TITLE
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
@@ -28,15 +29,14 @@ def report(
     output: Annotated[Path, typer.Option(help="Write to this file; '-': stdout.")] = Path(
         "report.html"
     ),
-    title: Annotated[
-        str, typer.Option(help="Of the page.")
-    ] = "Zero-shot noisy test-time adaptation",
-    baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = "zs-clip",
+    title: Annotated[str, typer.Option(help="Of the page.")] = TITLE,
+    baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
 ) -> None:
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
     from zsntta_cli.cli.repeat import repeat_command
     from zsntta_cli.files import check_target, write_whole
     from zsntta_cli.methods import METHODS
+    from zsntta_cli.paper.reported import reported
     from zsntta_cli.report.page.page import page
     from zsntta_cli.settings.checks import check_choice
 
@@ -44,7 +44,8 @@ def report(
     check_choice("baseline", baseline, tuple(METHODS))
     if output != _STDOUT:
         check_target(output)  # before the work
-    made = page(_kept(records or [], store, features_dir), repeat_command, title, baseline)
+    kept = _kept(records or [], store, features_dir)
+    made = page(kept, repeat_command, title, baseline, reported())
     for words in made.left_out:
         say(f"note: left out: {words}.", err=True)
     content = made.html.encode()

@@ -139,7 +139,7 @@ def test_the_board_has_ranks_gains_and_p_by_hand():
         ("zs-clip", 3),
     ]
     assert rows["tda"]["acc_h"] == 0.8
-    assert rows["tda"]["gain"] == pytest.approx(0.8 - 2 * 0.4 * 0.8 / 1.2, abs=1e-5)
+    assert rows["tda"]["gain"] == pytest.approx(0.8 - 2 * 0.4 * 0.8 / 1.2, abs=1e-4)
     assert rows["tda"]["p"] is None
     assert rows["ridge"]["p"] == 1.0  # one sample
     assert rows["zs-clip"]["p"] == pytest.approx(2 * 2 / 2**4)  # Holm
@@ -171,7 +171,7 @@ def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
     assert row["source"] == "reported, not run: a paper, table 2"
     assert (row["rank"], row["acc_s"], row["acc_n"]) == (None, 0.875, None)
     last = cells(html, "All rows, in %")[-1]
-    assert last[:9] == ["–", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "–", "90.00"]
+    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "–", "90.00"]
     assert "svhn" not in html
 
 
@@ -180,7 +180,8 @@ def test_each_row_has_its_command_time_memory_and_all_settings():
     rows = cells(html, "ID: shapes, tiny: the commands")
     assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "4", "0.25", "100", "cpu"]
     assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
-    assert ["prompt", PROMPT] in cells(html, "zs-clip: settings")
+    assert ["prompt", PROMPT] in cells(html, "All rows: settings")
+    assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
     assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that were seen")
     versions = cells(html, "Versions and devices")[1]
     assert versions[0] == "numpy 2.4.6, python 3.11.7, zsntta 0.1.0"
@@ -365,10 +366,16 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
     pairs = [(name, ood) for name in CATALOGUE for ood in partners(name) if name != "shapes"][:44]
     methods = [name for name, method in METHODS.items() if method.decides][:10]
     kept = [
-        kept_run(method, ood, id_set=id_set, encoder="ViT-B-16-openai", seed=seed, known=i + seed,
-                 curves=curves())
+        kept_run(method, ood, id_set=id_set, encoder="ViT-B-16-openai", seed=seed, known=500 + 20 * i + seed,
+                 caught=400 + 20 * i, samples=1000, curves=curves())
         for id_set, ood in pairs for i, method in enumerate(methods) for seed in (0, 1, 2)
     ]  # fmt: skip
-    made_of = page(kept, lambda runs: "zsntta simulate " + "--seed 0 " * 20)
+    published = [
+        Reported("AdaND", *pair, "ViT-B-16-openai", 0.5, 0.81, 0.82, 0.8178, f"table {i}")
+        for pair in pairs for i in range(5)
+    ]  # fmt: skip
+    typed = "zsntta simulate " + "--seed 0 " * 20
+    made_of = page(kept, lambda runs: typed, reported=published)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
+    assert made_of.html.count("reported, not run") >= 220
     assert len(made_of.html.encode()) <= 400_000

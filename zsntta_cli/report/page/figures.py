@@ -14,6 +14,7 @@ from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_char
 from zsntta_cli.report.titles import shown
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
+_MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
 _MOST_SWEEPS = 12  # drawings of a ratio for each pair, else of averages
 _MOST_LINES = 10  # in a drawing
 _POINTS, _BINS = 12, 25  # of a curve and a histogram: as many as one sees
@@ -103,7 +104,8 @@ def _chosen(rows: Sequence[Row], baseline: str) -> tuple[dict[Spot, list[Row]], 
     middle = [min(s.items(), key=lambda i: abs(i[0].ratio - _HALF)) for s in pairs.values()]
     by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i][1], baseline), i))
     drawn = itertools.accumulate(min(len(middle[i][1]), _MOST_LINES) for i in by_gain)
-    fitting = sum(total <= _MOST_DRAWN for total in drawn)
+    most = _MOST_DRAWN // (2 if len(rows) > _MANY_ROWS else 1)
+    fitting = sum(total <= most for total in drawn)
     kept = sorted(by_gain[: min(max(fitting, 1), _MOST_STREAMS)])
     return dict(middle[i] for i in kept), len(middle)
 

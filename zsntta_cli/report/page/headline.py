@@ -88,7 +88,7 @@ def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
     heads = [METRICS[metric] for metric in metrics] * len(names)
     second = "".join(f'<th scope="col">{head}' for head in heads)
     if not any(names):
-        return row('<th scope="col">Method', second)
+        return row('<th scope="col">Method', second.replace('"col"', '"col" class="n"'))
     first = [f'<th scope="colgroup" colspan="{len(metrics)}">{text(name)}' for name in names]
     return row('<th scope="col" rowspan="2">Method', *first) + row("", second)
 

@@ -178,7 +178,7 @@ def _accuracy(one: _Placed, name: str) -> str:
 
 def _who(rank: int | None, method: str, id_set: str, ood: str, encoder: str) -> list[str]:
     names = "".join(number(text(name)) for name in (id_set, ood, encoder))
-    return [number(str(rank or NOTHING)), f'<th scope="row">{text(method)}', names]
+    return [number(str(rank or "")), f'<th scope="row">{text(method)}', names]
 
 
 def _ood(spot: Spot) -> str:
@@ -206,7 +206,7 @@ def _reported_row(one: Reported) -> str:
         *_who(None, one.method, one.id_set, one.ood_set or "none", one.encoder),
         number(shown("ratio", one.ratio)),
         *(number(percent(value)) for value in (one.acc_s, one.acc_n, one.acc_h)),
-        *[number(NOTHING)] * 6,
+        *[number("")] * 6,
         number(text(f"{REPORTED}: {one.source}")),
     ]
     return row("", *cells)
@@ -236,5 +236,5 @@ def _reported_values(one: Reported) -> list[Any]:
     ]  # fmt: skip
 
 
-def _plain(value: float | None, digits: int = 5) -> float | None:
+def _plain(value: float | None, digits: int = 4) -> float | None:
     return None if value is None or math.isnan(value) else round(value, digits)

@@ -9,7 +9,7 @@ from importlib import resources
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError
-from zsntta_cli.report.page import figures, provenance
+from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
 from zsntta_cli.report.page.entries import Taken, taken
 from zsntta_cli.report.page.headline import headline, streams
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
@@ -19,9 +19,6 @@ from zsntta_cli.report.page.ranking import standings
 from zsntta_cli.report.page.rows import Row, rows_of
 from zsntta_cli.report.page.svg import symbols
 from zsntta_cli.simulation.records.kept import Kept
-
-TITLE = "Zero-shot noisy test-time adaptation"
-BASELINE = "zs-clip"
 
 
 @dataclass(frozen=True)

@@ -51,38 +51,44 @@ def _line(rows: Sequence[Row], command: Command) -> str:
     )
 
 
+Said = tuple[tuple[str, Any], ...]  # settings by name
+
+
 def settings(rows: Sequence[Row]) -> str:
-    """All settings of each label, and where it was run; what other cards have not is marked."""
-    cards: dict[tuple[Any, ...], list[Row]] = {}
+    """All settings: first those that all rows have alike, then of each label what it has besides.
+
+    What differs between the rows of one method is bold.
+    """
+    cards: dict[tuple[str, Said], list[Row]] = {}
     for one in rows:
         run = one.first.settings
-        flat = tuple((k, v) for k, v in all_settings(run).items() if k not in _VARYING)
-        cards.setdefault((one.label, run.prompt, flat), []).append(one)
-    seen: dict[tuple[str, str], set[Any]] = {}
-    for (_, _, flat), some in cards.items():
-        for name, value in flat:
-            seen.setdefault((some[0].method, name), set()).add(value)
-    return "".join(
-        _card(label, prompt, flat, some, seen) for (label, prompt, flat), some in cards.items()
-    )
+        flat = {"prompt": run.prompt, **all_settings(run)}
+        said = tuple((name, value) for name, value in flat.items() if name not in _VARYING)
+        cards.setdefault((one.label, said), []).append(one)
+    everywhere = set.intersection(*(set(said) for _, said in cards))
+    by_method: dict[str, list[set[tuple[str, Any]]]] = {}
+    for (_, said), some in cards.items():
+        by_method.setdefault(some[0].method, []).append(set(said))
+    first = next(iter(cards))[1]
+    parts = [_card("All rows", "", [one for one in first if one in everywhere], everywhere)]
+    for (label, said), some in cards.items():
+        alike = set.intersection(*by_method[some[0].method])
+        sets = ", ".join(dict.fromkeys(one.spot.stream.id_set for one in some))
+        parts.append(_card(label, f"on {sets}", [x for x in said if x not in everywhere], alike))
+    return "".join(parts)
 
 
-def _card(
-    label: str, prompt: str, flat: Any, rows: Sequence[Row], seen: dict[tuple[str, str], set[Any]]
-) -> str:
-    id_sets = list(dict.fromkeys(one.spot.stream.id_set for one in rows))
-    lines = [row(row_head("prompt"), cell(prompt))]
-    for name, value in flat:
-        differs = len(seen[rows[0].method, name]) > 1
-        said = text(shown(name, value))
-        lines.append(
-            row(
-                row_head(name),
-                f'<td class="t"><b>{said}</b>' if differs else f'<td class="t">{said}',
-            )
-        )
+def _card(label: str, where: str, said: Sequence[tuple[str, Any]], alike: set[Any]) -> str:
+    """Some settings; those that are not alike in all rows of the method are bold."""
+    lines = []
+    for name, value in said:
+        words = text(shown(name, value))
+        words = words if (name, value) in alike else f"<b>{words}</b>"
+        lines.append(row(row_head(name), f'<td class="t">{words}'))
+    if not lines:
+        return f"<p>{text(label)}: no settings of its own.</p>\n"
+    summary = f"{text(label)} <small>{text(where)}</small>"
     caption = f"{text(label)}: settings; bold where rows of the method differ"
-    summary = f"{text(label)} <small>on {text(', '.join(id_sets))}</small>"
     return details(summary, table(caption, heads(["Setting", "Value"]), ["".join(lines)]))
 
 
