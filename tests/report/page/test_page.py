@@ -366,8 +366,8 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
     pairs = [(name, ood) for name in CATALOGUE for ood in partners(name) if name != "shapes"][:44]
     methods = [name for name, method in METHODS.items() if method.decides][:10]
     kept = [
-        kept_run(method, ood, id_set=id_set, encoder="ViT-B-16-openai", seed=seed, known=500 + 20 * i + seed,
-                 caught=400 + 20 * i, samples=1000, curves=curves())
+        kept_run(method, ood, 0.5, seed, id_set=id_set, encoder="ViT-B-16-openai", samples=1000,
+                 known=500 + 20 * i + seed, caught=400 + 20 * i, curves=curves())
         for id_set, ood in pairs for i, method in enumerate(methods) for seed in (0, 1, 2)
     ]  # fmt: skip
     published = [
