@@ -103,8 +103,10 @@ def _bits(items: Items | None) -> Bits | None:
 
 
 def _words(flags: NDArray[np.bool_]) -> Words:
+    words = np.zeros(-(-len(flags) // 64), np.uint64)
     packed = np.packbits(flags)
-    return np.pad(packed, (0, -len(packed) % 8)).view(np.uint64)
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
 
 
 def _place(entry: Entry) -> tuple[Any, ...]:
@@ -198,5 +200,4 @@ def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
         values["rounded_odds"] = False  # nothing to round
     if not stream.ratio:
         values["ood_fill"] = StreamSettings.ood_fill
-    defaults = StreamSettings()
-    return tuple((k, v) for k, v in values.items() if v != getattr(defaults, k))
+    return tuple((k, v) for k, v in values.items() if v != getattr(StreamSettings, k))  # defaults
