@@ -10,6 +10,10 @@ from pathlib import Path
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
+from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.simulation.runs import build_run
 
 FIXTURES = Path(__file__).parent / "fixtures"
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
@@ -88,3 +92,18 @@ def pack(path, files):
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return path
+
+
+def kept_run(
+    method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **given
+):
+    """A kept run that never ran: its Acc_S and Acc_N, curves, sets; any setting; a digest."""
+    digest = given.pop("digest", "d")
+    run = build_run(method, "tiny", id_set, ood_set, PROMPT, **given)
+    counts = {"id": 100, "ood": 0 if run.ood_set is None else 100, "noise": 0}
+    acc_s, acc_n = accuracies
+    record = Record(
+        run, Accuracies(acc_s, acc_n, harmonic_mean(acc_s, acc_n)), Detection(0.9, 0.2, 0.8),
+        Flags(0.5, 0.5, 0.5), counts, {}, {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
+    )  # fmt: skip
+    return Kept(record, curves or {})

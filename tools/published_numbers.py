@@ -1,6 +1,6 @@
 """Turn a transcription of the paper's tables into the package's own list of published numbers.
 
-    python tools/published_numbers.py FOLDER zsntta_cli/paper/published.csv
+    python tools/published_numbers.py FOLDER zsntta_cli/paper/printed/published.csv
 
 FOLDER has a file `tab01-….csv` a table, a row a printed number: table, id_set, ood_set, encoder,
 method, setting, noise_ratio, metric, mean, std. Here a line is a printed cell with all its numbers

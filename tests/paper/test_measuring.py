@@ -10,10 +10,10 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import aggregates, comparing, estimates, measuring
 from zsntta_cli.paper.cells import Encoder, cells
 from zsntta_cli.paper.comparing import OUTSIDE, UNKNOWN, WITHIN, Comparison, Measured
-from zsntta_cli.paper.misprints import mark
-from zsntta_cli.paper.published import Number
+from zsntta_cli.paper.printed.misprints import mark
+from zsntta_cli.paper.printed.published import Number
+from zsntta_cli.paper.printed.tables import TABLES, find_table
 from zsntta_cli.paper.standing import all_runs, table_runs
-from zsntta_cli.paper.tables import TABLES, find_table
 from zsntta_cli.paper.wanted import Wishes, streams
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags

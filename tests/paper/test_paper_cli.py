@@ -177,7 +177,7 @@ def test_live_methods_are_run_after_an_estimate(cached):
 def test_time_and_memory_are_measured_through_the_encoder(cached):
     left = cached("paper", "4", *TINY)
     assert [lines(left, f"{name} (bs=1)")[0][1] for name in ("ZS-CLIP", "Ours")] == ["- -"] * 2
-    arguments = ("paper", "4", *TINY, "--live", "--workers", "2", "--format", "json")
+    arguments = ("paper", "4", *TINY, "--live", "--samples", "400", "--format", "json")
     result = cached(*arguments)
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)

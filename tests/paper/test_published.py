@@ -6,9 +6,9 @@ import pytest
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.cells import Encoder, cells
-from zsntta_cli.paper.misprints import MARKS, mark
-from zsntta_cli.paper.published import AVERAGE, Number, printed
-from zsntta_cli.paper.tables import FIGURES, LEAD, TABLES, figure_number, find_table
+from zsntta_cli.paper.printed.misprints import MARKS, mark
+from zsntta_cli.paper.printed.published import AVERAGE, Number, printed
+from zsntta_cli.paper.printed.tables import FIGURES, LEAD, TABLES, figure_number, find_table
 
 MEASURED = [table for table in TABLES if table.is_measured]
 EPSILON = 1e-9

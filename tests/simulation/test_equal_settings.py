@@ -1,4 +1,4 @@
-"""Settings that many records share are made once; what Python calls equal is not always the same."""
+"""Settings that many records share are made once, and checked each: 1, 1.0 and true are equal."""
 
 import pytest
 from kept import kept_run

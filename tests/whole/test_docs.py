@@ -38,6 +38,7 @@ STAND_INS = {
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--decode",
 }  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 13
+    assert len(DOCS) == 14
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python"), page

@@ -10,6 +10,7 @@ from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
 from zsntta_cli.cli.paper import paper
+from zsntta_cli.cli.plot import plot
 from zsntta_cli.cli.report import report
 from zsntta_cli.cli.simulate import simulate
 
@@ -43,6 +44,7 @@ app.command(cls=Command)(simulate)
 app.command(cls=Command)(paper)
 app.command(cls=Command)(report)
 app.command(cls=Command)(demo)
+app.command(cls=Command)(plot)
 app.command(cls=Command)(encoders)
 app.add_typer(cache.app, name="cache")
 app.add_typer(datasets.app, name="datasets")

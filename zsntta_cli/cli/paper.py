@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,8 +24,8 @@ from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
+    from zsntta_cli.paper.printed.tables import Table
     from zsntta_cli.paper.standing import Machine, Standing
-    from zsntta_cli.paper.tables import Table
     from zsntta_cli.paper.wanted import Wishes
 
 
@@ -63,6 +63,7 @@ def paper(
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = 6_400,
     live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
     data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
     dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
@@ -79,7 +80,7 @@ def paper(
     choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
     _check_usage(name, published, check, shown, named)
     from zsntta_cli.files import check_target
-    from zsntta_cli.paper.tables import figure_number, find_table
+    from zsntta_cli.paper.printed.tables import figure_number, find_table
 
     if output:
         check_target(output)  # before the runs, which may take long
@@ -96,7 +97,7 @@ def paper(
     if name is None and not check:
         _show_overview(wishes, keeping)
         return
-    machine = _machine(keeping, jobs, settings if live else None)
+    machine = replace(_machine(keeping, jobs, settings if live else None), samples=samples)
     if check:
         _show_check(wishes, machine, ctx.params)
     else:
@@ -156,11 +157,11 @@ def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
     if live is None:
         gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
         return Machine(reporter, keeping, jobs)
-    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter))
+    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
 
 
 def _show_published(table: "Table", shown: _Shown) -> None:
-    from zsntta_cli.paper.pages import published_text
+    from zsntta_cli.paper.layout.pages import published_text
 
     put(published_text(table, shown.form, shown.output is not None), shown.output)
 
@@ -179,7 +180,7 @@ def _show_overview(wishes: "Wishes", keeping: Any) -> None:
 def _show_table(
     table: "Table", wishes: "Wishes", machine: "Machine", shown: _Shown, given: Any
 ) -> None:
-    from zsntta_cli.paper.pages import published_text, text
+    from zsntta_cli.paper.layout.pages import published_text, text
     from zsntta_cli.paper.standing import stand
 
     if not table.is_measured:
@@ -194,9 +195,9 @@ def _show_table(
 
 
 def _show_check(wishes: "Wishes", machine: "Machine", given: Any) -> None:
-    from zsntta_cli.paper.pages import check_lines
+    from zsntta_cli.paper.layout.pages import check_lines
+    from zsntta_cli.paper.printed.tables import TABLES
     from zsntta_cli.paper.standing import stand
-    from zsntta_cli.paper.tables import TABLES
 
     measured = [table for table in TABLES if table.is_measured]
     standing = stand(measured, wishes, machine)

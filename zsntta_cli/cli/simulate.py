@@ -22,6 +22,7 @@ from zsntta_cli.cli.options import (
     own_settings,
     with_settings,
 )
+from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import DATA, FEATURES, LiveSettings
 from zsntta_cli.simulation import live_session
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.records.keeping import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
-Form = Literal["table", "markdown", "latex", "json", "csv"]
-_FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 _SCORES = (".csv", ".h5", ".hdf5")
 _METHODS = f"one of {', '.join(METHODS)}."
 
@@ -124,7 +123,8 @@ def simulate(
         "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
         "set": own, "encoder": encoder, "model": model, "precision": precision,
     }  # fmt: skip
-    _check_usage(record, {**named, **given_settings(settings)}, output, form, scores)
+    _check_usage(record, {**named, **given_settings(settings)}, scores)
+    shown = form_of(form, output)
     from zsntta_cli.files import check_target
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import KINDS
@@ -151,15 +151,13 @@ def simulate(
             old.check(made[old.settings])
     if scores and replay:
         write_scores(scores, replay)
-    _show(done, form, replace(KINDS[report], spread=spread, folded=folded), output)
+    _show(done, shown, replace(KINDS[report], spread=spread, folded=folded), output)
     stop_if_unfinished(done)
 
 
 def _check_usage(
     record: Path | None,
     named: "Mapping[str, Any]",
-    output: Path | None,
-    form: str | None,
     scores: Path | None,
 ) -> None:
     """Refuse options that contradict each other, before anything is read.
@@ -172,9 +170,6 @@ def _check_usage(
     beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
-    known = _FORMS.get(output.suffix.lower()) if output else None
-    if output and form and known not in (None, form):
-        raise misused(f"--format is {form}, and the ending of --output {output} says {known}.")
     if scores and scores.suffix.lower() not in _SCORES:
         raise misused(f"--scores is '{scores}', must end in one of {', '.join(_SCORES)}.")
 
@@ -207,21 +202,15 @@ def _run(
     return [record], replay
 
 
-def _show(records: "Sequence[Record]", form: str | None, kind: "Kind", output: Path | None) -> None:
+def _show(records: "Sequence[Record]", form: str, kind: "Kind", output: Path | None) -> None:
     """Print the results, or write them to a file."""
-    from zsntta_cli.files import write_whole
     from zsntta_cli.report.formats import render
 
     undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
     if undecided and "acc_h" in kind.metrics:
         names = ", ".join(sorted(undecided))
         say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
-    form = form or _FORMS.get(output.suffix.lower() if output else "", "table")
-    text = render(records, form, kind, to_file=output is not None)
-    if output:
-        write_whole(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
+    put(render(records, form, kind, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -9,10 +9,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.names import LEAD_COLUMN, METRICS, shown
-from zsntta_cli.paper.published import AVERAGE
-from zsntta_cli.paper.sheets import DIFFERENCE, PAPER, Line, Sheet, number_text
-from zsntta_cli.paper.tables import BY_OOD, Table
+from zsntta_cli.paper.layout.sheets import DIFFERENCE, PAPER, Line, Sheet, number_text
+from zsntta_cli.paper.printed.names import LEAD_COLUMN, METRICS, shown
+from zsntta_cli.paper.printed.published import AVERAGE
+from zsntta_cli.paper.printed.tables import BY_OOD, Table
 
 RANK = "Mean rank"
 _BY = "acc_h"  # what methods are ranked by

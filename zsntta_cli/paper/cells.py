@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from zsntta_cli import datasets
-from zsntta_cli.paper.names import LEAD_COLUMN, column_name, group_name, row_name
-from zsntta_cli.paper.published import AVERAGE, USUAL_ENCODER, Number, Printed, printed
-from zsntta_cli.paper.tables import Table
+from zsntta_cli.paper.printed.names import LEAD_COLUMN, column_name, group_name, row_name
+from zsntta_cli.paper.printed.published import AVERAGE, USUAL_ENCODER, Number, Printed, printed
+from zsntta_cli.paper.printed.tables import Table
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 
 BUILT_IN = "shapes"  # stands in for every ID set

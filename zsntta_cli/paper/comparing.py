@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zsntta_cli.paper.cells import Cell
-from zsntta_cli.paper.misprints import Mark, mark
-from zsntta_cli.paper.published import Number
+from zsntta_cli.paper.printed.misprints import Mark, mark
+from zsntta_cli.paper.printed.published import Number
 
 WITHIN, OUTSIDE, UNKNOWN, MISPRINT = "within", "outside", "no spread known", "misprint"
 DEVIATIONS = 2  # |difference| of more than so many of its standard deviations is outside

@@ -11,6 +11,7 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.paper.wanted import is_timed
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import stream_sizes
@@ -90,7 +91,7 @@ def _rate(run: RunSettings, rates: Mapping[str, float]) -> tuple[float, str]:
 
     A replay's kept seconds are of the method alone: reading and scoring come on top.
     """
-    if is_timed(run):
+    if is_timed(run) and not METHODS[run.method].live:
         return _FROZEN[run.options.batch_size], PAPERS
     if not METHODS[run.method].live:
         usual = _TDA if run.method == "tda" else _REPLAY
@@ -99,11 +100,6 @@ def _rate(run: RunSettings, rates: Mapping[str, float]) -> tuple[float, str]:
         return rates[run.method], KEPT
     one_by_one = run.method == "tent" and run.options.batch_size == 1
     return _ONE_BY_ONE if one_by_one else _PAPER[run.method], PAPERS
-
-
-def is_timed(run: RunSettings) -> bool:
-    """Whether a replay is one of table 4, which wants its time with the encoder's."""
-    return run.stream.limit is not None and not METHODS[run.method].live
 
 
 def duration(seconds: float) -> str:

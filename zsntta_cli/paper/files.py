@@ -8,6 +8,7 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import DATASET, SetName, noise_name
 from zsntta_cli.errors import StoreError
+from zsntta_cli.paper.wanted import is_timed
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -15,7 +16,9 @@ Needed = tuple[str, str]  # the folder of an encoder, the name of a set or of a 
 
 
 def needed(run: RunSettings) -> list[Needed]:
-    """The feature files of a run, ID set first."""
+    """The feature files of a run, ID set first; none of one that is timed."""
+    if is_timed(run):
+        return []
     noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
     return [(run.encoder, name) for name in (run.id_set, run.ood_set, noise) if name]
 

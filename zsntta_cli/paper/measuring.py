@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from zsntta_cli.paper.cells import Cell, cells
 from zsntta_cli.paper.comparing import ROUNDING, Comparison, Measured, published_number
-from zsntta_cli.paper.names import METHODS, shown
-from zsntta_cli.paper.published import AVERAGE
-from zsntta_cli.paper.tables import FIVE_SEEDS, TABLES
+from zsntta_cli.paper.printed.names import METHODS, shown
+from zsntta_cli.paper.printed.published import AVERAGE
+from zsntta_cli.paper.printed.tables import FIVE_SEEDS, TABLES
 from zsntta_cli.paper.wanted import Streams, Wishes, streams
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings

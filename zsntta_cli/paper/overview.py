@@ -8,9 +8,9 @@ from rich.text import Text
 
 from zsntta_cli.paper import files
 from zsntta_cli.paper.estimates import MEASURED, PAPERS, Estimate, estimate
-from zsntta_cli.paper.published import printed
+from zsntta_cli.paper.printed.published import printed
+from zsntta_cli.paper.printed.tables import FIGURES, TABLES, Table
 from zsntta_cli.paper.standing import kept_records, needs_images, table_runs
-from zsntta_cli.paper.tables import FIGURES, TABLES, Table
 from zsntta_cli.paper.wanted import Wishes
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.records.keeping import Keeping

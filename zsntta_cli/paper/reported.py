@@ -1,7 +1,7 @@
 """The paper's main results as rows that a report shows beside measured ones: not run here."""
 
-from zsntta_cli.paper.names import METHODS
-from zsntta_cli.paper.published import AVERAGE, Printed, printed
+from zsntta_cli.paper.printed.names import METHODS
+from zsntta_cli.paper.printed.published import AVERAGE, Printed, printed
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.settings import EncoderChoice
 

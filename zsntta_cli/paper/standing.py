@@ -8,11 +8,12 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import files
 from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.estimates import Estimate, estimate, is_timed
+from zsntta_cli.paper.estimates import Estimate, estimate
 from zsntta_cli.paper.measuring import Results, compare
-from zsntta_cli.paper.published import USUAL_ENCODER, printed
-from zsntta_cli.paper.tables import TABLES, Table
-from zsntta_cli.paper.wanted import Wishes, streams
+from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
+from zsntta_cli.paper.printed.tables import TABLES, Table
+from zsntta_cli.paper.runtime import SAMPLES, Job, measure, timed_record
+from zsntta_cli.paper.wanted import Wishes, is_timed, streams
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.batch import run_all
@@ -20,7 +21,7 @@ from zsntta_cli.simulation.notes import notes
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.records.keeping import Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+from zsntta_cli.simulation.simulator import LiveFactory
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Machine:
     keeping: Keeping
     jobs: int = 1
     live: LiveFactory | None = None  # None: live methods are not run
+    device: str = "auto"  # of what is timed
+    samples: int = SAMPLES
 
 
 @dataclass(frozen=True)
@@ -141,16 +144,24 @@ def _live(
 
 
 def _timed(runs: Sequence[RunSettings], wishes: Wishes, machine: Machine) -> list[Record]:
-    """Replays with the time that their encoder takes, and the memory of it."""
-    simulator = Simulator(wishes.root, machine.live)
-    records = []
-    for run in runs:
-        seconds, ran_on = simulator.encode(run, run.options.batch_size)
-        record = simulator.run(run)
-        memory = ran_on.memory or record.memory
-        seconds += record.seconds
-        records.append(replace(record, seconds=seconds, memory=memory, device=ran_on.device))
-    return records
+    """Time and memory of methods with their encoder, as records that say nothing else."""
+    encoder = wishes.encoder.named or EncoderChoice()
+    if runs and encoder.folder:
+        machine.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
+        return []
+    jobs = [
+        Job(
+            run.method, getattr(run.options, "batch_size", 1), encoder, machine.device,
+            machine.samples,
+        )
+        for run in runs
+    ]  # fmt: skip
+    rows = measure(jobs, lambda row: machine.reporter.note(str(row)))
+    return [
+        timed_record(run, row)
+        for run, row in zip(runs, rows, strict=True)
+        if row.seconds is not None
+    ]
 
 
 def kept_records(

@@ -11,7 +11,7 @@ from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
 from zsntta_cli.paper.cells import Cell, Encoder
-from zsntta_cli.paper.published import AVERAGE, Printed
+from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 
@@ -54,6 +54,11 @@ def streams(cell: Cell, wishes: Wishes) -> Streams:
         for ood_set in _ood_sets(of)
     ]  # fmt: skip
     return tuple(dict.fromkeys(made))
+
+
+def is_timed(run: RunSettings) -> bool:
+    """Whether a run is one of table 4, which wants time and memory with the encoder, no cache."""
+    return run.stream.limit is not None
 
 
 def _id_sets(id_set: str) -> Sequence[str]:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.identity import difference
-from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.live.base import LiveData, in_batches
+from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.live_images import stream_images
@@ -77,20 +76,6 @@ class LiveSession:
             columns["gradient_clean"] = gradients.clean[done]
             columns["gradient_noisy"] = gradients.noisy[done]
         return Decisions.joined(parts), columns
-
-    def encode(self, sources: Sources, stream: Stream, batch_size: int) -> None:
-        """Encode the items of a stream for the time that it takes: `seconds`, as of a run."""
-        encoder = self._encoder(sources)
-        images = stream_images(stream, sources, self.settings, encoder.image_size)
-        batches = [items.tolist() for items in in_batches(np.arange(len(stream)), batch_size)]
-        forget_peak()
-        started = time.perf_counter()
-        with self.reporter.track(f"encoding in batches of {batch_size}", len(stream)) as advance:
-            loaded = load_batches(images, batches, encoder.resize, self.settings.workers, False)
-            for pixels, _ in loaded:
-                encoder.encode_images(encoder.normalize(pixels))
-                advance(len(pixels))
-        self.seconds = time.perf_counter() - started
 
     @property
     def machine(self) -> Machine:

@@ -78,14 +78,6 @@ class Simulator:
             settings, sources, done, decisions, digests, seconds, columns, unfinished, machine
         )
 
-    def encode(self, settings: RunSettings, batch_size: int) -> tuple[float, Machine]:
-        """Seconds that the encoder takes for the items of a run's stream, and what it ran on."""
-        assert self._live is not None
-        sources = self._library.sources(settings)
-        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
-        self._live().encode(sources, stream, batch_size)
-        return self._live().seconds, self._live().machine
-
     def _decide(
         self,
         settings: RunSettings,

@@ -1,7 +1,7 @@
 """What the paper calls sets, methods and metrics, and the rows of its tables."""
 
-from zsntta_cli.paper.published import AVERAGE, Printed
-from zsntta_cli.paper.tables import BY_ID, BY_OOD, BY_RATIO, BY_STREAM, Table
+from zsntta_cli.paper.printed.published import AVERAGE, Printed
+from zsntta_cli.paper.printed.tables import BY_ID, BY_OOD, BY_RATIO, BY_STREAM, Table
 
 SETS = {
     "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cub200": "CUB-200-2011",

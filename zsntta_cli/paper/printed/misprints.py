@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from zsntta_cli.paper.published import Printed
-from zsntta_cli.paper.tables import LEAD
+from zsntta_cli.paper.printed.published import Printed
+from zsntta_cli.paper.printed.tables import LEAD
 
 
 @dataclass(frozen=True)

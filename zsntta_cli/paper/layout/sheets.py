@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zsntta_cli.paper.names import LEAD_COLUMN, METRICS, shown
-from zsntta_cli.paper.published import Number, printed
-from zsntta_cli.paper.tables import Table
+from zsntta_cli.paper.printed.names import LEAD_COLUMN, METRICS, shown
+from zsntta_cli.paper.printed.published import Number, printed
+from zsntta_cli.paper.printed.tables import Table
 
 if TYPE_CHECKING:
     from zsntta_cli.paper.comparing import Comparison, Measured

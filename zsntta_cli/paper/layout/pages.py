@@ -18,9 +18,9 @@ from zsntta_cli.paper.comparing import (
     Comparison,
     published_alone,
 )
-from zsntta_cli.paper.drawing import Page, latex_page, markdown_page, rich_page
-from zsntta_cli.paper.exports import csv_text, json_text, plain, plain_texts
-from zsntta_cli.paper.sheets import (
+from zsntta_cli.paper.layout.drawing import Page, latex_page, markdown_page, rich_page
+from zsntta_cli.paper.layout.exports import csv_text, json_text, plain, plain_texts
+from zsntta_cli.paper.layout.sheets import (
     OUTSIDE_MARK,
     PART_MARK,
     WITHIN_MARK,
@@ -28,7 +28,7 @@ from zsntta_cli.paper.sheets import (
     plain_sheet,
     sheets,
 )
-from zsntta_cli.paper.tables import Table
+from zsntta_cli.paper.printed.tables import Table
 
 _RULE = (
     f"{WITHIN_MARK} within: |difference| <= {DEVIATIONS} of its standard deviations, which come "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zsntta_cli.errors import printable
-from zsntta_cli.paper.sheets import Line, Sheet
+from zsntta_cli.paper.layout.sheets import Line, Sheet
 
 _ANY_WIDTH = 10_000  # of what goes to a file or a pipe
 _MARKS = ("!", "=", "*")

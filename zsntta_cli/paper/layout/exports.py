@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.published import Number
-from zsntta_cli.paper.sheets import Sheet
+from zsntta_cli.paper.layout.sheets import Sheet
+from zsntta_cli.paper.printed.published import Number
 
 
 def plain(one: Comparison) -> dict[str, Any]:

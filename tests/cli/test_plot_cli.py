@@ -1,0 +1,127 @@
+"""`zsntta plot`: what it reads, writes and refuses."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+from made import fails, kept_run
+
+from zsntta_cli.cli.plot import KINDS
+from zsntta_cli.report import plots
+from zsntta_cli.simulation.records.exchange import line
+from zsntta_cli.simulation.records.store import RecordStore
+
+RUNS = [
+    kept_run(method, (value, value), ood_set=ood, ratio=ratio)
+    for method, value in (("zs-clip", 0.5), ("adand", 0.75))
+    for ood in ("glyphs", "textures")
+    for ratio in (0.25, 0.5)
+]
+
+
+@pytest.fixture
+def stored(zsntta, tmp_path):
+    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
+        store.add(RUNS)
+    return zsntta
+
+
+def numbers(path):
+    with path.open(encoding="utf-8") as file:
+        return [(row["series"], row["x"], row["y"]) for row in csv.DictReader(file)]
+
+
+def test_the_command_names_all_kinds():
+    assert tuple(plots.KINDS) == KINDS
+
+
+def test_a_figure_of_the_store(stored, tmp_path):
+    result = stored("plot", "means")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "figure.pdf\n", "")
+    assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF-1.")
+
+
+def test_the_numbers_of_a_figure(stored, tmp_path):
+    assert stored("plot", "ratio", "--ood", "glyphs", "--output", "r.csv").exit_code == 0
+    assert numbers(tmp_path / "r.csv") == [
+        ("zs-clip", "25", "50"), ("zs-clip", "50", "50"), ("adand", "25", "75"),
+        ("adand", "50", "75"),
+    ]  # fmt: skip
+
+
+def test_exported_results_are_plotted_alike(stored, tmp_path):
+    halves = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for path, some in zip(halves, (RUNS[:4], RUNS[4:]), strict=True):
+        path.write_text("".join(f"{line(kept)}\n" for kept in some))
+    for arguments in ([], halves):
+        name = f"{len(arguments)}.csv"
+        assert stored("plot", "ranks", *arguments, "--output", name).exit_code == 0
+    assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "0.csv").read_bytes()
+
+
+def test_what_does_not_count_is_noted(stored, tmp_path):
+    with RecordStore(tmp_path / "features" / "records.sqlite") as store:
+        store.add([kept_run("adand", (0.1, 0.1), ood_set="digits")])
+    result = stored("plot", "means", "--output", "m.csv")
+    assert result.exit_code == 0
+    assert result.stderr == "note: 2 of 3 pairs count: runs are lacking on shapes / digits.\n"
+
+
+def test_filters_of_the_command_line(stored, tmp_path):
+    given = ["--method", "adand", "--id", "shapes", "--ratio", "0.5", "--seed", "0"]
+    given += ["--encoder", "tiny", "--setting", "warmup=10", "--setting", "fixed=adaptive"]
+    assert stored("plot", "ratio", *given, "--output", "f.csv").exit_code == 0
+    assert numbers(tmp_path / "f.csv") == [("adand", "50", "75")] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts", "code"),
+    [
+        (["roc"], ["kind is 'roc'", "must be one of: scores, difference"], 2),
+        (["rank"], ["did you mean 'ranks'?"], 2),
+        (["ranks", "--output", "f.jpg"], ["must end in one of .pdf, .svg, .png, .csv"], 2),
+        (["ranks", "--setting", "warmup"], ["setting is 'warmup', must be NAME=VALUE"], 2),
+        (["ranks", "--setting", "warmpu=1"], ["did you mean 'warmup'?"], 2),
+        (["ranks", "--method", "tent"], ["has method tent: there is adand, zs-clip"], 2),
+        (["ranks", "--method", "adand"], ["only adand: zsntta simulate"], 2),
+        (["scores"], ["scores kept: zsntta simulate --fresh"], 2),
+        (["difference"], ["live method", "zsntta simulate --method tent"], 2),
+        (["gradients"], ["gradients kept: zsntta simulate --method tent --scores"], 2),
+        (["fixed"], ["fixed threshold: zsntta simulate", "--threshold 0.5"], 2),
+        (["accuracy", "--metric", "auroc"], ["metric is 'auroc', which accuracy"], 2),
+        (["means", "--metric", "acc_s"], ["which means does not show: none"], 2),
+        (["ranks", "--records", "elsewhere.sqlite"], ["no kept results at elsewhere.sqlite"], 1),
+        (["ranks", "lines.jsonl"], ["lines.jsonl", "No such file"], 1),
+        (["ranks", "--width", "1"], ["width"], 2),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_plotted_is_said_in_a_line(stored, arguments, parts, code):
+    fails(stored("plot", *arguments), *parts, code=code)
+
+
+def test_nothing_is_written_where_it_fails(stored, tmp_path):
+    stored("plot", "scores", "--output", "f.png")
+    assert not (tmp_path / "f.png").exists()
+
+
+def test_without_matplotlib_the_numbers_are_to_be_had(stored, monkeypatch):
+    monkeypatch.setattr(plots, "find_spec", lambda _name: None)
+    result = stored("plot", "ranks", "--output", "f.png")
+    fails(result, "not installed: pip install 'zsntta[report]', or --output FILE.csv", code=2)
+    assert stored("plot", "ranks", "--output", "f.csv").exit_code == 0
+
+
+def test_numbers_are_written_and_help_is_shown_without_importing_matplotlib(stored, tmp_path):
+    code = """if True:
+        import sys
+        from zsntta_cli.cli import app
+        try:
+            app(sys.argv[1:])
+        finally:
+            assert not [name for name in sys.modules if name.startswith("matplotlib")]
+    """
+    for arguments in (["ranks", "--output", "f.csv"], ["--help"]):
+        command = [sys.executable, "-c", code, "plot", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

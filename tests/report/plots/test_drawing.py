@@ -1,0 +1,141 @@
+"""Figures as files: the same bytes for the same records, letters that stay letters."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from made import kept_run
+from PIL import Image
+
+from zsntta_cli.report import plots
+from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
+from zsntta_cli.report.plots.drawing import drawn
+from zsntta_cli.report.plots.looks import looks_of
+from zsntta_cli.report.plots.selection import Filters
+
+HISTOGRAM = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
+ITEMS = [10, 20, 30]
+CURVES = {
+    "scores": HISTOGRAM,
+    "before": HISTOGRAM,
+    "difference": {**HISTOGRAM, "low": -1.0},
+    "gradients": {"item": ITEMS, "clean": [0.1, 0.2, 0.1], "noisy": [1.0, None, 3.0]},
+    "thresholds": {"item": ITEMS, "zero_shot": [0.6, 0.5, 0.6]},
+    "running": {"item": ITEMS, "acc_s": [0.5, 0.6, 0.7], "acc_n": [0.5, 0.9, 0.8]},
+}
+METHODS = ("zs-clip", "tent", "adand")
+
+
+def runs():
+    """What every kind of plot has something of."""
+    return [
+        kept_run(
+            method, (0.5 + 0.1 * i, 0.6), CURVES, ood_set=ood, ratio=ratio, fixed=fixed, seed=s
+        )
+        for i, method in enumerate(METHODS)
+        for ood in ("glyphs", "textures")
+        for ratio in (0.25, 0.5)
+        for fixed in (None, 0.5)
+        for s in (0, 1)
+    ]
+
+
+def adaptive(some):
+    return [kept for kept in some if kept.record.settings.threshold.fixed is None]
+
+
+def one_ratio():
+    return [kept for kept in adaptive(runs()) if kept.record.settings.stream.ratio == 0.5]
+
+
+CHILD = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+runs = __import__("test_drawing").runs
+from zsntta_cli.report import plots
+from zsntta_cli.report.plots.drawing import drawn
+from zsntta_cli.report.plots.selection import Filters
+import hashlib
+for i, kind in enumerate(plots.KINDS):
+    figure = plots.plot(runs(), kind, Filters())
+    for form in ("pdf", "svg", "png") if i == 0 else [("pdf", "svg", "png")[i % 3]]:
+        print(kind, form, hashlib.sha256(drawn(figure, form)).hexdigest())
+"""
+
+
+def child(folder, seed, home):
+    """Digests of every plot in every form, by a process with its own hash seed and settings."""
+    here = os.path.dirname(__file__)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, here, os.path.join(here, "..", "..")], cwd=folder,
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONHASHSEED": seed, **home},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_two_processes_give_the_same_bytes_whatever_the_users_settings_are(tmp_path):
+    (tmp_path / "matplotlibrc").write_text("font.size: 20\nbackend: TkAgg\nsvg.fonttype: none\n")
+    plain = child("/", "1", {"SOURCE_DATE_EPOCH": "1000000000"})
+    assert len({line.split()[2] for line in plain.splitlines()}) == len(plots.KINDS) + 2
+    assert child(tmp_path, "2", {"TZ": "Asia/Tokyo"}) == plain
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_a_figure_is_as_wide_as_asked_and_not_empty(kind, tmp_path):
+    plots.write(tmp_path / "f.png", plots.plot(runs(), kind, Filters()), 3.25)
+    with Image.open(tmp_path / "f.png") as picture:
+        assert picture.width == 975  # 3.25 inches at 300 dots
+        assert len(picture.convert("RGB").getcolors(10**6)) > 20
+
+
+def test_a_pdf_has_true_type_letters_and_no_clock():
+    content = drawn(over_pairs.means(one_ratio()), "pdf")
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+    assert b"CreationDate" not in content
+
+
+def test_an_svg_has_no_clock_and_no_links_but_to_itself():
+    content = drawn(over_pairs.means(one_ratio()), "svg").decode()
+    assert "<dc:date>" not in content
+    assert 'xlink:href="http' not in content
+
+
+def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
+    first = looks_of(comparisons.ratio(adaptive(runs())))
+    second = looks_of(over_pairs.means(one_ratio()[::-1]))
+    assert {name: first[name] for name in METHODS} == {name: second[name] for name in METHODS}
+    several = looks_of(comparisons.ratio([kept_run("adand", warmup=n) for n in range(8)]))
+    assert len({colour for colour, _, _ in several.values()}) == 8, "bars have no markers"
+    assert len({marker for _, marker, _ in several.values()}) == 8, "lines have both"
+
+
+def test_names_from_records_are_letters_not_formulas():
+    figure = comparisons.ratio([kept_run("adand", id_set="$x^2$", ood_set="a_$\\frac$")])
+    content = drawn(figure, "svg")
+    assert content.startswith(b"<?xml")
+    assert drawn(figure, "png") != drawn(comparisons.ratio([kept_run("adand")]), "png")
+
+
+def test_gradients_of_no_noisy_sample_and_empty_enlargements_are_drawn():
+    quiet = {"item": [0], "clean": [0.5], "noisy": [None]}
+    some = [kept_run("tent", curves={"gradients": quiet})]
+    assert drawn(streams.gradients(some), "png") != drawn(streams.gradients_apart(some, 0.1), "png")
+
+
+def test_a_long_name_is_folded_and_cut():
+    figure = comparisons.ratio([kept_run("adand", id_set="a-long-name-" * 9, ood_set="b" * 90)])
+    content = drawn(figure, "svg").decode()
+    assert content.count("<!-- ") > 5
+    longest = max(re.findall(r"<!-- (.*?) -->", content), key=len)
+    assert len(longest) <= 3.25 * 15
+
+
+def test_a_histogram_of_one_kind_is_drawn():
+    clean = {**HISTOGRAM, "ood": [0, 0, 0]}
+    some = [kept_run("zs-clip", curves={"scores": clean}, ratio=0.0)]
+    assert drawn(distributions.scores(some), "png")

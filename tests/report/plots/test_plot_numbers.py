@@ -1,0 +1,388 @@
+"""The numbers of each kind of plot, worked out by hand."""
+
+import csv
+import io
+import math
+
+import pytest
+from made import kept_run
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.report import plots
+from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
+from zsntta_cli.report.plots.figure import LEVEL, MEAN_RANK, RANKS, UPRIGHT, to_csv
+from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
+
+NAN = math.nan
+
+
+def series(figure, name, panel=0, mark=None):
+    """The only series of a name, in a panel."""
+    every = figure.panels[panel].series
+    [found] = [one for one in every if one.name == name and mark in (None, one.mark)]
+    return found
+
+
+def rows(figure):
+    return list(csv.DictReader(io.StringIO(to_csv(figure))))
+
+
+SCORES = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
+BEFORE = {"low": 0.0, "high": 1.0, "id": [1, 1, 2], "ood": [4, 1, 0]}
+DIFFERENCE = {"low": -1.0, "high": 1.0, "id": [0, 4], "ood": [4, 1]}
+
+
+def test_scores_are_in_percent_of_their_kind_with_the_median_of_the_threshold_that_decided():
+    detector = {"item": [1, 2, 3, 4], "zero_shot": [0.6] * 4, "detector": [None, 0.2, 0.3, 0.7]}
+    curves = {"scores": SCORES, "thresholds": detector}
+    figure = distributions.scores([kept_run("adand", curves=curves)])
+    assert [panel.title for panel in figure.panels] == ["adand"]
+    assert series(figure, "ID").x == pytest.approx((1 / 6, 0.5, 5 / 6))
+    assert series(figure, "ID").y == (0, 25, 75)
+    assert series(figure, "OOD").y == (100, 0, 0)
+    assert series(figure, "threshold (median)").x == (0.3,)
+    assert series(figure, "threshold (median)").mark == UPRIGHT
+
+
+def test_before_an_adaptation_stand_the_scores_of_zs_clip_or_the_live_runs_own():
+    tent = kept_run("tent", curves={"scores": SCORES, "before": BEFORE})
+    alone = distributions.scores([tent])
+    assert [panel.title for panel in alone.panels] == ["before adaptation", "tent"]
+    assert series(alone, "ID").y == (25, 25, 50)
+    beside = distributions.scores([tent, kept_run("zs-clip", curves={"scores": BEFORE})])
+    assert [panel.title for panel in beside.panels] == ["zs-clip", "tent"]
+
+
+def test_of_several_seeds_a_histogram_shows_the_lowest():
+    runs = [kept_run("adand", curves={"scores": BEFORE}, seed=3)]
+    runs += [kept_run("adand", curves={"scores": SCORES}, seed=1)]
+    assert series(distributions.scores(runs), "ID").y == (0, 25, 75)
+
+
+def test_differences_are_those_of_live_runs():
+    runs = [kept_run("tent", curves={"difference": DIFFERENCE}), kept_run("zs-clip")]
+    figure = distributions.difference(runs)
+    assert len(figure.panels) == 1
+    assert series(figure, "ID").x == (-0.5, 0.5)
+    assert series(figure, "ID").y == (0, 100)
+    assert series(figure, "OOD").y == (80, 20)
+    with pytest.raises(SettingsError, match="no kept run that fits is of a live method"):
+        distributions.difference(runs[1:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ood": None}, {"id": [None, 1, 3]}, {"low": 1.0}, {"high": None}, {"low": [0.0, 0.5, 1.0]},
+        {"id": [1], "ood": [1]}, {"id": 3},
+    ],
+)  # fmt: skip
+def test_half_a_histogram_from_elsewhere_is_none(change):
+    assert distributions.scores([kept_run("adand", curves={"scores": SCORES})]).panels
+    with pytest.raises(SettingsError, match="has its scores kept"):
+        distributions.scores([kept_run("adand", curves={"scores": SCORES | change})])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"item": [1, 2]}, {"item": [1, None], "acc_s": [0.1, 0.2], "acc_n": [0.1, 0.2]},
+        {"item": [], "acc_s": [], "acc_n": []}, {"item": 3, "acc_s": 1, "acc_n": 2},
+        {"item": [1], "acc_s": [None], "acc_n": [0.5]},
+    ],
+)  # fmt: skip
+def test_half_a_curve_from_elsewhere_is_none(found):
+    with pytest.raises(SettingsError, match="kept"):
+        streams.accuracy([kept_run("adand", curves={"running": found})])
+    with pytest.raises(SettingsError, match="kept"):
+        streams.thresholds([kept_run("adand", curves={"thresholds": found})])
+
+
+GRADIENTS = {"item": [0, 64, 192], "clean": [0.5, None, 0.25], "noisy": [2.0, 8.0, None]}
+
+
+def test_gradients_are_by_step_and_leave_out_what_a_step_did_not_see():
+    figure = streams.gradients([kept_run("tent", curves={"gradients": GRADIENTS})])
+    assert series(figure, "clean samples").x == (1, 3)
+    assert series(figure, "clean samples").y == (0.5, 0.25)
+    assert series(figure, "noisy samples").x == (1, 2)
+    assert figure.panels[0].y.is_log
+    with pytest.raises(SettingsError, match="has its gradients kept"):
+        streams.gradients([kept_run("tent")])
+
+
+def test_enlarged_gradients_say_how_many_they_do_not_show():
+    runs = [kept_run("tent", curves={"gradients": GRADIENTS})]
+    figure = streams.gradients_apart(runs, most=0.3)
+    assert [panel.title for panel in figure.panels] == ["tent: clean", "tent: noisy"]
+    assert series(figure, "clean samples").x == (3,)
+    assert series(figure, "noisy samples", panel=1).x == ()
+    assert figure.notes == (
+        "tent: 1 of 2 norms of clean samples are above 0.3 and not shown",
+        "tent: 2 of 2 norms of noisy samples are above 0.3 and not shown",
+    )
+
+
+def test_the_threshold_that_decides_is_the_detectors_once_it_has_one():
+    found = {"item": [10, 20, 30], "zero_shot": [0.6, 0.5, 0.4], "detector": [None, 0.2, 0.3]}
+    figure = streams.thresholds([kept_run("adand", curves={"thresholds": found})])
+    assert series(figure, "adand").x == (10, 20, 30)
+    assert series(figure, "adand").y == (0.6, 0.2, 0.3)
+    assert series(figure, "adand").std == ()
+
+
+def running(acc_s, acc_n):
+    return {"running": {"item": [10, 20, 30], "acc_s": acc_s, "acc_n": acc_n}}
+
+
+def test_accuracies_along_the_stream_fold_seeds_where_both_kinds_have_come():
+    runs = [
+        kept_run("adand", curves=running([None, 0.5, 0.6], [1.0, 1.0, 0.6]), seed=0),
+        kept_run("adand", curves=running([None, 0.5, 0.2], [0.5, 0.5, 0.2]), seed=1),
+    ]
+    acc_h = series(streams.accuracy(runs), "adand")
+    assert acc_h.x == (20, 30)
+    first = (100 * 2 / 3 + 50) / 2  # of 2 * 0.5 * 1 / 1.5 and 0.5
+    assert acc_h.y == pytest.approx((first, 40))
+    assert acc_h.std == pytest.approx(((100 * 2 / 3 - 50) / math.sqrt(2), 40 / math.sqrt(2)))
+    acc_n = series(streams.accuracy(runs, "acc_n"), "adand")
+    assert acc_n.y == pytest.approx((75, 75, 40))
+
+
+def test_a_stream_of_another_length_is_not_folded_in():
+    other = {"running": {"item": [1, 2], "acc_s": [0.1, 0.1], "acc_n": [0.1, 0.1]}}
+    runs = [kept_run("adand", curves=running([0.5] * 3, [0.5] * 3))]
+    line = series(streams.accuracy([*runs, kept_run("adand", curves=other, seed=1)]), "adand")
+    assert line.y == (50, 50, 50)
+
+
+def test_a_metric_against_the_ratio_is_folded_over_seeds_and_leaves_clean_streams_out():
+    runs = [
+        kept_run("adand", (0.5, 0.5), ratio=0.25, seed=0),
+        kept_run("adand", (0.7, 0.7), ratio=0.25, seed=1),
+        kept_run("adand", (0.8, 0.8), ratio=0.75, seed=0),
+        kept_run("adand", (0.9, NAN), ratio=0.0, seed=0),
+    ]
+    acc_h = series(comparisons.ratio(runs), "adand")
+    assert acc_h.x == (25, 75)
+    assert acc_h.y == pytest.approx((60, 80))
+    assert acc_h.std == pytest.approx((20 / math.sqrt(2), 0))
+    acc_s = series(comparisons.ratio(runs, "acc_s"), "adand")
+    assert acc_s.x == (0, 25, 75)
+    assert acc_s.y == pytest.approx((90, 60, 80))
+    with pytest.raises(SettingsError, match="no kept run that fits has Acc_H"):
+        comparisons.ratio(runs[3:])
+
+
+def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_not():
+    runs = [kept_run("adand", warmup=5), kept_run("adand", warmup=10), kept_run("zs-clip")]
+    runs += [kept_run("zs-clip", id_set="digits", noise="gaussian")]  # alone there: no difference
+    runs += [kept_run("zs-clip", id_set="imagenet")]
+    names = [one.name for one in comparisons.ratio(runs).panels[0].series]
+    assert names == ["adand, warmup 5", "adand, warmup 10", "zs-clip"]
+
+
+def test_a_stream_that_was_cut_is_told_where_others_were_not():
+    runs = [kept_run("zs-clip"), kept_run("tent", limit=500), kept_run("adand")]
+    names = [one.name for one in comparisons.ratio(runs).panels[0].series]
+    assert names == ["zs-clip", "tent, limit 500", "adand"]
+    assert [s.name for s in comparisons.ratio(runs[1:2]).panels[0].series] == ["tent"]
+
+
+def fixed_runs():
+    """ZS-CLIP at 0.3, 0.6 and adaptive on two pairs; on a third one at 0.3 alone."""
+    accuracies = {(0.3, "glyphs"): 0.2, (0.3, "textures"): 0.4, (0.6, "glyphs"): 0.6}
+    accuracies |= {(0.6, "textures"): 0.6, (None, "glyphs"): 0.8, (None, "textures"): 0.9}
+    accuracies |= {(0.3, "digits"): 0.1}
+    return [
+        kept_run("zs-clip", (one, one), ood_set=ood, fixed=value)
+        for (value, ood), one in accuracies.items()
+    ]
+
+
+def test_fixed_thresholds_are_means_over_the_pairs_that_have_them_all():
+    figure = comparisons.fixed(fixed_runs())
+    line = series(figure, "Acc_H")
+    assert line.x == (0.3, 0.6)
+    assert line.y == pytest.approx((30, 60))
+    levels = [one for one in figure.panels[0].series if one.mark == LEVEL]
+    assert [one.y for one in levels] == [pytest.approx((85,))] * 3
+    assert figure.notes == ("zs-clip: 2 of 3 pairs count: runs are lacking on shapes / digits",)
+
+
+def test_published_levels_are_over_the_same_pairs_or_not_there():
+    here = {("shapes", "glyphs"): {"acc_s": 10.0, "acc_n": 20.0, "acc_h": 30.0}}
+    both = here | {("shapes", "textures"): {"acc_s": 30.0, "acc_n": 40.0, "acc_h": 50.0}}
+    figure = comparisons.fixed(fixed_runs(), {"zs-clip": both})
+    printed = [one for one in figure.panels[0].series if one.is_published]
+    assert [one.y for one in printed] == [(20,), (30,), (40,)]
+    figure = comparisons.fixed(fixed_runs(), {"zs-clip": here})
+    assert not [one for one in figure.panels[0].series if one.is_published]
+    figure = comparisons.fixed([], {"zs-clip": both})
+    assert [one.y for one in figure.panels[0].series] == [(20,), (30,), (40,)]
+
+
+def test_without_a_fixed_threshold_there_is_nothing_to_compare():
+    with pytest.raises(SettingsError, match="no kept run that fits has a fixed threshold"):
+        comparisons.fixed([kept_run("zs-clip")])
+
+
+def pair_runs():
+    """Three methods on two pairs: the best of the first pair is the second of the other."""
+    first = {"zs-clip": 0.5, "tent": 0.4, "adand": 0.9}
+    second = {"zs-clip": 0.5, "tent": 0.5, "adand": 0.4}
+    return [
+        kept_run(method, (value, value), ood_set=ood)
+        for ood, values in (("glyphs", first), ("textures", second))
+        for method, value in values.items()
+    ]
+
+
+def test_ranks_share_a_place_where_values_are_equal():
+    figure = over_pairs.ranks(pair_runs())
+    assert figure.panels[0].title == "2 ID-OOD pairs"
+    assert series(figure, "zs-clip", mark=RANKS).x == (1, 2, 3)
+    assert series(figure, "zs-clip", mark=RANKS).y == (50, 50, 0)
+    assert series(figure, "tent", mark=RANKS).y == (50, 0, 50)
+    assert series(figure, "adand", mark=RANKS).y == (50, 0, 50)
+    assert [series(figure, m, mark=MEAN_RANK).x for m in ("zs-clip", "tent", "adand")] == [
+        (1.5,), (2,), (2,),
+    ]  # fmt: skip
+
+
+def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
+    known = {"a": {("s", "o"): {"fpr95": 10.0}}, "b": {("s", "o"): {"fpr95": 20.0}}}
+    assert over_pairs.rank_of(known, [("s", "o")], "fpr95") == {"a": [1], "b": [2]}
+    same = {
+        name: {pair: {"acc_h": v["fpr95"]} for pair, v in of.items()} for name, of in known.items()
+    }
+    assert over_pairs.rank_of(same, [("s", "o")], "acc_h") == {"a": [2], "b": [1]}
+
+
+def test_means_are_over_pairs_that_every_method_has():
+    runs = [*pair_runs(), kept_run("adand", (0.1, 0.1), ood_set="digits")]
+    figure = over_pairs.means(runs)
+    assert series(figure, "adand").y == pytest.approx((65, 65, 65))
+    assert series(figure, "tent").y == pytest.approx((45, 45, 45))
+    assert series(figure, "level of zs-clip").y == pytest.approx((50, 50, 50))
+    assert figure.notes == ("2 of 3 pairs count: runs are lacking on shapes / digits",)
+
+
+def test_published_numbers_stand_beside_the_measured_over_the_same_pairs():
+    of = {("shapes", "glyphs"): 60.0, ("shapes", "textures"): 20.0, ("cifar10", "svhn"): 90.0}
+    published = {
+        name: {p: dict.fromkeys(("acc_s", "acc_n", "acc_h"), x + more) for p, x in of.items()}
+        for name, more in (("zs-clip", 0), ("adand", 1))
+    }
+    figure = over_pairs.means(pair_runs(), published)
+    printed = [one for one in figure.panels[0].series if one.is_published]
+    assert [(one.name, one.y[0]) for one in printed] == [("zs-clip", 40), ("adand", 41)]
+    alone = over_pairs.ranks([], published)
+    assert alone.panels[0].title == "3 ID-OOD pairs, published"
+    assert series(alone, "adand", mark=RANKS).y == (100, 0)
+    elsewhere = {
+        n: {p: v for p, v in of.items() if p[0] == "cifar10"} for n, of in published.items()
+    }
+    title = over_pairs.means(pair_runs(), elsewhere).panels[0].title
+    assert title == "2 ID-OOD pairs (published: 1 ID-OOD pair)"
+
+
+def test_one_method_or_no_common_pair_is_no_comparison():
+    with pytest.raises(SettingsError, match="there is only adand"):
+        over_pairs.ranks([kept_run("adand")])
+    apart = [kept_run("adand"), kept_run("tent", ood_set="textures")]
+    with pytest.raises(SettingsError, match="no ID-OOD pair that all of adand, tent were run on"):
+        over_pairs.means(apart)
+    with pytest.raises(SettingsError, match="has Acc_H of a noisy stream"):
+        over_pairs.means([kept_run("adand", (0.5, NAN), ratio=0.0)])
+
+
+def test_nobody_tells_nine_lines_apart():
+    runs = [kept_run("adand", warmup=n) for n in range(9)]
+    with pytest.raises(SettingsError, match="9 lines in one panel are too many, 8 at most"):
+        comparisons.ratio(runs)
+
+
+def test_the_csv_holds_every_point_that_is_drawn():
+    figure = over_pairs.means(pair_runs())
+    found = rows(figure)
+    drawn = [
+        (s.name, x, y)
+        for p in figure.panels
+        for s in p.series
+        for x, y in zip(s.x, s.y, strict=True)
+    ]
+    assert [(r["series"], r["x"], float(r["y"])) for r in found] == drawn
+    assert {r["panel"] for r in found} == {"2 ID-OOD pairs"}
+    assert {r["source"] for r in found} == {"measured"}
+    [mean, *_] = [r for r in rows(over_pairs.ranks(pair_runs())) if r["mark"] == MEAN_RANK]
+    assert (mean["x"], mean["y"], mean["std"]) == ("1.5", "", "")
+
+
+def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
+    runs = [kept_run("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
+    runs += [kept_run("zs-clip", ood_set="textures")]
+    assert chosen(runs, Filters(methods=["adand"], seeds=[1])) == [runs[1], runs[3]]
+    assert chosen(runs, Filters(ood_sets=["glyphs"])) == runs[:4]
+    assert chosen(runs, Filters(settings={"warmup": ["10"]})) == runs[:4]
+    assert chosen(runs, Filters(settings={"fixed": ["adaptive"]})) == runs
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        (Filters(methods=["tent"]), "no kept run that fits has method tent: there is adand"),
+        (Filters(ratios=[0.3]), "has ratio 0.3: there is 0.0, 0.25"),
+        (Filters(ood_sets=["svhn"]), "has ood svhn: there is glyphs"),
+        (Filters(ratios=[0.25], seeds=[7]), "has seed 7: there is 2"),
+        (Filters(settings={"warmup": ["11"]}), "has warmup 11: there is 10"),
+        (Filters(settings={"views": ["8"]}), "has views 8: there is none"),
+    ],
+)
+def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
+    runs = [kept_run("adand", ratio=0.0), kept_run("adand", ratio=0.25, seed=2)]
+    with pytest.raises(SettingsError, match=message):
+        chosen(runs, filters)
+
+
+def test_no_runs_at_all_is_said():
+    with pytest.raises(SettingsError, match="there are no kept runs to plot"):
+        plots.plot([], "ratio", Filters())
+
+
+def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
+    runs = [kept_run("adand", ratio=r) for r in (0.25, 0.5)] + [kept_run("adand", fixed=0.3)]
+    assert usual(runs, Filters()) == [runs[1]]
+    assert usual(runs, Filters(), keep=("ratio",)) == runs[:2]
+    assert usual(runs, Filters(), keep=("fixed",)) == runs[1:]
+    assert usual(runs[:1], Filters()) == runs[:1]
+    assert usual(runs[2:], Filters()) == runs[2:]  # nothing else is there
+    assert usual(runs, Filters(ratios=[0.25, 0.5])) == runs[:2]
+
+
+def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
+    old, other = kept_run("adand", (0.1, 0.1)), kept_run("zs-clip", (0.2, 0.2))
+    new = kept_run("adand", (0.3, 0.3), digest="e")
+    left, [note] = latest([old, other, new])
+    assert left == [new]
+    assert note == "2 older runs are left out: their features or methods were made anew since"
+    assert latest([old, other]) == ([other, old], [])  # in the order of METHODS
+
+
+def test_a_plot_does_not_depend_on_the_order_in_which_runs_were_kept():
+    runs = pair_runs()
+    one = to_csv(plots.plot(runs, "ranks", Filters()))
+    assert to_csv(plots.plot(runs[::-1], "ranks", Filters())) == one
+
+
+def test_a_metric_that_a_kind_does_not_show_is_refused():
+    with pytest.raises(
+        SettingsError, match="metric is 'auroc', which accuracy does not show: acc_h"
+    ):
+        plots.plot(pair_runs(), "accuracy", Filters(), "auroc")
+
+
+def test_more_panels_than_a_page_has_are_refused():
+    runs = [kept_run("adand", ood_set=f"set-{i}") for i in range(13)]
+    with pytest.raises(SettingsError, match="make 13 panels, 12 at most"):
+        plots.plot(runs, "ratio", Filters())

@@ -1,0 +1,103 @@
+"""`zsntta plot`: a figure of kept results."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings import FEATURES
+from zsntta_cli.simulation.records import store_path
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.records.kept import Kept
+
+KINDS = (  # those of report.plots, which --help is not to import
+    "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
+    "means",
+)  # fmt: skip
+_COLUMN = 3.25  # inches
+
+
+def _filter(text: str, *names: str, complete: Any = None) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="Runs", autocompletion=complete)
+
+
+def plot(
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
+    ] = None,
+    records: Records = None,
+    features_dir: FeaturesDir = FEATURES,
+    method: Annotated[list[str] | None, _filter("Method. [all]", complete=completion.methods)] = (
+        None
+    ),
+    id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
+    ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
+    ratio: Annotated[list[float] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
+    seed: Annotated[list[int] | None, _filter("Seed. [all: folded, or the lowest]")] = None,
+    encoder: Annotated[list[str] | None, _filter("Folder name of the features. [all]")] = None,
+    setting: Annotated[
+        list[str] | None, _filter("NAME=VALUE, such as warmup=10. [fixed=adaptive]")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="acc_h, acc_s, acc_n; ratio, ranks: also auroc, fpr95, aupr. [acc_h]"),
+    ] = None,
+    width: Annotated[float, typer.Option(min=2, max=20, help="Inches; 6.75 is a page.")] = _COLUMN,
+    output: Annotated[Path, typer.Option(help="A .pdf, .svg, .png; a .csv of its numbers.")] = Path(
+        "figure.pdf"
+    ),
+) -> None:
+    """Draw a figure of kept results: a PDF, SVG or PNG, or a CSV of the numbers in it.
+
+    Seeds are folded into a mean and a band of ± their deviation; histograms and gradients show one.
+    """
+    from zsntta_cli.files import check_target
+    from zsntta_cli.report import plots
+    from zsntta_cli.settings.checks import check_choice
+
+    check_choice("kind", kind, KINDS)
+    plots.form_of(output)
+    check_target(output)
+    filters = plots.Filters(
+        method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
+        _settings(setting or ()),
+    )  # fmt: skip
+    figure = plots.plot(_runs(files or (), records, features_dir), kind, filters, metric)
+    for note in figure.notes:
+        say(f"note: {note}.", err=True)
+    plots.write(output, figure, width)
+    say(str(output))
+
+
+def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]":
+    """Kept runs of exported files, or of the store."""
+    from zsntta_cli.simulation.records.exchange import read_lines
+    from zsntta_cli.simulation.records.store import RecordStore
+
+    if files:
+        return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
+    with RecordStore(store_path(features_dir, records)) as store:
+        return list(store.all())
+
+
+def _settings(texts: "Any") -> dict[str, list[str]]:
+    """Values of settings by name: "warmup=10"."""
+    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.simulation.runs import setting_names
+
+    names = (*setting_names(), "preset", "prompt")
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
+        check_choice("setting", name.replace("-", "_"), names)
+        found.setdefault(name.replace("-", "_"), []).append(value)
+    return found

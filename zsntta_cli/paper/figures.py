@@ -1,0 +1,200 @@
+"""The paper's figures: which runs each needs, and what of them it shows.
+
+Figures 3, 4, 8 and 9 are of live methods, and 4 and 9 of their gradients: such runs are to be made
+by `Simulator.replay(run, analyse=True)`. No number is printed in a figure of the paper; what is
+known of 2, 6 and 7 follows from the entries of tables 2, 3 and 10.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zsntta_cli import datasets
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.paper.printed.published import AVERAGE, printed
+from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
+from zsntta_cli.report.plots.figure import Figure
+from zsntta_cli.report.plots.groups import METRICS, Pair
+from zsntta_cli.report.plots.over_pairs import Cells
+from zsntta_cli.report.plots.selection import latest
+from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.simulation.runs import RunSettings, build_run
+
+METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
+_THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive one first
+_COLUMN, _PAGE = 3.25, 6.75  # inches
+SCHEMATICS = {1: "four settings compared", 5: "AdaND's framework"}
+
+Pairs = tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """On what the figures are to be shown."""
+
+    pairs: Pairs  # of figures 2 and 7
+    fixed: Pairs  # of figure 6
+    case: Pair  # the pair of figures 3, 4, 8 and 9
+    most: float  # the largest gradient norm that figure 9 shows
+    values: Mapping[str, Any]  # settings of all runs, beside the paper's
+
+
+def _pairs(*id_sets: str) -> Pairs:
+    return tuple((name, other) for name in id_sets for other in datasets.partners(name))
+
+
+_SMALL = ("cifar10", "cifar100", "cub200", "cars196", "food101", "pets37")
+_LARGE = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
+
+PAPER = Bench(_pairs(*_SMALL, *_LARGE), _pairs(*_SMALL), ("cifar10", "svhn"), 0.0010, {})
+# The embedded encoder on the built-in sets, in minutes: its gradients are a thousand times larger.
+TINY = Bench(
+    _pairs("shapes"), _pairs("shapes"), ("shapes", "glyphs"), 1.0, {"limit": 500, "views": 8}
+)
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One of the paper's figures."""
+
+    title: str
+    runs: Callable[[str, Bench], list[RunSettings]]  # of an encoder's folder
+    draw: Callable[[Sequence[Kept], Cells | None, Bench], Figure]
+    width: float  # inches
+    analysed: bool = False  # its runs need the gradients of their samples
+    tables: tuple[int, ...] = ()  # whose entries published numbers follow from
+
+
+def figure_runs(number: int, encoder: str, bench: Bench = PAPER) -> list[RunSettings]:
+    """The runs that a figure is drawn from, on features in an encoder's folder.
+
+    Raises:
+        SettingsError: no such figure, or one that shows no results.
+    """
+    return found(number).runs(encoder, bench)
+
+
+def draw(
+    number: int, runs: Sequence[Kept], published: Cells | None = None, bench: Bench = PAPER
+) -> Figure:
+    """A figure of those of its runs that are there, and of published numbers.
+
+    Raises:
+        SettingsError: no such figure, or no runs for it.
+    """
+    some, notes = latest(runs)
+    figure = found(number).draw(some, published, bench)
+    return Figure(figure.panels, (*notes, *figure.notes))
+
+
+def found(number: int) -> PaperFigure:
+    """A figure by its number.
+
+    Raises:
+        SettingsError: no such figure, or one that shows no results.
+    """
+    if number in SCHEMATICS:
+        raise SettingsError(f"figure {number} is a schematic ({SCHEMATICS[number]}): no results.")
+    if number not in FIGURES:
+        known = ", ".join(map(str, FIGURES))
+        raise SettingsError(f"figure is {number}, must be one of: {known}.")
+    return FIGURES[number]
+
+
+def published(number: int) -> Cells:
+    """The printed entries that a figure's numbers follow from; none of other figures."""
+    cells: dict[str, dict[Pair, dict[str, float]]] = {}
+    for one in (one for table in found(number).tables for one in printed(table)):
+        if one.ood_set != AVERAGE:
+            values = dict(zip(METRICS, (known.mean for known in one.numbers), strict=True))
+            cells.setdefault(one.method, {})[one.id_set, one.ood_set] = values
+    return cells
+
+
+def _build(
+    methods: Sequence[str], pairs: Pairs, encoder: str, bench: Bench, **values: Any
+) -> list[RunSettings]:
+    return [
+        build_run(
+            method, encoder, id_set, ood_set, datasets.default_prompt(id_set),
+            **{**bench.values, **values},
+        )
+        for id_set, ood_set in pairs
+        for method in methods
+    ]  # fmt: skip
+
+
+def _all_pairs(encoder: str, bench: Bench) -> list[RunSettings]:
+    return _build(METHODS, bench.pairs, encoder, bench)
+
+
+def _fixed(encoder: str, bench: Bench) -> list[RunSettings]:
+    return [
+        run
+        for value in _THRESHOLDS
+        for run in _build(METHODS, bench.fixed, encoder, bench, fixed=value)
+    ]
+
+
+def _case(*methods: str) -> Callable[[str, Bench], list[RunSettings]]:
+    """Runs of the failure study's pair; all methods are in the normal pipeline by default."""
+    return lambda encoder, bench: _build(methods, (bench.case,), encoder, bench)
+
+
+def _failure(runs: Sequence[Kept], _published: Cells | None, _bench: Bench) -> Figure:
+    """Scores before, scores after, and their paired differences."""
+    before_and_after, paired = distributions.scores(runs), distributions.difference(runs)
+    return Figure((*before_and_after.panels, *paired.panels))
+
+
+def _gradients(runs: Sequence[Kept], _published: Cells | None, _bench: Bench) -> Figure:
+    return streams.gradients(runs)
+
+
+def _enlarged(runs: Sequence[Kept], _published: Cells | None, bench: Bench) -> Figure:
+    return streams.gradients_apart(runs, bench.most)
+
+
+def _ranks(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:
+    return over_pairs.ranks(runs, published)
+
+
+def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Figure:
+    of_bench = {
+        name: {pair: values for pair, values in of.items() if pair in bench.fixed}
+        for name, of in (published or {}).items()
+    }
+    return comparisons.fixed(runs, {name: of for name, of in of_bench.items() if of})
+
+
+def _means(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:
+    return over_pairs.means(runs, published)
+
+
+FIGURES = {
+    2: PaperFigure(
+        "Ranks of five methods over 44 ID-OOD pairs", _all_pairs, _ranks, _COLUMN,
+        tables=(2, 3, 10),
+    ),
+    3: PaperFigure(
+        "Scores of ZS-CLIP and Tent, and their differences", _case("zs-clip", "tent"), _failure,
+        _PAGE,
+    ),
+    4: PaperFigure(
+        "Gradients of clean and noisy samples, Tent", _case("tent"), _gradients, _COLUMN,
+        analysed=True,
+    ),
+    6: PaperFigure(
+        "Fixed thresholds against the adaptive one", _fixed, _reliable, _PAGE, tables=(2, 10)
+    ),
+    7: PaperFigure(
+        "Mean accuracies over 44 ID-OOD pairs", _all_pairs, _means, _COLUMN, tables=(2, 3, 10)
+    ),
+    8: PaperFigure(
+        "Scores of ZS-CLIP and TPT, and their differences", _case("zs-clip", "tpt"), _failure,
+        _PAGE,
+    ),
+    9: PaperFigure(
+        "Figure 4 enlarged: small gradients only", _case("tent"), _enlarged, _PAGE, analysed=True
+    ),
+}  # fmt: skip
