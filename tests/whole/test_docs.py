@@ -66,13 +66,13 @@ def lines(block):
 def inline(page):
     """Whole commands in the running text and in tables, each once."""
     prose = re.sub(r"^```.*?^```$", "", TEXT[page], flags=re.MULTILINE | re.DOTALL)
-    found = re.findall(r"`(zsntta (?:simulate|extract|cache|datasets|paper) [^`]*)`", prose)
+    found = re.findall(r"`(zsntta (?:simulate|extract|cache|datasets|paper|report) [^`]*)`", prose)
     whole = [c for c in found if " --" in c and "…" not in c and not re.search(r"[A-Z]{4}", c)]
     return list(dict.fromkeys(whole))
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 13
+    assert len(DOCS) == 14
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python"), page

@@ -11,6 +11,7 @@ from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
 from zsntta_cli.cli.paper import paper
 from zsntta_cli.cli.plot import plot
+from zsntta_cli.cli.report import report
 from zsntta_cli.cli.simulate import simulate
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ def _main(
 app.command(cls=Command)(extract)
 app.command(cls=Command)(simulate)
 app.command(cls=Command)(paper)
+app.command(cls=Command)(report)
 app.command(cls=Command)(demo)
 app.command(cls=Command)(plot)
 app.command(cls=Command)(encoders)

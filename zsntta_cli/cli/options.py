@@ -36,7 +36,7 @@ EncoderName = Annotated[
 FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
 Records = Annotated[
     Path | None,
-    typer.Option(help="Where results are kept. [records.sqlite beside the features]"),
+    typer.Option("--records", help="Where results are kept. [records.sqlite beside the features]"),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what was kept from before.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]

@@ -5,7 +5,8 @@ the command line) says where each value belongs.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
@@ -129,14 +130,30 @@ def run_from_record(settings: Any) -> RunSettings:
     values = {what: settings.get(what, {}) for what in groups}
     for what, group in groups.items():
         _check_names(what, values[what], group)
-    made = {what: group(**values[what]) for what, group in groups.items()}
+    made = {what: _made(group, values[what]) for what, group in groups.items()}
     return RunSettings(method, **names, prompt=prompt_template(prompt), **made)
+
+
+def _made(group: type[Any], values: Mapping[str, Any]) -> Any:
+    """A group of settings: of thousands of records, most have the same ones."""
+    remembered: Callable[..., Any] = _remembered
+    try:
+        return remembered(group, tuple((k, type(v), v) for k, v in values.items()))
+    except TypeError:  # a list, say, which its check refuses
+        return group(**values)
+
+
+@functools.lru_cache(maxsize=4096)
+def _remembered(group: type[Any], values: tuple[tuple[str, type, Any], ...]) -> Any:
+    """By type, too: to Python 1, 1.0 and true are one, and to a check they are not."""
+    return group(**{name: value for name, _, value in values})
 
 
 def _check_names(what: str, given: Any, settings: type[Any]) -> None:
     """Raise SettingsError where settings read of a record are no object, or of other names."""
     check(isinstance(given, dict), f"the settings of {what} are no JSON object.")
-    unknown = [name for name in given if name not in {f.name for f in dataclasses.fields(settings)}]
+    known = {field.name for field in dataclasses.fields(settings)}
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise SettingsError(f"{short(ascii(unknown[0]))} is no setting of {what}.")
 

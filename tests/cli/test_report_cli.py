@@ -1,0 +1,90 @@
+"""`zsntta report` as it is typed."""
+
+import dataclasses
+import os
+import re
+import shutil
+
+import pytest
+from kept import kept_run
+from made import fails
+
+from zsntta_cli.report.runs import exported
+from zsntta_cli.simulation.records.store import RecordStore
+
+KEPT = [kept_run(m, seed=s, known=k + s) for m, k in (("zs-clip", 5), ("ridge", 7)) for s in (0, 1)]
+
+
+@pytest.fixture
+def stored(zsntta, tmp_path):
+    """The command line beside a store."""
+    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
+        store.add(KEPT)
+    return zsntta
+
+
+def test_the_store_beside_the_features_becomes_a_page(stored, tmp_path):
+    result = stored("report")
+    assert result.exit_code == 0, result.output
+    size = round((tmp_path / "report.html").stat().st_size / 1000)
+    assert result.stdout == f"report.html: 4 runs in 2 rows, {size} kB\n"
+    assert result.stderr == ""
+    html = (tmp_path / "report.html").read_text()
+    assert "<td>55.00±7.07" in html
+    assert "zsntta simulate --method ridge --model tiny --id shapes --ood glyphs" in html
+
+
+def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
+    (tmp_path / "some.jsonl").write_text(exported(KEPT[:3], "jsonl"))
+    (tmp_path / "more.jsonl").write_text(exported(KEPT[2:], "jsonl"))
+    shutil.move("features/records.sqlite", "moved.sqlite")
+    wanted = stored("report", "--records", "moved.sqlite", "--output", "-").stdout
+    for given in (
+        ["moved.sqlite"], ["some.jsonl", "more.jsonl"], ["more.jsonl", "moved.sqlite"],
+        ["some.jsonl", "--records", "moved.sqlite"],
+    ):  # fmt: skip
+        assert stored("report", *given, "--output", "-").stdout == wanted, given
+    assert wanted.startswith("<!DOCTYPE html>")
+    assert "4 runs in 2 rows" in wanted
+
+
+def test_other_folders_title_and_baseline(stored, tmp_path):
+    shutil.move("features", "mine")
+    stored("report", "--features-dir", "mine", "--title", "A <b>title</b>", "--baseline", "ridge")
+    html = (tmp_path / "report.html").read_text()
+    assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in html
+    assert "Gain: on ridge" in html
+
+
+def test_what_is_left_out_is_noted(zsntta, tmp_path):
+    other = dataclasses.replace(KEPT[0].record, revision="0.1")
+    with RecordStore(tmp_path / "x.sqlite", create=True) as store:
+        store.add([*KEPT[1:], dataclasses.replace(KEPT[0], record=other)])
+    result = zsntta("report", "x.sqlite")
+    assert result.stderr == "note: left out: 1 runs by other rules than this version's.\n"
+    assert result.exit_code == 0
+
+
+def test_errors_are_a_line_and_leave_what_was_there(stored, tmp_path):
+    (tmp_path / "report.html").write_text("before")
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "broken.jsonl").write_text("{")
+    (tmp_path / "cut.sqlite").write_bytes((tmp_path / "features/records.sqlite").read_bytes()[:99])
+    fails(stored("report", "--records", "none.sqlite"), "there are no kept results at none.sqlite")
+    fails(stored("report", "none.jsonl"), "cannot read none.jsonl")
+    fails(stored("report", "empty.jsonl"), "empty.jsonl holds no results: it is empty.")
+    fails(stored("report", "broken.jsonl"), "broken.jsonl holds no results (line 1: ")
+    fails(stored("report", "cut.sqlite"), "the results in cut.sqlite: ")
+    fails(stored("report", "."), "cannot read .")
+    fails(stored("report", "--baseline", "best"), "baseline is 'best', must be one of", code=2)
+    fails(stored("report", "--output", "features"), "cannot write features: it is a folder.")
+    with RecordStore(tmp_path / "new.sqlite", create=True):
+        pass
+    fails(stored("report", "new.sqlite"), "there is no result to report")
+    assert (tmp_path / "report.html").read_text() == "before"
+    assert not [name for name in os.listdir() if re.match(r"\.zsntta", name)]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(stored):
+    fails(stored("report", "--output", "/dev/full"), "cannot write /dev/full: No space left")

@@ -1,0 +1,70 @@
+"""Kept runs that several tests make by hand; none of it is a test."""
+
+import numpy as np
+
+from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.records.items import Items
+from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.runs import build_run
+
+PROMPT = "a photo of a {}."
+VERSIONS = {"zsntta": "0.1.0", "numpy": "2.4.6", "python": "3.11.7"}
+FIRST = "2026-01-02T03:04:05+00:00"
+
+
+def kept_run(
+    method="zs-clip", ood="glyphs", ratio=0.5, seed=0, *, known=8, caught=8, samples=10,
+    id_set="shapes", encoder="tiny", prompt=PROMPT, auroc=0.9, digests=None, items=True,
+    curves=None, record=None, **values,
+):  # fmt: skip
+    """A run with so many of its ID samples right and OOD samples caught, or those of some places.
+
+    `samples`: ID samples; as many OOD samples at a ratio of one half. `digests` and `record` take
+    the place of single values of the record.
+    """
+    settings = build_run(method, encoder, id_set, ood, prompt, ratio=ratio, seed=seed, **values)
+    n_ood = round(samples * ratio / (1 - ratio))
+    right = np.append(_places(known, samples), _places(caught, n_ood))
+    is_id = np.arange(samples + n_ood) < samples
+    acc_s, acc_n = right[is_id].mean(), right[~is_id].mean() if n_ood else float("nan")
+    seen = {id_set: "1" * 64, f"text/{id_set}": "2" * 64}
+    seen |= {ood: "3" * 64} if n_ood else {}
+    seen |= {"noise-gaussian": "4" * 64} if settings.stream.noise != "none" else {}
+    made = {
+        "settings": settings,
+        "accuracies": Accuracies(float(acc_s), float(acc_n), harmonic_mean(acc_s, acc_n)),
+        "detection": Detection(auroc, 1 - auroc, auroc),
+        "flags": Flags(0.5, 0.5, 0.5),
+        "counts": {"id": samples, "ood": n_ood, "noise": 0},
+        "repeated": {},
+        "digests": seen | (digests or {}),
+        "seconds": 0.25,
+        "created": FIRST,
+        "versions": VERSIONS,
+        "revision": revision(method),
+        "memory": 100 * 2**20,
+    }
+    is_noise = np.where(is_id, False, right)
+    kept_items = Items(np.zeros(len(right), np.uint16), is_noise, right) if items else None
+    return Kept(Record(**made | (record or {})), curves or {}, kept_items)
+
+
+def _places(right, total):
+    """Whether each of `total` samples is right: the first so many, or those that are named."""
+    chosen = range(right) if isinstance(right, int) else right
+    return np.isin(np.arange(total), list(chosen))
+
+
+def curves(points=64, bins=50):
+    """Curves as a run has them, of no particular shape."""
+    items = [100 * (i + 1) for i in range(points)]
+    rising = [round(0.5 + 0.4 * i / points, 6) for i in range(points)]
+    return {
+        "scores": {
+            "low": 0.0, "high": 1.0, "id": [*range(bins)], "ood": [*range(bins, 0, -1)],
+        },
+        "running": {"item": items, "acc_s": rising, "acc_n": [None, *rising[1:]]},
+        "thresholds": {"item": items, "zero_shot": rising, "detector": [None, *rising[:-1]]},
+    }  # fmt: skip

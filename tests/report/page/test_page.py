@@ -1,0 +1,381 @@
+"""The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+import random
+import re
+from html.parser import HTMLParser
+
+import pytest
+from kept import PROMPT, curves, kept_run
+
+from zsntta_cli import __version__
+from zsntta_cli.datasets import CATALOGUE, partners
+from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.page.leaderboard import Reported
+from zsntta_cli.report.page.page import page
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+VOID = {"meta", "link", "br", "img"}
+
+
+class Page(HTMLParser):
+    """The elements of a page: (name, attributes, text up to the next tag)."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append([tag, dict(attrs), ""])
+
+    def handle_data(self, data):
+        if self.elements:
+            self.elements[-1][2] += data
+
+    def named(self, name, **wanted):
+        return [
+            (attributes, text.strip())
+            for tag, attributes, text in self.elements
+            if tag == name and wanted.items() <= attributes.items()
+        ]
+
+
+def command(runs):
+    return f"run {runs[0].method} {len(runs)}"
+
+
+def made(*kept, **values):
+    return page(kept, command, **values).html
+
+
+def cells(html, caption):
+    """The rows of the table whose caption begins so, as lists of texts."""
+    [table] = re.findall(rf"<caption><div>{re.escape(caption)}.*?</table>", html, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*)", table)
+    return [[re.sub(r"<[^>]*>", "", c) for c in re.split(r"<t[hd][^>]*>", r)[1:]] for r in rows]
+
+
+def board(html):
+    """The leaderboard's data, as the script reads it: an object a row."""
+    [plain] = re.findall(r'id="board-data">(.*?)</script>', html)
+    data = json.loads(plain)
+    return [
+        {
+            name: data["names"][x] if i in data["texts"] and x is not None else x
+            for i, (name, x) in enumerate(zip(data["columns"], line, strict=True))
+        }
+        for line in data["rows"]
+    ]
+
+
+GRID = [
+    kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i, curves=curves())
+    for i, method in enumerate(("zs-clip", "tda", "ridge"))
+    for ood in ("glyphs", "textures") for ratio in (0.5, 0.75) for seed in (0, 1)
+]  # fmt: skip
+
+
+def test_the_headline_has_mean_deviation_and_marks():
+    html = made(
+        *(kept_run("zs-clip", seed=s, known=60 + s, caught=50, samples=100) for s in (0, 2)),
+        *(kept_run("ridge", seed=s, known=80 + s, caught=52, samples=100) for s in (0, 2)),
+    )
+    rows = cells(html, "ID: shapes, tiny: accuracies in %")
+    assert rows[:3] == [["Method", "glyphs"], ["Acc_S", "Acc_N", "Acc_H"], ["Noise 50%"]]
+    assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00*", "54.95±0.57"]
+    assert rows[4] == ["ridge", "81.00±1.41*", "52.00±0.00*", "63.34±0.43*"]
+    assert "by McNemar’s exact test on the samples of each stream" in html
+
+
+def test_one_run_a_row_has_no_deviation_and_says_that_nothing_was_tested():
+    html = made(kept_run("zs-clip", items=False), kept_run("ridge", known=9, items=False))
+    assert cells(html, "ID: shapes, tiny: accuracies in %")[3:] == [
+        ["zs-clip", "80.00", "80.00*", "80.00"], ["ridge", "90.00*", "80.00*", "84.71*"],
+    ]  # fmt: skip
+    assert "Where no test is possible (one seed, no items kept), only the best is marked." in html
+    assert "significantly" not in html
+
+
+def test_averages_are_over_all_sets_or_none():
+    html = made(
+        kept_run("zs-clip", "glyphs", caught=4), kept_run("zs-clip", "textures", caught=6),
+        kept_run("ridge", "glyphs"),
+    )  # fmt: skip
+    rows = cells(html, "ID: shapes, tiny: accuracies in %")
+    assert rows[0] == ["Method", "Average", "glyphs", "textures"]
+    assert rows[3][:4] == ["zs-clip", "80.00", "50.00", "60.95"]
+    assert rows[4][:4] == ["ridge", "–", "–", "–"]
+    assert rows[4][-3:] == ["", "", ""]
+    assert 'title="1 of 2 sets"' in html
+
+
+def test_clean_streams_have_a_table_of_their_own():
+    html = made(kept_run("zs-clip", ratio=0, known=7), kept_run("ridge"))
+    rows = cells(html, "ID: shapes, tiny: clean streams, Acc_S in %")
+    assert rows == [["Method", "Acc_S"], ["zs-clip", "70.00"]]
+
+
+def test_scores_that_do_not_decide_have_auroc_alone():
+    nothing = dataclasses.replace(kept_run().record.accuracies, acc_s=math.nan, acc_n=math.nan,
+                                  acc_h=math.nan)  # fmt: skip
+    html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
+    assert "accuracies in %" not in html
+    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == ["mcm", "75.00", "25.00"]
+    assert [row["rank"] for row in board(html)] == [None]
+
+
+def test_the_board_has_ranks_gains_and_p_by_hand():
+    html = made(*(kept_run(m, known=k) for m, k in (("zs-clip", 4), ("tda", 8), ("ridge", 7))))
+    rows = {row["method"]: row for row in board(html)}
+    assert [(m, row["rank"]) for m, row in rows.items()] == [
+        ("tda", 1),
+        ("ridge", 2),
+        ("zs-clip", 3),
+    ]
+    assert rows["tda"]["acc_h"] == 0.8
+    assert rows["tda"]["gain"] == pytest.approx(0.8 - 2 * 0.4 * 0.8 / 1.2, abs=1e-4)
+    assert rows["tda"]["p"] is None
+    assert rows["ridge"]["p"] == 1.0  # one sample
+    assert rows["zs-clip"]["p"] == pytest.approx(2 * 2 / 2**4)  # Holm
+    assert rows["zs-clip"]["test"] == "items"
+    assert rows["zs-clip"]["source"] == "measured"
+    assert made(kept_run("tda"), kept_run("ridge"), baseline="tda").count("+0.00") == 2
+
+
+def test_rows_of_other_features_stand_in_a_body_of_their_own():
+    html = made(*GRID, kept_run("ridge", known=10, digests={"glyphs": "9" * 64}))
+    [table] = re.findall(r'<table class="board">.*?</table>', html, re.DOTALL)
+    assert table.count("<tbody>") == 2
+    assert "Other features of the same names (1.1.2)" in table
+    assert [row["rank"] for row in board(html)][-1] == 1
+    other = cells(html, "ID: shapes, tiny, OTHER FEATURES of the same name (1.1.2): accuracies")
+    assert other[-1] == ["ridge", "100.00", "80.00", "88.89"]
+    assert "–" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
+
+
+def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
+    reported = [
+        Reported(
+            "AdaND", "shapes", "glyphs", "tiny", 0.5, 0.875, math.nan, 0.9, "a paper, table 2"
+        ),
+        Reported("AdaND", "cifar10", "svhn", "tiny", 0.5, 0.8, 0.8, 0.8, "a paper, table 2"),
+    ]
+    html = made(kept_run(), reported=reported)
+    [row] = [row for row in board(html) if row["method"] == "AdaND"]
+    assert row["source"] == "reported, not run: a paper, table 2"
+    assert (row["rank"], row["acc_s"], row["acc_n"]) == (None, 0.875, None)
+    last = cells(html, "All rows, in %")[-1]
+    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "–", "90.00"]
+    assert "svhn" not in html
+
+
+def test_each_row_has_its_command_time_memory_and_all_settings():
+    html = made(*GRID)
+    rows = cells(html, "ID: shapes, tiny: the commands")
+    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "4", "0.25", "100", "cpu"]
+    assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
+    assert ["prompt", PROMPT] in cells(html, "All rows: settings")
+    assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
+    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that were seen")
+    versions = cells(html, "Versions and devices")[1]
+    assert versions[0] == "numpy 2.4.6, python 3.11.7, zsntta 0.1.0"
+    assert versions[-3:] == ["2026-01-02", "2026-01-02", "24"]
+    assert f"Made by zsntta {__version__}." in html
+
+
+def test_what_differs_between_rows_of_a_method_is_marked():
+    html = made(kept_run("adand"), kept_run("adand", warmup=3))
+    [first, second] = re.findall(r'<th scope="row">warmup<td class="t">(.*)', html)
+    assert {first, second} == {"<b>10</b>", "<b>3</b>"}
+    assert '<th scope="row">queue<td class="t">512' in html
+
+
+def test_other_seeds_of_some_sets_take_a_command_of_their_own():
+    html = made(kept_run(seed=0), kept_run("zs-clip", "textures", seed=1))
+    assert html.count("<code>run zs-clip 1</code>") == 2
+
+
+def test_drawings_have_a_name_and_their_numbers():
+    parsed = Page(made(*GRID))
+    drawings = parsed.named("svg", role="img")
+    assert len(drawings) == 2 + 2 * (3 + 3)  # a sweep a pair; of each stream 3 and one a method
+    assert len(parsed.named("title")) == len(drawings) + 1
+    html = made(*GRID)
+    assert html.count("<details><summary>Numbers</summary>") == len(drawings)
+    # 6 and 7 of 10 ID samples, 5 of 10 and of 30 OOD samples.
+    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H, %")
+    assert sweep[0] == ["noise, %", "zs-clip", "tda", "ridge"]
+    assert [row[:2] for row in sweep[1:]] == [["50", "56.44"], ["75", "26.51"]]
+
+
+def test_of_many_pairs_those_where_most_happens_are_drawn():
+    kept = [
+        kept_run(method, ood, id_set="cifar10", known=known, curves=curves())
+        for i, ood in enumerate(f"set{i}" for i in range(9))
+        for method, known in (("zs-clip", 5), ("tda", 5), ("ridge", 5 + (i == 7)))
+    ]
+    html = made(*kept)
+    assert "6 of 9 pairs: where a method gains or loses most on zs-clip." in html
+    assert "OOD: set7, noise 50%" in html
+    assert "OOD: set8, noise 50%" not in html
+
+
+def test_nothing_to_report_is_said_with_what_was_left_out():
+    with pytest.raises(StoreError, match=r"^there is no result to report$"):
+        made()
+    with pytest.raises(StoreError, match=r"report: 1 unfinished runs; 1 runs by other rules"):
+        made(kept_run(record={"unfinished": 1}), kept_run(record={"revision": "0.1"}))
+    some = page([kept_run(), kept_run(seed=1, record={"unfinished": 1})], command)
+    assert some.left_out == ("1 unfinished runs",)
+    assert "Left out: 1 unfinished runs." in some.html
+
+
+def test_the_same_runs_in_any_order_give_the_same_bytes():
+    shuffled = GRID[:]
+    random.Random(0).shuffle(shuffled)
+    assert made(*shuffled) == made(*GRID)
+
+
+def hostile(monkeypatch):
+    """A page on which every string that a record may hold is markup."""
+    monkeypatch.setitem(METHODS, HOSTILE, METHODS["ridge"])
+    monkeypatch.setitem(METHODS, f"{HOSTILE}'\"&", METHODS["zs-clip"])
+    ending = f"</script></style></title>{HOSTILE}"
+    kept = [
+        kept_run(
+            method, HOSTILE + "1", ratio, seed, id_set=HOSTILE, encoder=HOSTILE + "2",
+            curves=curves(), prompt=f"{ending} {{}}", digests={ending: ending},
+            record={"device": ending, "versions": {ending: ending}, "created": ending},
+        )
+        for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)
+    ]  # fmt: skip
+    spoken = Reported(ending, HOSTILE, HOSTILE + "1", HOSTILE + "2", 0.5, 0.5, 0.5, 0.5, ending)
+    return page(kept, lambda runs: ending, ending, HOSTILE, [spoken]).html
+
+
+def test_no_string_of_a_record_becomes_markup(monkeypatch):
+    html = hostile(monkeypatch)
+    parsed = Page(html)
+    assert not parsed.named("img")
+    assert len(parsed.named("script")) == 2
+    assert len(parsed.named("style")) == 1
+    assert not re.search(r"<img|</title>\S*<img", html)
+    assert html.count("</script>") == 2
+    assert [row["method"] for row in board(html)].count(HOSTILE) == 3
+    assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
+
+
+def test_names_that_would_turn_a_line_over_are_written_out():
+    html = made(kept_run("zs-clip", "evil\u202egpj", record={"device": "a\x1b[31m\ud800"}))
+    assert "evil\\u202egpj" in html
+    assert "a\\x1b[31m\\ud800" in html
+    html.encode()
+
+
+BAD = [
+    {"scores": {"low": 0, "high": 1, "id": [HOSTILE], "ood": [1]}},
+    {"scores": {"low": 1, "high": 0, "id": [1], "ood": [1]}},
+    {"scores": {"low": HOSTILE, "high": 1, "id": [1], "ood": [1]}},
+    {"scores": {"low": 0, "high": 1, "id": [1, 2], "ood": [1]}},
+    {"scores": {"low": 0, "high": 1, "id": [], "ood": []}},
+    {"scores": [1]},
+    {"running": {"item": [1], "acc_s": [HOSTILE], "acc_n": [HOSTILE]}},
+    {"running": {"item": [2, 1], "acc_s": [0.5, 0.5], "acc_n": [0.5, 0.5]}},
+    {"running": {"item": [], "acc_s": [], "acc_n": []}},
+    {"running": {"item": [1], "acc_s": [0.5, 0.6]}},
+    {"running": {"item": HOSTILE, "acc_s": HOSTILE, "acc_n": HOSTILE}},
+    {"running": {"item": [1], "acc_s": [float("nan")], "acc_n": [True]}},
+    {"thresholds": {"item": [1], "zero_shot": [1e300]}},
+    {"thresholds": {"item": [1]}},
+    {"gradients": HOSTILE},
+    [HOSTILE],
+]
+
+
+@pytest.mark.parametrize("given", BAD, ids=range(len(BAD)))
+def test_curves_that_are_none_are_not_drawn(given):
+    html = made(kept_run(curves=given))
+    assert 'role="img"' not in html
+    assert "<img" not in html
+
+
+def test_a_curve_without_values_or_spread_is_no_error():
+    flat = {"item": [5], "acc_s": [0.5], "acc_n": [None]}
+    scores = {"low": 0.0, "high": 1e-9, "id": [0], "ood": [0]}
+    html = made(kept_run(curves={"running": flat, "scores": scores}))
+    assert [d["viewbox"] for d, _ in Page(html).named("svg", role="img")] == ["0 0 340 200"] * 2
+    assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)
+
+
+@pytest.fixture(params=["plain", "hostile"])
+def parsed(request, monkeypatch):
+    return Page(made(*GRID) if request.param == "plain" else hostile(monkeypatch))
+
+
+def test_the_page_loads_nothing_and_handles_nothing_inline(parsed):
+    for tag, attributes, _ in parsed.elements:
+        assert tag not in ("iframe", "object", "embed", "base", "form", "img", "audio", "video"), (
+            tag
+        )
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("style", "srcset", "action"), (tag, name)
+            if name in ("src", "href", "xlink:href"):
+                assert value.startswith(("#", "data:,")), (tag, value)
+    [(_, style)] = parsed.named("style")
+    assert not re.search(r"url\(|@import|https?:", style)
+    [(_, script)] = parsed.named("script")[-1:]
+    assert not re.search(r"https?:|fetch|XMLHttp|import\(|innerHTML|eval|insertAdjacent", script)
+
+
+def test_the_policy_lets_in_this_style_and_this_script_alone():
+    html = made(*GRID)
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for name, rule in (("style", "style-src"), ("script", "script-src")):
+        [content] = re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert html.index("Content-Security-Policy") < html.index("<style>")
+
+
+def test_tables_have_captions_and_scopes(parsed):
+    assert len(parsed.named("table")) == len(parsed.named("caption")) >= 8
+    for attributes, text in parsed.named("th"):
+        assert attributes["scope"] in ("col", "row", "colgroup", "rowgroup")
+        assert text
+    regions = [a for a, _ in parsed.named("div") if "scroll" in a.get("class", "")]
+    assert len(regions) == len(parsed.named("table"))
+    assert all(a["tabindex"] == "0" and a["aria-label"] for a in regions)
+
+
+def test_the_script_is_small():
+    [script] = re.findall(r"<script>(.*?)</script>", made(*GRID), re.DOTALL)
+    assert len(script.encode()) <= 20_000
+
+
+def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
+    pairs = [(name, ood) for name in CATALOGUE for ood in partners(name) if name != "shapes"][:44]
+    methods = [name for name, method in METHODS.items() if method.decides][:10]
+    kept = [
+        kept_run(method, ood, 0.5, seed, id_set=id_set, encoder="ViT-B-16-openai", samples=1000,
+                 known=500 + 20 * i + seed, caught=400 + 20 * i, curves=curves())
+        for id_set, ood in pairs for i, method in enumerate(methods) for seed in (0, 1, 2)
+    ]  # fmt: skip
+    published = [
+        Reported("AdaND", *pair, "ViT-B-16-openai", 0.5, 0.81, 0.82, 0.8178, f"table {i}")
+        for pair in pairs for i in range(5)
+    ]  # fmt: skip
+    typed = "zsntta simulate " + "--seed 0 " * 20
+    made_of = page(kept, lambda runs: typed, reported=published)
+    assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
+    assert made_of.html.count("reported, not run") >= 220
+    assert len(made_of.html.encode()) <= 400_000

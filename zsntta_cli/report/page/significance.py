@@ -1,0 +1,152 @@
+"""Whether one method is better than another, or only seems so: pure functions on counts.
+
+Within a stream two methods saw the same samples, so only those count on which just one of them is
+right. Under the hypothesis that the methods are equal, a coin says which one that is: McNemar's
+test for a share, and the same coins for Acc_H, which is no share. All p-values are two-sided and
+exact. The streams of several seeds show the same images in other orders, so their p-values hang
+together; twice their mean is a p-value whatever they have in common (Vovk and Wang, "Combining
+p-values via averaging", arXiv 1212.4966).
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.05  # a p-value below is significant
+_DEVIATIONS = 7  # of a count of heads: what is beyond has a probability of 1e-11
+_EQUAL = 1e-12  # differences of Acc_H that are rounding
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Samples of one kind in a stream, by which of two methods is right on them."""
+
+    first: int  # only the first
+    second: int  # only the second
+    both: int
+    total: int
+
+    @property
+    def split(self) -> int:
+        """Samples on which just one is right."""
+        return self.first + self.second
+
+
+def mcnemar(first: int, second: int) -> float:
+    """Exact McNemar: `first` samples only the first method has right, `second` the other."""
+    n, fewer = first + second, min(first, second)
+    if first == second:
+        return 1.0
+    counts = np.arange(fewer + 1)
+    return min(1.0, 2 * float(_probabilities(n, counts).sum()))
+
+
+def swap_test(known: Pair, noise: Pair) -> float:
+    """McNemar's coins on the difference of two Acc_H, from the ID and the OOD samples of a stream.
+
+    The p-value is the probability that samples which change sides at random make a difference as
+    large as the one seen. It is that of `mcnemar` where samples of one kind alone are split.
+    """
+    seen = abs(_difference(known, noise, np.array(known.first), np.array(noise.first)))
+    if seen <= _EQUAL:
+        return 1.0
+    heads, tails = _window(known.split), _window(noise.split)
+    if _difference(known, noise, heads[-1:], tails[-1:]) < seen - _EQUAL:
+        return 0.0
+    beyond = np.append(np.cumsum(_probabilities(noise.split, tails)[::-1])[::-1], 0.0)
+    first_enough = _least(known, noise, heads, tails, float(seen) - _EQUAL)
+    return min(1.0, 2 * float(_probabilities(known.split, heads) @ beyond[first_enough]))
+
+
+def _difference(known: Pair, noise: Pair, heads: NDArray[Any], tails: NDArray[Any]) -> Any:
+    """Acc_H of the first minus that of the second, had the first those split samples right."""
+    first = _harmonic((known.both + heads) / known.total, (noise.both + tails) / noise.total)
+    second = _harmonic(
+        (known.both + known.split - heads) / known.total,
+        (noise.both + noise.split - tails) / noise.total,
+    )
+    return first - second
+
+
+def _harmonic(a: Any, b: Any) -> Any:
+    return 2 * a * b / np.maximum(a + b, np.finfo(float).tiny)
+
+
+def _least(
+    known: Pair, noise: Pair, heads: NDArray[Any], tails: NDArray[Any], wanted: float
+) -> NDArray[Any]:
+    """For each of `heads`, the place in `tails` from which the difference is as wanted.
+
+    The difference rises with both, so it is found by halving, for all of `heads` at once.
+    """
+    low, high = np.zeros(len(heads), np.int64), np.full(len(heads), len(tails))
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        at = tails[np.minimum(middle, len(tails) - 1)]
+        enough = _difference(known, noise, heads, at) >= wanted
+        high = np.where(open_ & enough, middle, high)
+        low = np.where(open_ & ~enough, middle + 1, low)
+    return low
+
+
+def _window(n: int) -> NDArray[np.int64]:
+    """Counts of heads in n throws that have a probability worth the name."""
+    reach = math.ceil(_DEVIATIONS * math.sqrt(n) / 2)
+    return np.arange(max(0, n // 2 - reach), min(n, -(-n // 2) + reach) + 1)
+
+
+def _probabilities(n: int, counts: NDArray[np.integer]) -> NDArray[np.floating]:
+    """Of so many heads in n throws of a coin."""
+    logs = _log_factorials(1 << n.bit_length())
+    return np.exp(logs[n] - logs[counts] - logs[n - counts] - n * math.log(2))
+
+
+@functools.lru_cache(maxsize=32)
+def _log_factorials(most: int) -> NDArray[np.floating]:
+    return np.array([math.lgamma(i + 1) for i in range(most + 1)])
+
+
+def paired_t(differences: Sequence[float]) -> float:
+    """Student's paired t test on a difference for each seed; at least two.
+
+    Equal differences have no spread: 1 where they are 0, else 0.
+    """
+    n = len(differences)
+    assert n >= 2
+    mean = math.fsum(differences) / n
+    variance = math.fsum((value - mean) ** 2 for value in differences) / (n - 1)
+    if variance <= _EQUAL**2:
+        return 1.0 if abs(mean) <= _EQUAL else 0.0
+    return _t_tails(mean / math.sqrt(variance / n), n - 1)
+
+
+def _t_tails(t: float, freedom: int) -> float:
+    """Both tails of Student's t with whole degrees of freedom (Abramowitz, Stegun: 26.7.3, 4)."""
+    angle = math.atan(abs(t) / math.sqrt(freedom))
+    cosine, is_odd = math.cos(angle), freedom % 2
+    term, total = (cosine if is_odd else 1.0), 0.0
+    for i in range(2 if is_odd else 1, freedom, 2):
+        total += term
+        term *= cosine**2 * i / (i + 1)
+    inner = math.sin(angle) * total
+    return max(0.0, 1 - (2 / math.pi * (angle + inner) if is_odd else inner))
+
+
+def combined(p_values: Sequence[float]) -> float:
+    """One p-value of those of several streams, whatever they have in common."""
+    assert p_values
+    return p_values[0] if len(p_values) == 1 else min(1.0, 2 * math.fsum(p_values) / len(p_values))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values of a family of tests, made larger for their number (Holm 1979)."""
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for place, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, p_values[i] * (len(p_values) - place)))
+        adjusted[i] = largest
+    return adjusted
