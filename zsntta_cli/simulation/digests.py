@@ -36,11 +36,15 @@ def run_digests(
     """The digests of a run: of its files by name, and of how their features are read.
 
     `sources`: ID set first. `text/<ID set>` stands for the class text features, the logit scale and
-    which files are normalised.
+    whether the ID set's features are normalised; `norm/<set>` marks another set whose are.
     """
     digests = {source.name: source.digest for source in sources}
-    said = [text_digest, repr(float(logit_scale)), *(str(s.normalized) for s in sources)]
-    digests[f"text/{sources[0].name}"] = hashlib.sha256(" ".join(said).encode()).hexdigest()
+    id_set, *others = sources
+    said = f"{text_digest} {float(logit_scale)!r} {id_set.normalized}"
+    digests[f"text/{id_set.name}"] = hashlib.sha256(said.encode()).hexdigest()
+    for other in others:
+        if other.normalized:
+            digests[f"norm/{other.name}"] = hashlib.sha256(b"normalized").hexdigest()
     return digests if more_text is None else {**digests, MORE_TEXT: more_text}
 
 

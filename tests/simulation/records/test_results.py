@@ -199,7 +199,7 @@ def test_a_live_run_that_was_stopped_is_not_kept(features, tmp_path, monkeypatch
     plain = Simulator.replay
     monkeypatch.setattr(
         Simulator, "replay",
-        lambda self, run: dataclasses.replace(plain(self, run), unfinished=3),
+        lambda self, run, analyse: dataclasses.replace(plain(self, run), unfinished=3),
     )  # fmt: skip
     keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features)
     [record] = run_all(features, runs, keeping=keeping)

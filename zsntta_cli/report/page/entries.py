@@ -141,8 +141,7 @@ def spots(entries: Sequence[Entry]) -> list[Spot]:
     ids = [_of_set(record, record.settings.id_set) for record in records]
     oods = [_of_set(record, record.settings.ood_set or "") for record in records]
     texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
-    id_number, ood_number = _numbered(ids), _numbered(oods)
-    text_number = _numbered_texts(texts, [frozenset(record.digests) for record in records])
+    id_number, ood_number, text_number = _numbered(ids), _numbered(oods), _numbered(texts)
     return [
         Spot(
             Stream(
@@ -174,19 +173,6 @@ def _numbered(keys: Sequence[_Key]) -> dict[_Key, int]:
         numbers[key] = met[key[:-1]]
         met[key[:-1]] += 1
     return numbers
-
-
-def _numbered_texts(keys: Sequence[_Key], files: Sequence[Hashable]) -> dict[_Key, int]:
-    """Numbers for the digests of text features: 0 for all that may be the same.
-
-    Such a digest also says which of a run's files are normalised, so those of runs that saw other
-    files differ in any case. Two of the same files tell that there are several texts.
-    """
-    met: dict[tuple[_Key, Hashable], set[_Key]] = {}
-    for key, seen in zip(keys, files, strict=True):
-        met.setdefault((key[:-1], seen), set()).add(key)
-    several = {names for (names, _), found in met.items() if len(found) > 1}
-    return {key: n if key[:-1] in several else 0 for key, n in _numbered(keys).items()}
 
 
 _KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection

@@ -109,7 +109,7 @@ def features(entries: Sequence[Entry]) -> str:
     )  # fmt: skip
     names = ["Features", "Encoder", "SHA-256", "Runs"]
     return table(
-        "Features that were seen; text/SET also says which of a run’s files are normalised",
+        "Features that were seen; text/SET: class text, logit scale, whether normalised",
         heads(names),
         [body],
     )

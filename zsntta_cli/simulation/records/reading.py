@@ -31,10 +31,10 @@ class Recorded:
             StoreError: a feature file has changed.
         """
         for name, digest in record.digests.items():
-            of_text = name.startswith("text/")  # which older records do not have
-            if self.digests.get(name, digest if of_text else "") != digest:
+            is_new = "/" in name  # older records do not have these
+            if self.digests.get(name, digest if is_new else "") != digest:
                 raise StoreError(
-                    f"the feature file of '{name.removeprefix('text/')}' has changed since the "
+                    f"the feature file of '{name.rpartition('/')[2]}' has changed since the "
                     f"record was made: extract or import what it was made from",
                     remedy="run-anew",
                 )
