@@ -193,7 +193,10 @@ def _folded(records: Sequence[Record], kind: Kind) -> list[dict[str, Any]]:
             **{head.lower().replace(" ", "_"): p for head, p in zip(table.heads, row, strict=True)},
             "seeds": table.seeds,
             **{m: _plain(v.mean) for m, v in zip(kind.metrics, cell, strict=True)},
-            **{f"{m}_std": _plain(v.std) for m, v in zip(kind.metrics, cell, strict=True)},
+            **{
+                f"{m}_std": _plain(v.std) if table.seeds > 1 else None
+                for m, v in zip(kind.metrics, cell, strict=True)
+            },
         }
         for table in result_tables(records, kind)
         for row, cells in table.cells.items()
