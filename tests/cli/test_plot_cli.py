@@ -7,7 +7,7 @@ import sys
 import pytest
 from made import fails, kept_run
 
-from zsntta_cli.cli.plot import KINDS
+from zsntta_cli.cli.results.plot import KINDS
 from zsntta_cli.report import plots
 from zsntta_cli.simulation.records.exchange import line
 from zsntta_cli.simulation.records.store import RecordStore

@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from zsntta_cli import __version__
-from zsntta_cli.cli import cache, datasets, records
+from zsntta_cli.cli import cache, datasets
 from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
-from zsntta_cli.cli.paper import paper
-from zsntta_cli.cli.plot import plot
-from zsntta_cli.cli.report import report
+from zsntta_cli.cli.results import records
+from zsntta_cli.cli.results.paper import paper
+from zsntta_cli.cli.results.plot import plot
+from zsntta_cli.cli.results.report import report
 from zsntta_cli.cli.simulate import simulate
 
 app = typer.Typer(

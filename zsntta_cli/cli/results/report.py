@@ -33,7 +33,7 @@ def report(
     baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
 ) -> None:
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
-    from zsntta_cli.cli.repeat import repeat_command
+    from zsntta_cli.cli.results.repeat import repeat_command
     from zsntta_cli.files import check_target, write_whole
     from zsntta_cli.methods import METHODS
     from zsntta_cli.paper.reported import reported

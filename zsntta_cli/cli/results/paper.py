@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli import completion, figures
+from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     EncoderName,
@@ -21,6 +21,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.cli.results import figures
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Commands on results: records, the paper's tables and figures, plots, the report."""
