@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Stage = Literal["warm-up", "adapted"]
-WARM_UP, ADAPTED = "warm-up", "adapted"
+WARM_UP: Stage = "warm-up"
+ADAPTED: Stage = "adapted"
 
 
 @dataclass(frozen=True)

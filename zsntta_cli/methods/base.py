@@ -106,8 +106,8 @@ class Decisions:
     zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
 
-    def part(self, items: slice) -> "Decisions":
-        """The answer for a run of items."""
+    def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
+        """The answer for some of the items."""
         columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
         return Decisions(*columns)
 

@@ -1,7 +1,8 @@
 """What a detector has learned, as a flat mapping of names to arrays and numbers.
 
 `part.name` is a name within a part. Every state of one detector has the same names, types and
-shapes, so that a foreign one is told from its own before any of it is taken.
+shapes, but for the number of items in a part `waiting`, so that a foreign one is told from its own
+before any of it is taken.
 """
 
 from collections.abc import Mapping
@@ -38,16 +39,16 @@ def checked(state: Mapping[str, Value], like: Mapping[str, Value]) -> State:
     """
     for name in sorted({*state} ^ {*like}):
         raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
-    return {name: _checked(name, state[name], old) for name, old in like.items()}
+    taken = {name: _checked(name, state[name], old) for name, old in like.items()}
+    rows = {len(v) for k, v in taken.items() if _waits(k) and isinstance(v, np.ndarray)}
+    if len(rows) > 1:
+        raise ValueError("items that wait are not all there")
+    return taken
 
 
 def _checked(name: str, new: Value, old: Value) -> Value:
     if isinstance(old, np.ndarray):
-        if not isinstance(new, np.ndarray) or (new.shape, new.dtype) != (old.shape, old.dtype):
-            raise ValueError(f"{name} is {_kind(new)}, must be {_kind(old)}")
-        taken = np.empty_like(old)  # in the same order in memory, which products are made for
-        taken[...] = new
-        return taken
+        return _checked_array(name, new, old)
     if isinstance(new, np.ndarray | bool) or not isinstance(new, int | float):
         raise ValueError(f"{name} is {_kind(new)}, must be a number")
     if isinstance(old, int):
@@ -55,6 +56,22 @@ def _checked(name: str, new: Value, old: Value) -> Value:
             raise ValueError(f"{name} is {new}, must be a count")
         return new
     return float(new)
+
+
+def _checked_array(name: str, new: Value, old: NDArray[Any]) -> NDArray[Any]:
+    first = 1 if _waits(name) else 0  # any number of items may wait
+    if (
+        not isinstance(new, np.ndarray)
+        or new.ndim != old.ndim
+        or (new.shape[first:], new.dtype) != (old.shape[first:], old.dtype)
+    ):
+        raise ValueError(f"{name} is {_kind(new)}, must be {_kind(old)}")
+    # In memory as products are made for it.
+    return new.copy(order="F" if old.flags.fnc else "C")
+
+
+def _waits(name: str) -> bool:
+    return "waiting" in name.split(".")
 
 
 def _kind(value: Any) -> str:
