@@ -92,7 +92,8 @@ def _array(name: str, given: Any, flat: bool = False) -> NDArray[np.float32]:
     check(real, f"{name} are {type(given).__name__}, must be an array of numbers.")
     array = array[None] if flat and array.ndim == 1 else array
     check(array.ndim == 2, f"{name} have the shape {array.shape}, must be (N, D).")
-    rows = np.ascontiguousarray(array, dtype=np.float32)
+    with np.errstate(over="ignore"):  # of what is refused then
+        rows = np.ascontiguousarray(array, dtype=np.float32)
     if not np.isfinite(rows).all():
         bad = ~np.isfinite(rows).all(axis=1)
         raise SettingsError(

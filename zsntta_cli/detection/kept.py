@@ -96,7 +96,10 @@ def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
     arrays: dict[str, NDArray[Any]] = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
-    learned: State = {**arrays, **_object(header, "numbers")}
+    numbers = _object(header, "numbers")
+    for name in arrays.keys() & numbers.keys():
+        raise ValueError(f"{short(name)} is there twice.")
+    learned: State = {**arrays, **numbers}
     detector.restore(learned)
     return detector
 
