@@ -67,7 +67,7 @@ def test_every_kind_of_image_has_the_same_score(online, tiny, files):
     known = online.score(path)
     kinds = [
         str(path), image, array, torch.from_numpy(array), torch.from_numpy(array).permute(2, 0, 1),
-        tiny.normalize(tiny.resize(image)[None])[0],
+        tiny.normalize(np.stack([tiny.resize(image)]))[0],
         np.dstack([array, np.full(array.shape[:2], 255, np.uint8)]),
     ]  # fmt: skip
     for kind in kinds:
