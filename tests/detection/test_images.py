@@ -127,6 +127,7 @@ def test_either_images_or_features(online):
         ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),
         ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
         ({"rings": 3}, "rings is no setting of ridge"),
+        ({"normalized": True}, "normalized is no setting here: features are raw"),
     ],
 )
 def test_a_detector_that_cannot_be_is_refused_before_anything_is_loaded(given, message):

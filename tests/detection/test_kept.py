@@ -49,6 +49,16 @@ def test_what_is_loaded_goes_on_as_if_it_had_never_stopped(tmp_path, method, cla
     assert_goes_on_alike(online, loaded, features)
 
 
+def test_settings_of_numpy_and_odd_names_are_kept_too(tmp_path):
+    names = ("gelbe Tulpe", "\u7334", "\udcff")
+    online = detector(names=names, queue=np.int64(32), ridge_penalty=np.float64(20))
+    online.update(FEATURES)
+    online.save(tmp_path / "state.h5")
+    loaded = OnlineDetector.load(tmp_path / "state.h5")
+    assert (loaded.class_names, loaded.settings) == (names, online.settings)
+    assert loaded.settings["queue"] == 32
+
+
 def test_a_state_of_other_classes_encoders_or_settings_is_refused(tmp_path):
     path = tmp_path / "state.h5"
     kept = detector()

@@ -257,6 +257,7 @@ def test_tensors_are_taken():
         ({"class_names": "abc"}, "class names are the text 'abc', not a list"),
         ({"class_names": ["a", "b", "a"]}, "the class name 'a' is there twice"),
         ({"class_names": ["a", "b", " "]}, "class name 2 is empty"),
+        ({"class_names": ["a", "b", "c\0d"]}, "class name 2 is 'c.*d', must have no NUL"),
         ({"class_names": ["a", "b", 3]}, "class name 2 is 3, must be a text"),
         ({"ridge_rings": 3}, "ridge_rings is no setting of ridge .did you mean 'ridge_ring'.."),
         ({"ridge_penalty": 0.0}, "ridge-penalty is 0.0, must be above 0"),
@@ -276,7 +277,11 @@ def test_a_detector_that_cannot_be_is_refused(changed, message):
     [
         (np.ones((2, 5)), "features have 5 dims, text_features have 16"),
         (np.ones((2, 3, 16)), r"features have the shape \(2, 3, 16\), must be \(N, D\)"),
-        (np.full((2, 16), np.nan), r"2 features are not finite \(the first in row 0\)"),
+        (
+            np.full((2, 16), np.nan),
+            r"2 features are not finite, or too large \(the first in row 0\)",
+        ),
+        (np.full((1, 16), 1e30), "1 features are not finite, or too large"),
         (np.full((1, 16), 1e39), "1 features are not finite"),
         ([[1, 2], [3]], "features are list, must be an array of numbers"),
         (np.ones((2, 16), complex), "features are ndarray, must be an array of numbers"),

@@ -16,6 +16,7 @@ from zsntta_cli.detection.online import OnlineDetector
 from zsntta_cli.detection.verdicts import WARM_UP, Stage, Verdicts
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class NoiseDetector:
             method: one that decides online: zs-clip, adand or ridge.
             encoder: one that was loaded by `load_encoder`, instead of a model.
             device: where the encoder runs.
-            settings: of the method and its threshold, named as for `simulate`; `seed`,
-                `normalized` as for an OnlineDetector, and `precision` of the encoder.
+            settings: of the method and its threshold, named as for `simulate`; `seed` as for an
+                OnlineDetector, and `precision` of the encoder.
 
         Raises:
             SettingsError: one of them will not do.
@@ -64,6 +65,7 @@ class NoiseDetector:
         inputs.check_class_names(self.class_names)
         self.prompt, self._device = prompt_template(prompt), device
         self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        check("normalized" not in settings, "normalized is no setting here: features are raw.")
         self.method, self._settings = method, settings
         self._encoder = encoder
         self._online: OnlineDetector | None = None
@@ -217,8 +219,7 @@ class NoiseDetector:
         try:
             detector = cls(
                 online.class_names, model, pretrained, prompt=prompt, method=online.method,
-                device=device, precision=precision, normalized=online.normalized,
-                **online.settings,
+                device=device, precision=precision, **online.settings,
             )  # fmt: skip
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error

@@ -59,7 +59,10 @@ def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
         column = columns[name]
         is_text = isinstance(column, tuple) or column.dtype == object
         digest.update(name.encode())
-        digest.update("\0".join(column).encode() if is_text else np.ascontiguousarray(column).data)
+        if is_text:
+            digest.update("\0".join(column).encode(errors="surrogateescape"))
+        else:
+            digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()
 
 
