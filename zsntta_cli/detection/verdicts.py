@@ -85,6 +85,14 @@ class Verdicts:
         """The stage of each (N,)."""
         return [ADAPTED if adapted else WARM_UP for adapted in self.adapted.tolist()]
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Verdicts]") -> "Verdicts":
+        """Those of several calls of one detector, in order; at least one call."""
+        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS}
+        has = any(part.sources for part in parts)
+        sources = [s for p in parts for s in (p.sources or [None] * len(p))] if has else ()
+        return replace(parts[0], **columns, sources=sources)
+
     def named(self, sources: Sequence[str | None]) -> "Verdicts":
         """The same with the images' sources (N,)."""
         return replace(self, sources=tuple(sources))
