@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,9 @@ class Verdicts:
     @classmethod
     def joined(cls, parts: "Sequence[Verdicts]") -> "Verdicts":
         """Those of several calls of one detector, in order; at least one call."""
-        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS}
+        columns: Any = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+        }
         has = any(part.sources for part in parts)
         sources = [s for p in parts for s in (p.sources or [None] * len(p))] if has else ()
         return replace(parts[0], **columns, sources=sources)
