@@ -25,6 +25,7 @@ from reference import adand as reference
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.methods import adand, ridge, zs_clip
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
@@ -123,22 +124,20 @@ def ridge_rows(table: Table) -> None:
         seconds = median_time(lambda data=data: ridge.run(data, run.options, run.threshold), 5)
         name = f"ridge, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
-    detail, features = data.pool.detail, data.pool.image_features[:2_000]
-    detector = ridge.RidgeDetector(data.pool.text_features, 100.0, run.options)
-    started = time.perf_counter()
-    waiting = []
-    for i in range(len(features)):
-        one = ridge._items(data, slice(i, i + 1), np.full(1, 0.5))
-        waiting.append((one, detector.decide(one).is_noise))
-        if len(waiting) == detector.block:
-            items = ridge.Items(
-                *map(np.concatenate, zip(*(vars(x).values() for x, _ in waiting), strict=True))
-            )
-            detector.learn(items, np.concatenate([noise for _, noise in waiting]))
-            waiting = []
-    seconds = (time.perf_counter() - started) / len(features)
-    table.add_row("ridge one by one, 1,000 classes, microseconds", f"{seconds * 1e6:.0f}", "300")
-    assert len(detail.entropy) == 8_000
+
+
+def one_by_one(table: Table) -> None:
+    """A feature at a time as it is served: its scores, the decision and what is learned."""
+    for method in ("zs-clip", "adand", "ridge"):
+        data = stream(3_000, 1_000)
+        detector = OnlineDetector(data.pool.text_features, 100.0, method)
+        rows = np.split(data.pool.image_features, len(data))
+        started = time.perf_counter()
+        for row in rows:
+            detector.update(row)
+        seconds = (time.perf_counter() - started) / len(rows)
+        name = f"{method} one by one, 1,000 classes, microseconds"
+        table.add_row(name, f"{seconds * 1e6:.0f}", "300")
 
 
 def command(root: Path, *arguments: str) -> None:
@@ -192,6 +191,7 @@ def main() -> None:
         whole_commands(table, Path(folder))
     in_process(table)
     ridge_rows(table)
+    one_by_one(table)
     Console(width=100).print(table)
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods import ridge
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID, build_stream
@@ -61,17 +60,15 @@ def main(root: Path, target: Path) -> None:
 
 def _watched(data: StreamData, run: RunSettings) -> list[NDArray[np.float64]]:
     """Scores, gates and thresholds of all items, (T,) each; nan as long as ZS-CLIP decides."""
-    found = OnlineThreshold(run.threshold)(data.noise_score)
-    detector = ridge.RidgeDetector(data.pool.text_features, data.pool.logit_scale, run.options)
     columns = [np.full(len(data), np.nan) for _ in range(3)]
-    for part in ridge._blocks(detector, np.ones(len(data), bool)):
-        items = ridge._items(data, part, found[part])
-        answer, rule = detector.decide(items), detector.rule
+    stepper = ridge.stepper(data, run.options, run.threshold)
+    for t in range(len(data)):
+        item = slice(t, t + 1)
+        rule, found = stepper.judge().rule, stepper.push(data.part(item))
         if rule is not None:
-            known = (answer.score, rule.trust.gate, answer.threshold)
+            known = (1 - found.id_score, rule.trust.gate, rule.threshold)
             for column, values in zip(columns, known, strict=True):
-                column[part] = values
-        detector.learn(items, answer.is_noise)
+                column[item] = values
     return columns
 
 

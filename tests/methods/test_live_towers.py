@@ -380,17 +380,11 @@ def test_pieces_of_a_stream_are_learned_from_as_all_of_it(
         pseudo_labels=pseudo_labels,
     )  # fmt: skip
     whole = adand.run(stream, run.options, run.threshold)
-    detector = adand.initial_detector(stream, run.options)
-    online = adand.OnlineAdaND(stream, run.options, run.threshold, detector)
-    parts = []
-    for start in range(0, COUNT, 12):
-        items = slice(start, start + 12)
-        online.learn(stream.features(items))
-        parts.append(online.decide(items))
-    joined = Decisions.joined(parts)
-    assert np.array_equal(joined.is_noise, whole.is_noise)
-    np.testing.assert_allclose(joined.id_score, whole.id_score, atol=1e-6)
-    np.testing.assert_allclose(joined.detector_threshold, whole.detector_threshold)
+    online = adand.stepper(stream, run.options, run.threshold)
+    starts = range(0, COUNT, 12)
+    joined = Decisions.joined([online.push(stream.part(slice(s, s + 12))) for s in starts])
+    for one, other in zip(vars(joined).values(), vars(whole).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_adapted_features_want_whole_batches_of_the_detector():

@@ -14,7 +14,9 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import ridge
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.ridge import RidgeDetector
-from zsntta_cli.methods.ridge_state import Items, Regression
+from zsntta_cli.methods.ridge import rule as ridge_rule
+from zsntta_cli.methods.ridge.items import Items
+from zsntta_cli.methods.ridge.regression import Regression
 from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -327,17 +329,17 @@ def test_detail_of_one_class():
 
 
 def test_otsu_by_hand():
-    assert ridge._otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
+    assert ridge_rule._otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(0, 1))
 def test_quantile_is_numpys(values, share):
-    found = ridge._quantile(np.sort(values), share)
+    found = ridge_rule._quantile(np.sort(values), share)
     assert found == pytest.approx(np.quantile(values, share), abs=1e-9)
 
 
 def test_ramp_by_hand():
-    assert [ridge._ramp(v, 0.4) for v in (0.3, 0.4, 0.425, 0.45, 0.9)] == pytest.approx(
+    assert [ridge_rule._ramp(v, 0.4) for v in (0.3, 0.4, 0.425, 0.45, 0.9)] == pytest.approx(
         [0, 0, 0.5, 1, 1]
     )
 
@@ -346,9 +348,11 @@ def test_class_penalty_by_hand():
     # Counts 300 and 100 with 100 pseudo-counts: pi = 0.7, 0.3, spread 0.157, so eta = 0.573.
     log = np.log([1.4, 0.6])
     spread = 0.7 * log[0] ** 2 + 0.3 * log[1] ** 2
-    found = ridge._class_penalty(np.array([300.0, 100.0]), OPTIONS)
+    found = ridge_rule._class_penalty(np.array([300.0, 100.0]), OPTIONS)
     np.testing.assert_allclose(found, 0.09 / spread * log)
-    np.testing.assert_allclose(ridge._class_penalty(np.array([9.0, 9.0]), OPTIONS), 0, atol=1e-12)
+    np.testing.assert_allclose(
+        ridge_rule._class_penalty(np.array([9.0, 9.0]), OPTIONS), 0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,19 @@ class Group:
             for one in within._group:
                 yield Group(within._found(one, h5py.Group), self._budget)
 
+    def tables(self) -> "Iterator[tuple[str, NDArray[Any] | tuple[str, ...]]]":
+        """The data sets, by name: arrays of numbers, and lists of texts."""
+        for name in self._group:
+            data = self._looked_at(name)
+            is_text = h5py.check_string_dtype(data.dtype) is not None
+            yield name, self.strings(name) if is_text else self._numbers(name, data)
+
+    def _numbers(self, name: str, data: h5py.Dataset) -> NDArray[Any]:
+        if data.dtype.kind not in "fiub":
+            raise ValueError(f"{name} is {data.dtype}, must be numbers")
+        self._count(name, data)
+        return data[()]
+
     def says(self, name: str) -> bool:
         """Whether there is an attribute."""
         return bool(h5py.h5a.exists(self._group.id, name.encode()))

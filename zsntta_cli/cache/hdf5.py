@@ -25,6 +25,10 @@ from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
 FORMAT = 1
+_KINDS = {  # what is in a file, the attribute with its format, what to do where it is broken
+    "feature": ("features", "format", "delete it and extract again"),
+    "state": ("state", "state_format", "delete it and begin anew"),
+}
 
 
 @contextlib.contextmanager
@@ -104,22 +108,22 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
 
 
 def _write_text(file: h5py.File, text: Text) -> None:
-    name = hashlib.sha256(text.template.encode()).hexdigest()[:16]
-    group = file.create_group(f"text/{name}")
+    group = file.create_group(f"text/{hashlib.sha256(text.template.encode()).hexdigest()[:16]}")
     digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
     _write_attrs(group, template=text.template, digest=digest)
     group["text_features"] = text.features
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Group]:
-    """A feature file, open for reading; whatever is wrong with it becomes one clear line.
+def opened(path: Path, kind: str = "feature") -> Iterator[Group]:
+    """A file of ours, open for reading.
 
     Raises:
         StoreError: no such file, one that cannot be read, or what is read of it is broken.
     """
+    what, mark, remedy = _KINDS[kind]
     if not path.exists():
-        raise StoreError(f"no features at {path}.")
+        raise StoreError(f"no {what} at {path}.")
     try:
         size = input_size(path)
     except OSError as error:
@@ -127,19 +131,18 @@ def opened(path: Path) -> Iterator[Group]:
     try:
         with h5py.File(os.fsencode(path), "r") as file:
             group = Group(file, Budget(size))
-            found = group.number("format") if group.says("format") else None
+            found = group.number(mark) if group.says(mark) else 0
             if found != FORMAT:
-                raise ValueError(f"format is {found}, must be {FORMAT}")
+                newer = ", of a newer version" if found > FORMAT else ""
+                raise ValueError(f"{mark} is {found or None}{newer}, must be {FORMAT}")
             yield group
     except StoreError:
         raise
     except MemoryError as error:
         raise StoreError(f"cannot read {path}: there is not enough memory.") from error
     except Exception as error:  # of damaged files h5py raises nearly anything
-        raise StoreError(
-            f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
-            f"extract again."
-        ) from error
+        said = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
+        raise StoreError(said) from error
 
 
 def read_features(path: Path) -> FeatureSet:
@@ -225,11 +228,22 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
                 _write_text(file, text)
 
 
-def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write columns (T,) of numbers or strings as the data sets of an HDF5 file."""
+def write_table(
+    path: Path, columns: Mapping[str, NDArray[Any]], header: Mapping[str, Any] | None = None
+) -> None:
+    """Write arrays of numbers or strings to an HDF5 file; with a header, for JSON, as a state."""
     with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        if header is not None:
+            file.attrs.update(state_format=FORMAT)
+            _write_attrs(file, header=json.dumps(header))
         for name, column in columns.items():
             if column.dtype == object:
                 _write_strings(file, name, column.tolist())
             else:
                 file[name] = column
+
+
+def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:
+    """The header and the columns of a state: StoreError where it is broken."""
+    with opened(path, "state") as file:
+        return file.mapping("header"), dict(file.tables())

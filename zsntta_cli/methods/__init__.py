@@ -8,10 +8,13 @@ the encoder too, yields them as it has them (methods/live/).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.methods import ood_settings, settings
 from zsntta_cli.methods.live import settings as live_settings
+
+if TYPE_CHECKING:
+    from zsntta_cli.methods.base import Stepper
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
 
@@ -27,15 +30,24 @@ class Method:
     needs: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
+    stepper: str = ""  # of one that decides online: where what is pushed to is made
     revision: int = 1  # goes up when its decisions change: older results are then not shown
 
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
-        if not isinstance(self.run, str):
-            return self.run
-        module, _, name = self.run.partition(":")
-        function: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
-        return function
+        return _found(self.run) if isinstance(self.run, str) else self.run
+
+    def start(self, *given: Any) -> "Stepper":
+        """The method before its first item, given what `run` gets: a stream, that may be empty."""
+        stepper: Stepper = _found(self.stepper)(*given)
+        return stepper
+
+
+def _found(where: str) -> Callable[..., Any]:
+    """A function by its module and name, imported when it is first needed."""
+    module, _, name = where.partition(":")
+    function: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
+    return function
 
 
 # AdaND injects noise as part of the method; ZS-CLIP only where it is asked to.
@@ -43,11 +55,13 @@ _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
 
 METHODS: dict[str, Method] = {
-    "zs-clip": Method("zs_clip:run", settings.ZsClipSettings),
-    "adand": Method("adand:run", settings.AdaNDSettings, defaults=_INJECTS),
+    "zs-clip": Method("zs_clip:run", settings.ZsClipSettings, stepper="zs_clip:stepper"),
+    "adand": Method(
+        "adand:run", settings.AdaNDSettings, defaults=_INJECTS, stepper="adand:stepper"
+    ),
     "tda": Method("tda:run", settings.TDASettings),
     "adand+tda": Method("tda:run_behind_adand", settings.AdaNDTDASettings, defaults=_INJECTS),
-    "ridge": Method("ridge:run", settings.RidgeSettings),
+    "ridge": Method("ridge:run", settings.RidgeSettings, stepper="ridge:stepper"),
     "ridge+tda": Method("tda:run_behind_ridge", settings.RidgeTDASettings),
     "max-logit": Method("ood_scores:max_logit", ood_settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", ood_settings.ScoreSettings, decides=False),

@@ -1,9 +1,9 @@
-"""What a cached method is given and what it returns."""
+"""What a cached method is given and what it returns, at once or step by step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from zsntta_cli.methods.scores import (
     ZeroShot,
     ZeroShotDetail,
     cosine_logits,
+    zero_shot_and_detail,
     zero_shot_detail,
 )
+from zsntta_cli.methods.state import State
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,24 @@ class Pool:
     more_text: NDArray[np.float32] | None = None  # (W, D) what else a method asked for
     more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, where it has several
     more_names: NDArray[np.float32] | None = None  # (C, D) class names under the words' prompt
+    known_detail: ZeroShotDetail | None = None  # where it was found with the scores
+
+    @classmethod
+    def scored(
+        cls,
+        image_features: NDArray[np.float32],
+        text_features: NDArray[np.float32],
+        logit_scale: float,
+    ) -> "Pool":
+        """The pool of images whose scores and detail are found here, by one product."""
+        both = zero_shot_and_detail(image_features, text_features, logit_scale)
+        return cls(image_features, text_features, logit_scale, both[0], known_detail=both[1])
 
     @cached_property
     def detail(self) -> ZeroShotDetail:
         """Entropies and largest logits of the P images, found once for a pool."""
+        if self.known_detail is not None:
+            return self.known_detail
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
 
 
@@ -60,6 +76,21 @@ class StreamData:
         """Raw image features (B, D) of a run of items."""
         return self.pool.image_features[self.index[items]]
 
+    def detail(self, items: slice) -> ZeroShotDetail:
+        """Entropies and largest logits of a run of items."""
+        return self.pool.detail.part(self.index[items])
+
+    def part(self, items: slice) -> "StreamData":
+        """A run of the stream's items as a stream of its own."""
+        return StreamData(self.pool, self.index[items], self.injected[items], self.seed)
+
+    def seen_as(self, items: slice, features: NDArray[np.float32]) -> "StreamData":
+        """A run of the items with other features (B, D), and the zero-shot scores of their own."""
+        pool, part = self.pool, self.part(items)
+        scores = ZeroShot(part.class_index, part.noise_score)
+        shown = Pool(features, pool.text_features, pool.logit_scale, scores)
+        return StreamData(shown, np.arange(len(features)), part.injected, self.seed)
+
     def logits(self, items: slice) -> NDArray[np.float32]:
         """Zero-shot logits (B, C) of a run of items."""
         return cosine_logits(self.features(items), self.pool.text_features, self.pool.logit_scale)
@@ -75,8 +106,8 @@ class Decisions:
     zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
 
-    def part(self, items: slice) -> "Decisions":
-        """The answer for a run of items."""
+    def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
+        """The answer for some of the items."""
         columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
         return Decisions(*columns)
 
@@ -86,3 +117,39 @@ class Decisions:
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
+
+
+class Judge(Protocol):
+    """What a stepper would decide by at one moment: it never changes, whatever is learned later."""
+
+    def __call__(self, data: StreamData) -> Decisions:
+        """Decide on each item by itself: none of them counts for another, none is learned."""
+
+
+class Stepper(Protocol):
+    """A method that decides online, as its stream runs.
+
+    Whatever pieces a stream is pushed in, its items get the decisions of the whole stream pushed at
+    once, bit for bit: what products make of an item does not depend on the items beside it. With a
+    batch size above 1 pieces are of whole batches, but for the last one.
+    """
+
+    def push(self, data: StreamData) -> Decisions:
+        """Decide on the next items, in order, and learn from them."""
+
+    def judge(self) -> Judge:
+        """What decides by all that was learned up to now."""
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the method's own rule decides on the next item, and no more ZS-CLIP's."""
+
+    def state(self) -> State:
+        """All that was learned; its arrays are the stepper's own."""
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of a stepper of the same settings, classes and dims.
+
+        Raises:
+            ValueError: it is one of another, or none; nothing is changed then.
+        """

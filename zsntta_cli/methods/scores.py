@@ -4,6 +4,7 @@ MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representa
 arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
+_SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
+_FEW = 8  # classes up to which rows go one by one
 TOP = 5  # largest logits kept of an image: with all C of them no figure of ridge changes by 0.2
 
 
@@ -30,12 +33,33 @@ def unit(features: NDArray[np.floating]) -> NDArray[Any]:
 def cosine_logits(
     features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
 ) -> NDArray[np.float32]:
-    """Scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D)."""
+    """Scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D).
+
+    A row does not depend on the rows beside it, to the last bit: an image has the same scores by
+    itself, in a piece of a stream and in a file.
+    """
     images = np.asarray(features, dtype=np.float32)
     norms = np.linalg.norm(images, axis=1, keepdims=True)
     # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
     scaled = images * (np.float32(logit_scale) / np.maximum(norms, 1e-12))
-    return scaled @ text_features.T
+    return _product(scaled, text_features)
+
+
+def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Products (N, C) of rows, each sum in the same order however many rows there are.
+
+    Small products and those of one row have kernels of their own in BLAS: rows of zeros make them
+    as large as the others. Of few classes that would be many rows.
+    """
+    if len(text) < _FEW:
+        return np.stack([np.vecdot(rows, one) for one in text], axis=1)
+    least = max(2, _SMALL // text.size + 1)
+    if len(rows) >= least:
+        return rows @ text.T
+    padded = np.zeros((least, rows.shape[1]), np.float32)
+    padded[: len(rows)] = rows
+    product: NDArray[np.float32] = (padded @ text.T)[: len(rows)]
+    return product
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -60,21 +84,6 @@ def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return logits.max(axis=1)
 
 
-def zero_shot(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
-) -> ZeroShot:
-    """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
-    count = len(features)
-    class_index = np.empty(count, np.int32)
-    noise_score = np.empty(count, np.float64)
-    for start in range(0, count, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        logits = cosine_logits(features[part], text_features, logit_scale)
-        class_index[part] = logits.argmax(axis=1)
-        noise_score[part] = 1 - mcm(logits)
-    return ZeroShot(class_index, noise_score)
-
-
 @dataclass(frozen=True)
 class ZeroShotDetail:
     """The frozen model's doubt about N images, and the classes it hesitates between."""
@@ -88,22 +97,65 @@ class ZeroShotDetail:
         return ZeroShotDetail(self.entropy[items], self.top_logits[items], self.top_classes[items])
 
 
+def zero_shot(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> ZeroShot:
+    """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
+    scores = _no_scores(len(features))
+    for part, logits in _in_chunks(features, text_features, logit_scale):
+        _score(scores, part, logits)
+    return scores
+
+
 def zero_shot_detail(
     features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """The detail of N raw image features (N, D) beside C text features (C, D)."""
-    count, classes = len(features), len(text_features)
-    kept = min(TOP, classes)
-    detail = ZeroShotDetail(
-        np.empty(count), np.empty((count, kept), np.float32), np.empty((count, kept), np.int32)
-    )
-    for start in range(0, count, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        logits = cosine_logits(features[part], text_features, logit_scale)
-        detail.entropy[part] = _entropy(logits) / np.log(max(classes, 2))
-        detail.top_classes[part] = top = _largest(logits, kept)
-        detail.top_logits[part] = np.take_along_axis(logits, top, axis=1)
+    detail = _no_detail(len(features), len(text_features))
+    for part, logits in _in_chunks(features, text_features, logit_scale):
+        _look(detail, part, logits)
     return detail
+
+
+def zero_shot_and_detail(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> tuple[ZeroShot, ZeroShotDetail]:
+    """Both of N raw image features (N, D), from the same logits."""
+    scores = _no_scores(len(features))
+    detail = _no_detail(len(features), len(text_features))
+    for part, logits in _in_chunks(features, text_features, logit_scale):
+        _score(scores, part, logits)
+        _look(detail, part, logits)
+    return scores, detail
+
+
+def _in_chunks(
+    features: NDArray[np.floating], text: NDArray[np.float32], scale: float
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Runs of rows, and their logits."""
+    for start in range(0, len(features), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        yield part, cosine_logits(features[part], text, scale)
+
+
+def _no_scores(count: int) -> ZeroShot:
+    return ZeroShot(np.empty(count, np.int32), np.empty(count, np.float64))
+
+
+def _score(scores: ZeroShot, part: slice, logits: NDArray[np.float32]) -> None:
+    scores.class_index[part] = logits.argmax(axis=1)
+    scores.noise_score[part] = 1 - mcm(logits)
+
+
+def _no_detail(count: int, classes: int) -> ZeroShotDetail:
+    shape = count, min(TOP, classes)
+    return ZeroShotDetail(np.empty(count), np.empty(shape, np.float32), np.empty(shape, np.int32))
+
+
+def _look(detail: ZeroShotDetail, part: slice, logits: NDArray[np.float32]) -> None:
+    detail.entropy[part] = _entropy(logits) / np.log(max(logits.shape[1], 2))
+    detail.top_classes[part] = top = _largest(logits, detail.top_logits.shape[1])
+    detail.top_logits[part] = np.take_along_axis(logits, top, axis=1)
 
 
 def _entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:

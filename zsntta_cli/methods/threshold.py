@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.compiled import compiled
+from zsntta_cli.methods.state import State
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as the released code
@@ -28,7 +29,8 @@ _UNDEFINED = -1.0
 class OnlineThreshold:
     """The threshold as a stream runs: feed scores in order, in pieces of whole batches.
 
-    `batch_size` items share one threshold, found after all of them entered the queue.
+    `batch_size` items share one threshold, found after all of them entered the queue. Only the last
+    piece may end within a batch.
     """
 
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
@@ -45,10 +47,8 @@ class OnlineThreshold:
         """Thresholds (T,) of the next T noise scores (T,)."""
         settings = self._settings
         if settings.fixed is not None:
-            on_noise = (
-                settings.fixed_on == "noise-score"
-            )  # or the ID score, Eq. 1: clean iff S >= λ
-            return np.full(len(scores), settings.fixed if on_noise else 1 - settings.fixed)
+            return np.full(len(scores), self.latest)
+        assert self._seen % self._batch_size == 0, "a piece ended within a batch"
         found = np.empty(len(scores))
         unweighted = settings.criterion == "unweighted"
         _slide(
@@ -58,14 +58,35 @@ class OnlineThreshold:
         self._seen += len(scores)
         return self._fill_undefined(found)
 
+    @property
+    def latest(self) -> float:
+        """The threshold of the last item; 0.5 before the first one."""
+        settings = self._settings
+        if settings.fixed is None:
+            return self._last
+        on_noise = settings.fixed_on == "noise-score"  # or the ID score, Eq. 1: clean iff S >= λ
+        return settings.fixed if on_noise else 1 - settings.fixed
+
+    def state(self) -> State:
+        """The queue, its cells, and the last threshold."""
+        return {
+            "ring": self._ring, "cells": self._cells, "seen": self._seen, "last": self._last,
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a state that was checked to be like this one's."""
+        ring, cells, seen, last = (state[name] for name in ("ring", "cells", "seen", "last"))
+        self._ring, self._cells = np.asarray(ring), np.asarray(cells)
+        self._seen, self._last = int(seen), float(last)
+
     def _fill_undefined(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
         """Replace thresholds of queues that no grid value splits: hold the last one, or zero."""
         undefined = found == _UNDEFINED
         if self._settings.degenerate == "zero":
             found[undefined] = 0.0
-            return found
-        latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
-        found = np.where(latest >= 0, found[latest], self._last)
+        else:
+            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
+            found = np.where(latest >= 0, found[latest], self._last)
         if len(found):
             self._last = float(found[-1])
         return found

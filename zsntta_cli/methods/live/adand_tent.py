@@ -61,20 +61,18 @@ def _sharing_an_encoder(
 ) -> Generator[Decisions]:
     """The detector scores, and learns from, what Tent's encoder gives."""
     stream, stage1 = data.stream, options.stage1_items
-    detector = adand.initial_detector(stream, options)
-    online = adand.OnlineAdaND(stream, options, threshold, detector)
+    online = adand.stepper(stream, options, threshold)
+    pseudo_label = adand.pseudo_labels(stream, options, threshold)
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     with adaptable(data, options.tent) as tent:
         # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
         same = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
         for items in same:
-            online.learn(stream.features(_run_of(items)))
-            yield online.decide(_run_of(items))
+            yield online.push(stream.part(_run_of(items)))
         for items, images in data.batches(batches[len(same) :]):
-            likely = (items >= stage1) & ~online.pseudo_label[items]
+            likely = (items >= stage1) & ~pseudo_label[items]
             features = tent.encode(images, likely)
-            online.learn(features.cpu().numpy())
-            decisions = online.decide(_run_of(items))
+            decisions = online.push(stream.seen_as(_run_of(items), features.cpu().numpy()))
             tent.adapt(items, _adapts(decisions, stream.injected[items]))
             class_index, _ = zero_shot_scores(tent.logits(features))
             class_index = np.where(items < stage1, decisions.class_index, class_index)

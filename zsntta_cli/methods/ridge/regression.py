@@ -1,4 +1,4 @@
-"""What `ridge` keeps of a stream: running sums, the ring of the last items, the regression.
+"""What `ridge` learns of a stream in running sums: the regression, and the views it gives.
 
 Memory does not grow: D² (up to 2,048 dims) + M (D + 9) + 4 C + 6 D numbers. Sums are float64; the
 D² matrix is a running mean in float32, whose rounding errors fade as its values do. Blocks are
@@ -8,11 +8,10 @@ added whole and in order, so two runs differ by nothing but the last bits of a m
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import ssymv, ssyrk
 
-Floats = NDArray[np.float64]
-Features = NDArray[np.float32]
+from zsntta_cli.methods.ridge.items import Features, Floats, Items
+from zsntta_cli.methods.state import State
 
 _MAX_COVARIANCE = 2048  # dims; above, the penalty outweighs the covariance: lambda -> infinity
 _ALL = 1024  # second moments are learned from so many items in full,
@@ -20,47 +19,9 @@ _THIN = 8  # then from one item in so many, which counts as often
 _LEAST_PENALTY = 1e-5  # above the rounding of the matrix, where all features are the same
 _CG_STEPS = 8  # from the last solution two or three are enough: the penalty is large
 _CG_ERROR = 1e-3  # relative residual at which they stop
-
-
-@dataclass(frozen=True)
-class Items:
-    """B images as the detector sees them."""
-
-    features: Features  # (B, D) unit norm (a zero feature stays zero)
-    doubt: Floats  # (B, 3) u = 1 - MCM, entropy / log C, minus the largest logit
-    top_logits: Features  # (B, K) descending
-    top_classes: NDArray[np.int32]  # (B, K)
-    zero_shot_noise: NDArray[np.bool_]  # (B,) what ZS-CLIP calls noise
-
-    def __len__(self) -> int:
-        return len(self.doubt)
-
-    def part(self, items: slice | NDArray[np.bool_]) -> "Items":
-        """Some of them."""
-        return Items(*(column[items] for column in vars(self).values()))
-
-
-class Ring:
-    """The last M items, oldest overwritten first."""
-
-    def __init__(self, size: int, dim: int) -> None:
-        self.seen = 0
-        self._all = Items(
-            np.zeros((size, dim), np.float32), np.zeros((size, 3)),
-            np.zeros((size, 1), np.float32), np.zeros((size, 1), np.int32), np.zeros(size, bool),
-        )  # fmt: skip
-
-    def add(self, items: Items) -> None:
-        """Put up to M items in; of their classes the first is enough."""
-        slots = np.arange(self.seen, self.seen + len(items)) % len(self._all)
-        for column, new in zip(vars(self._all).values(), vars(items).values(), strict=True):
-            column[slots] = new[:, : column.shape[1]] if column.ndim == 2 else new
-        self.seen += len(items)
-
-    @property
-    def items(self) -> Items:
-        """All items held, in no order that matters; a view, no copy."""
-        return self._all.part(slice(min(self.seen, len(self._all))))
+_LEARNED = (  # all that a regression changes
+    "_count", "_thin_count", "_x", "_y", "_yy", "_xy", "_thin_x", "_logit", "_xx", "_w",
+)  # fmt: skip
 
 
 class Regression:
@@ -91,6 +52,15 @@ class Regression:
         self._xy += y.T.astype(np.float32) @ x
         self._y += y.sum(0)
         self._yy += (y * y).sum(0)
+
+    def state(self) -> State:
+        """The sums, and the last solution."""
+        return {name.removeprefix("_"): getattr(self, name) for name in _LEARNED}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state that was checked to be like this one's."""
+        for name in _LEARNED:
+            setattr(self, name, state[name.removeprefix("_")])
 
     def _add_second_moments(self, x: Features, weight: int) -> None:
         """Cov x and the variance of C logits: dear, and exact enough from one item in eight."""
@@ -174,7 +144,8 @@ class Views:
 
     def raw(self, items: Items) -> Floats:
         """The views as they are measured, (B, 4)."""
-        z = items.features @ self.direction
+        # Row by row: a product of several rows adds up in an order that depends on their number.
+        z = np.vecdot(items.features, self.direction)
         predicted = items.top_classes[:, 0]
         # Classes differ in how large their logits are for any image: q is free of that.
         q = (items.doubt[:, 2] + self.class_mean[predicted]) / self.class_deviation[predicted]

@@ -1,0 +1,136 @@
+"""A detector in a file: HDF5, versioned, no pickle.
+
+A state file has the classes, the settings, whose features they are, and all that was learned: what
+is loaded from it goes on as if it had never stopped. What a stranger's file says is looked at
+before any of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.hdf5 import read_state, write_table
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.methods.state import State
+
+if TYPE_CHECKING:
+    from zsntta_cli.detection.online import OnlineDetector
+
+_LEARNED = "learned."
+_TEXT_TOLERANCE = 1e-3  # between the text features of one encoder on two machines
+
+
+def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any] | None = None) -> None:
+    """Write a detector, and `more` that JSON can say: StoreError where it cannot be written."""
+    learned = detector.state()
+    arrays = {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
+    numbers = {k: v for k, v in learned.items() if not isinstance(v, np.ndarray)}
+    columns = {
+        "class_names": np.array(detector.class_names, object),
+        "text_features": detector.text_features,
+        **arrays,
+    }
+    header = {**_described(detector), "numbers": numbers, "more": dict(more or {})}
+    header["digest"] = _digest(header, columns)
+    write_table(path, columns, header)
+
+
+def _described(detector: "OnlineDetector") -> dict[str, Any]:
+    """All of a detector but its classes and what it learned."""
+    return {
+        "method": detector.method,
+        "settings": detector.settings,
+        "logit_scale": detector.logit_scale,
+        "normalized": detector.normalized,
+        "encoder": dict(detector.identity),
+    }
+
+
+def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
+    """SHA-256 of all that a file says."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(columns):
+        column = columns[name]
+        is_text = isinstance(column, tuple) or column.dtype == object
+        digest.update(name.encode())
+        digest.update("\0".join(column).encode() if is_text else np.ascontiguousarray(column).data)
+    return digest.hexdigest()
+
+
+def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
+    """The detector of a file, and what else was written.
+
+    Raises:
+        StoreError: there is none, it is broken, of a newer version, or its values will not do.
+    """
+    header, columns = read_state(path)
+    if header.pop("digest", None) != _digest(header, columns):
+        raise StoreError(f"{path} is damaged: its content does not match its digest.")
+    try:
+        return _made(header, columns), _object(header, "more")
+    except (SettingsError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
+
+
+def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
+    from zsntta_cli.detection.online import OnlineDetector
+
+    names, text = columns.pop("class_names", None), columns.pop("text_features", None)
+    settings, normalized = _object(header, "settings"), header.get("normalized")
+    if not isinstance(names, tuple) or not isinstance(text, np.ndarray):
+        raise ValueError("it has no classes.")
+    if not isinstance(normalized, bool):
+        raise ValueError("it does not say whether features are normalised.")
+    for name, column in columns.items():
+        if not name.startswith(_LEARNED) or not isinstance(column, np.ndarray):
+            raise ValueError(f"'{short(name)}' is nothing that a detector learns.")
+    detector = OnlineDetector(
+        text, header.get("logit_scale"), str(header.get("method")),  # type: ignore[arg-type]
+        class_names=names, normalized=normalized, **settings,
+    )  # fmt: skip
+    detector.identity = _object(header, "encoder")
+    arrays: dict[str, NDArray[Any]] = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
+    learned: State = {**arrays, **_object(header, "numbers")}
+    detector.restore(learned)
+    return detector
+
+
+def _object(header: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = header.get(name)
+    if not isinstance(value, dict):
+        raise ValueError(f"its {name} are no JSON object.")
+    return value
+
+
+def resume(path: Path, detector: "OnlineDetector") -> None:
+    """Have a detector go on from a file, if that is of its own classes, encoder and settings."""
+    kept, _ = read(path)
+    if said := _other(kept, detector):
+        raise StoreError(f"{path} is of {said}: take another file for these.")
+    detector.restore(kept.state())
+
+
+def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
+    """What two detectors differ in, in words; nothing where they can go on for each other."""
+    if kept.class_names != here.class_names:
+        return f"other classes ({_listed(kept.class_names)}; here {_listed(here.class_names)})"
+    if kept.identity and here.identity and (found := difference(kept.identity, here.identity)):
+        return f"another encoder ({found.key}: {found.one}, here {found.other})"
+    same_shape = kept.text_features.shape == here.text_features.shape
+    if not same_shape or abs(kept.text_features - here.text_features).max() > _TEXT_TOLERANCE:
+        return "other text features: another encoder's, or of another prompt"
+    one, other = ({**_described(d), **d.settings} for d in (kept, here))
+    for key in ("method", "logit_scale", "normalized", *sorted({*kept.settings, *here.settings})):
+        if one.get(key) != other.get(key):
+            return f"other settings ({key}: {one.get(key)}, here {other.get(key)})"
+    return ""
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return short(", ".join(names))

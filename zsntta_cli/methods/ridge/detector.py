@@ -1,0 +1,75 @@
+"""The detector that decides by the last rule, and learns the next one at the end of a block."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.ridge.items import Features, Items, Ring
+from zsntta_cli.methods.ridge.regression import Regression
+from zsntta_cli.methods.ridge.rule import Answer, Rule, next_rule
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.state import State, nested, within
+
+_GROWTH = 8  # an update whenever an eighth more was seen
+
+
+class RidgeDetector:
+    """The detector as a stream runs: `decide` on items in any pieces, `learn` block by block."""
+
+    def __init__(self, text: Features, logit_scale: float, settings: RidgeSettings) -> None:
+        """`text` (C, D): unit text features."""
+        classes, dim = self._shape = text.shape
+        o = self._settings = settings
+        self._regression = Regression(text, logit_scale, o.ridge_penalty)
+        self._ring = Ring(o.ridge_ring, dim)
+        self._prior = np.zeros(classes)  # softmax mass of the items called clean
+        self.rule: Rule | None = None  # None: ZS-CLIP decides
+
+    @property
+    def block(self) -> int:
+        """How many items to decide before the next `learn`."""
+        return self.block_after(self._ring.seen)
+
+    def block_after(self, seen: int) -> int:
+        """That after so many items were learned."""
+        grown = min(seen // _GROWTH, self._settings.ridge_block)
+        return max(grown, self._settings.ridge_first)
+
+    def decide(self, items: Items) -> Answer:
+        """Decide on B items by what was learned before; changes nothing."""
+        return decided(items, self.rule)
+
+    def learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
+        """Learn a block of items and what was decided on them."""
+        if len(items) < 2:  # a rest of a stream; one item has no deviation
+            return
+        self._regression.add(items.features, items.doubt)
+        self._ring.add(items)
+        mass = np.exp(items.top_logits + items.doubt[:, 2:]) * (1 - items.doubt[:, :1])
+        np.add.at(self._prior, items.top_classes[~is_noise], mass[~is_noise])
+        self.rule = next_rule(self._ring.items, self._regression, self._prior, self._settings)
+
+    def state(self) -> State:
+        """All that was learned."""
+        rule = Rule.none(*self._shape) if self.rule is None else self.rule
+        return nested(
+            regression=self._regression.state(),
+            ring=self._ring.state(),
+            prior={"mass": self._prior},
+            rule={"there": int(self.rule is not None), **rule.state()},
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state that was checked to be like this one's."""
+        rule = within(state, "rule")
+        self._regression.restore(within(state, "regression"))
+        self._ring.restore(within(state, "ring"))
+        self._prior = np.asarray(state["prior.mass"])
+        self.rule = Rule.restored(rule) if rule.pop("there") else None
+
+
+def decided(items: Items, rule: Rule | None) -> Answer:
+    """Decisions on B items by a rule; without one ZS-CLIP decides."""
+    if rule is None:
+        classes, u = items.top_classes[:, 0], items.doubt[:, 0]
+        return Answer(classes, items.zero_shot_noise, u, np.nan)
+    return rule.answer(items)

@@ -1,0 +1,81 @@
+"""Items as `ridge` sees them, and the ring of the last ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.state import State
+
+Floats = NDArray[np.float64]
+Features = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Items:
+    """B images as the detector sees them."""
+
+    features: Features  # (B, D) unit norm (a zero feature stays zero)
+    doubt: Floats  # (B, 3) u = 1 - MCM, entropy / log C, minus the largest logit
+    top_logits: Features  # (B, K) descending
+    top_classes: NDArray[np.int32]  # (B, K)
+    zero_shot_noise: NDArray[np.bool_]  # (B,) what ZS-CLIP calls noise
+
+    def __len__(self) -> int:
+        return len(self.doubt)
+
+    def part(self, items: slice | NDArray[np.bool_]) -> "Items":
+        """Some of them."""
+        return Items(*(column[items] for column in vars(self).values()))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Items"]) -> "Items":
+        """Those of several runs, in order."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
+
+    @classmethod
+    def none(cls, count: int, dim: int, top: int) -> "Items":
+        """Room for `count` items with `top` classes each."""
+        return cls(
+            np.zeros((count, dim), np.float32), np.zeros((count, 3)),
+            np.zeros((count, top), np.float32), np.zeros((count, top), np.int32),
+            np.zeros(count, bool),
+        )  # fmt: skip
+
+
+def check_classes(named: NDArray[np.integer], classes: int) -> None:
+    """Raise ValueError where one of the named classes is none of the C."""
+    if named.size and not (named.min() >= 0 and named.max() < classes):
+        raise ValueError(f"an item's class is none of {classes}")
+
+
+class Ring:
+    """The last M items, oldest overwritten first."""
+
+    def __init__(self, size: int, dim: int) -> None:
+        self.seen = 0
+        self._all = Items.none(size, dim, 1)
+
+    def add(self, items: Items) -> None:
+        """Put up to M items in; of their classes the first is enough."""
+        slots = np.arange(self.seen, self.seen + len(items)) % len(self._all)
+        for column, new in zip(vars(self._all).values(), vars(items).values(), strict=True):
+            column[slots] = new[:, : column.shape[1]] if column.ndim == 2 else new
+        self.seen += len(items)
+
+    @property
+    def items(self) -> Items:
+        """All items held, in no order that matters; a view, no copy."""
+        return self._all.part(slice(min(self.seen, len(self._all))))
+
+    def state(self) -> State:
+        """The items, and how many there were."""
+        return {"seen": self.seen, **vars(self._all)}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state that was checked to be like this one's."""
+        columns = {name: value for name, value in state.items() if name != "seen"}
+        self._all = Items(**columns)  # type: ignore[arg-type]
+        self.seen = int(state["seen"])

@@ -1,0 +1,159 @@
+"""How `ridge` decides: steps 4 to 7 of docs/detector.md, over the ring of the last items."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.ridge.items import Floats, Items
+from zsntta_cli.methods.ridge.regression import Regression, Views, deviation
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.state import State, nested, within
+
+_BASE_WEIGHT = 0.5  # of each of the three scores that make b
+_LEAST_MCM = 1e-3  # before the logarithm
+_MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Step 4: what the stream says of its noise, each from 0 to 1."""
+
+    gate: float  # gamma: there is noise of another kind, and z sees it
+    unseen: float  # kappa is 1 - 0.25 of it: nothing in the shape of b speaks for noise
+    rare: float  # omega: noise is rare and far
+
+    @classmethod
+    def in_ring(cls, v: Floats, b: Floats, o: RidgeSettings) -> "Trust":
+        """From the ring's views (M, 4) and base scores (M,)."""
+        # z learns what doubtful images share. Where that is the kind of image, it agrees with q of
+        # the single image; where it is which classes are hard, q is free of it.
+        agreement = float(v[:, 0] @ v[:, 3]) / len(v) - o.ridge_gate_errors / np.sqrt(len(v))
+        square = b * b  # skewness + kurtosis: two humps are flat, a far tail is steep
+        shape = float((square * b).mean() + (square * square).mean())
+        return cls(
+            _ramp(agreement, o.ridge_gate), _ramp(shape, o.ridge_shape), _ramp(shape, o.ridge_tail)
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What decides until the next learning: all of it known before the items come."""
+
+    views: Views
+    trust: Trust
+    weights: Floats  # (4,) of the views in the score, divided by its deviation over the ring
+    doubt: float  # weight of -log MCM
+    threshold: float  # tau, on s
+    class_penalty: Floats  # (C,) eta log(C pi_c)
+
+    def score(self, items: Items) -> Floats:
+        """Noise scores s of B items, (B,)."""
+        return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
+
+    def answer(self, items: Items) -> "Answer":
+        """Decisions on B items."""
+        score, classes = self.score(items), items.top_classes
+        # Step 7: classes that are named too often must win by more.
+        best = (items.top_logits - self.class_penalty[classes]).argmax(1)
+        named = np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
+        return Answer(named, score > self.threshold, score, self.threshold)
+
+    def state(self) -> State:
+        """All of it."""
+        numbers = {"doubt": self.doubt, "threshold": self.threshold}
+        arrays = {"weights": self.weights, "class_penalty": self.class_penalty}
+        return {**numbers, **arrays, **nested(views=vars(self.views), trust=vars(self.trust))}
+
+    @classmethod
+    def restored(cls, state: State) -> "Rule":
+        """From a state that was checked to be like that of such a rule."""
+        views: Any = within(state, "views")
+        trust: Any = within(state, "trust")
+        own: Any = {name: value for name, value in state.items() if "." not in name}
+        return cls(Views(**views), Trust(**trust), **own)
+
+    @classmethod
+    def none(cls, classes: int, dim: int) -> "Rule":
+        """One that stands for no rule in a state."""
+        views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
+        return cls(views, Trust(0.0, 0.0, 0.0), np.zeros(4), 0.0, 0.0, np.zeros(classes))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Decisions on B items."""
+
+    class_index: NDArray[np.int32]  # (B,)
+    is_noise: NDArray[np.bool_]  # (B,)
+    score: Floats  # (B,) s, higher = more noise; u as long as ZS-CLIP decides
+    threshold: float  # on s; nan as long as ZS-CLIP decides
+
+
+def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
+    """Steps 1 to 7 over the ring; `mass` (C,) is the softmax mass of items called clean."""
+    views, v = Views.over(ring, regression)
+    b = v[:, 1:].sum(1)
+    b /= deviation(b)
+    trust = Trust.in_ring(v, b, o)
+    # Step 5: z comes in as far as it is trusted.
+    weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
+    weights /= deviation(v @ weights)
+    hesitation = _hesitation(ring, o.ridge_doubt)
+    base = b + hesitation
+    usual = float(ring.zero_shot_noise.mean()) * (1 - (1 - o.ridge_clean) * trust.unseen)
+    shares = float((base > _otsu(base)).mean()), usual
+    tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
+    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
+
+
+def _hesitation(items: Items, weight: float) -> Floats:
+    """Step 5: an item whose class is doubtful is worth less to accept."""
+    return -weight * np.log(np.maximum(1 - items.doubt[:, 0], _LEAST_MCM))
+
+
+def _threshold(s: Floats, trust: Trust, shares: tuple[float, float], deviations: float) -> float:
+    """Step 6: tau on the scores (M,) of the ring, from the shares of noise if gamma is 1 or 0.
+
+    The single image's scores say how many, s says which.
+    """
+    ordered, rare = np.sort(s), trust.rare
+    seen, unseen = (_quantile(ordered, 1 - share) for share in shares)
+    tau = trust.gate * seen + (1 - trust.gate) * unseen
+    if rare:  # only the far tail
+        median = _quantile(ordered, 0.5)
+        deviation = _MAD * _quantile(np.sort(np.abs(s - median)), 0.5)
+        tau = (1 - rare) * tau + rare * max(tau, median + deviations * deviation)
+    return tau
+
+
+def _class_penalty(mass: Floats, o: RidgeSettings) -> Floats:
+    """Step 7: eta log(C pi_c) of the softmax mass (C,), less of it where classes are uneven."""
+    prior = mass + o.ridge_prior_items / len(mass)
+    log = np.log(prior * (len(mass) / prior.sum()))
+    spread = float(prior @ (log * log) / prior.sum())
+    penalty: Floats = min(1.0, o.ridge_prior**2 / max(spread, 1e-9)) * log
+    return penalty
+
+
+def _ramp(value: float, start: float) -> float:
+    """From 0 at `start` to 1 an eighth above it."""
+    return min(max(8 * (value / start - 1), 0.0), 1.0)
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """Linear between the two nearest of sorted values."""
+    place = share * (len(ordered) - 1)
+    low = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
+    high = min(low + 1, len(ordered) - 1)
+    return float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
+
+
+def _otsu(scores: Floats) -> float:
+    """The exact Otsu split of scores: between the two neighbours that part best."""
+    v = np.sort(scores)
+    n, sums, k = len(v), np.cumsum(v), np.arange(1, len(v))
+    between = (sums[-1] * k / n - sums[:-1]) ** 2 / (k * (n - k))
+    j = int(between.argmax())
+    return float(v[j] + v[j + 1]) / 2

@@ -1,0 +1,143 @@
+"""Ridge as a stream runs, in pieces of any size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.ridge.detector import RidgeDetector, decided
+from zsntta_cli.methods.ridge.items import Floats, Items, check_classes
+from zsntta_cli.methods.ridge.rule import Rule
+from zsntta_cli.methods.scores import TOP
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.state import State, checked, nested, within
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+
+def run(data: StreamData, options: RidgeSettings, threshold: ThresholdSettings) -> Decisions:
+    """Decide on every item of the stream as it would be online."""
+    return stepper(data, options, threshold).push(data)
+
+
+def stepper(
+    data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
+) -> "RidgeStepper":
+    """Ridge before the first item."""
+    detector = RidgeDetector(data.pool.text_features, data.pool.logit_scale, options)
+    return RidgeStepper(detector, threshold, data.pool.text_features.shape)
+
+
+@dataclass(frozen=True)
+class RidgeJudge:
+    """The rule of one moment, and ZS-CLIP's threshold where there is none."""
+
+    rule: Rule | None
+    zero_shot: float
+
+    def __call__(self, data: StreamData) -> Decisions:
+        """Decide on items; they enter no queue."""
+        zero_shot = np.full(len(data), self.zero_shot)
+        found = decided(items_of(data, slice(None), zero_shot), self.rule)
+        threshold = np.full(len(data), found.threshold)
+        return Decisions(found.class_index, found.is_noise, 1 - found.score, zero_shot, threshold)
+
+
+class RidgeStepper:
+    """The detector as a stream runs.
+
+    Injected items are known noise and teach nothing: the others are decided as if they were not
+    there.
+    """
+
+    def __init__(
+        self, detector: RidgeDetector, threshold: ThresholdSettings, shape: tuple[int, ...]
+    ) -> None:
+        """`shape` (C, D) is that of the text features."""
+        self._detector, self._zero_shot = detector, OnlineThreshold(threshold)
+        self._classes, self._dim = shape
+        self._waiting: list[tuple[Items, NDArray[np.bool_]]] = []  # the block, what was decided
+        self._count = 0  # of the items that wait
+
+    @property
+    def adapted(self) -> bool:
+        """Whether there is a rule."""
+        return self._detector.rule is not None
+
+    def push(self, data: StreamData) -> Decisions:
+        """Decide on the next items, and learn at the end of each block."""
+        is_test = ~data.injected
+        # An injected item has the zero-shot threshold of the test item before it.
+        before = self._zero_shot.latest
+        found = np.append(before, self._zero_shot(data.noise_score[is_test]))
+        zero_shot = found[np.cumsum(is_test)]
+        parts: list[Decisions] = []
+        tests, start, done = np.flatnonzero(is_test), 0, 0
+        while start < len(data) or not parts:
+            done += self._detector.block - self._count
+            stop = int(tests[done - 1]) + 1 if done <= len(tests) else len(data)
+            part = slice(start, stop)
+            parts.append(self._push_part(data, part, zero_shot[part]))
+            start = stop
+        return Decisions.joined(parts)
+
+    def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
+        """Those of one block, or of what is left of it."""
+        items, is_test = items_of(data, part, zero_shot), ~data.injected[part]
+        found = self._detector.decide(items)
+        self._learn(items if is_test.all() else items.part(is_test), found.is_noise[is_test])
+        threshold = np.full(len(items), found.threshold)
+        is_noise = found.is_noise | ~is_test
+        return Decisions(found.class_index, is_noise, 1 - found.score, zero_shot, threshold)
+
+    def _learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
+        """Put decided items into the block, and learn it where it is whole."""
+        self._waiting.append((items, is_noise))
+        self._count += len(items)
+        if self._count == self._detector.block:
+            self._detector.learn(*self._block())
+            self._waiting, self._count = [], 0
+
+    def _block(self) -> tuple[Items, NDArray[np.bool_]]:
+        if not self._waiting:
+            return Items.none(0, self._dim, min(TOP, self._classes)), np.zeros(0, bool)
+        items, is_noise = zip(*self._waiting, strict=True)
+        return Items.joined(items), np.concatenate(is_noise)
+
+    def judge(self) -> RidgeJudge:
+        """What decides now."""
+        return RidgeJudge(self._detector.rule, self._zero_shot.latest)
+
+    def state(self) -> State:
+        """The detector, ZS-CLIP's queue and the block."""
+        items, is_noise = self._block()
+        return nested(
+            detector=self._detector.state(),
+            zero_shot=self._zero_shot.state(),
+            waiting={**vars(items), "is_noise": is_noise},
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state: ValueError where it is another's."""
+        taken = checked(state, self.state())
+        waiting = within(taken, "waiting")
+        is_noise = np.asarray(waiting.pop("is_noise"))
+        items = Items(**waiting)  # type: ignore[arg-type]
+        check_classes(items.top_classes, self._classes)
+        detector = within(taken, "detector")
+        check_classes(np.asarray(detector["ring.top_classes"]), self._classes)
+        if len(items) >= self._detector.block_after(int(detector["ring.seen"])):
+            raise ValueError(f"{len(items)} items wait")
+        self._detector.restore(detector)
+        self._zero_shot.restore(within(taken, "zero_shot"))
+        self._waiting, self._count = [(items, is_noise)], len(items)
+
+
+def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> Items:
+    """A run of the stream as the detector sees it."""
+    raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
+    norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
+    doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
+    is_noise = u > zero_shot_threshold
+    return Items(raw / norm, doubt, detail.top_logits, detail.top_classes, is_noise)
