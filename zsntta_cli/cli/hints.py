@@ -34,7 +34,10 @@ NOTHING_CACHED = (
 
 _REMEDIES = {
     "data-root": "name the folder of all sets with --data-root",
+    "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
+    "install-video": "pip install 'zsntta[video]' reads videos",
+    "install-parquet": "pip install 'zsntta[parquet]' writes it",
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "install-ray": "pip install 'zsntta[ray]'",
     "list-records": "zsntta records list shows them",
