@@ -76,9 +76,8 @@ class Encoding:
         choice = self._loadable()
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
-        known = self.store.identity
-        self._check_same(known or encoder.identity, encoder.identity)
         self.store.set_identity(encoder.identity)
+        self._check_same(self.store.identity or {}, encoder.identity)
         if not self.store.is_kept:
             self.reporter.note(f"note: {self.store.path} cannot be written: no features are kept.")
         return encoder
@@ -192,8 +191,8 @@ def _encoded(item: Item, features: Half | None, error: str) -> Encoded:
     return Encoded(item.without_content(), features, error)
 
 
-def _no_advance(_images: int, _status: str = "") -> None:
-    pass
+def _no_advance(images: int, status: str = "") -> None:
+    del images, status
 
 
 def _stamps(items: Sequence[Item]) -> dict[bytes, Stamp]:

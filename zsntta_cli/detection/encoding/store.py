@@ -126,7 +126,7 @@ class FeatureStore:
             self._database.execute(query, (text,))
 
     def _make(self) -> None:
-        if self.is_kept or self.path.exists():
+        if self.is_kept:
             return
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)

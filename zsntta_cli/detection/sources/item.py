@@ -1,4 +1,4 @@
-"""An image that is to be judged: what it is called, and how its content is had when it is needed."""
+"""An image that is to be judged: what it is called, and how its content is had."""
 
 import hashlib
 import io
@@ -53,7 +53,7 @@ def of_file(path: Path) -> Item:
 
 def failed(source: str, error: str) -> Item:
     """Something that cannot be read; `error` says why."""
-    return Item(source, partial(_refuse, error))
+    return Item(source, partial(refuse, error))
 
 
 def content_of(data: bytes) -> Content:
@@ -76,7 +76,8 @@ def _decoded(data: bytes) -> Image.Image:
         return image.convert("RGB")
 
 
-def _refuse(error: str) -> NoReturn:
+def refuse(error: str) -> NoReturn:
+    """The load of an item that cannot be read."""
     raise OSError(error)
 
 
