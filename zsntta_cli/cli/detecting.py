@@ -101,7 +101,9 @@ class Output:
         """End: the file is written, what was found is said."""
         if self.file:
             self.file.close()
-        self._tell(lambda: typer.echo(draw(self._later), nl=False))
+        if table := draw(self._later):
+            self.tally.drawn = True
+            self._tell(lambda: typer.echo(table, nl=False))
         if self.sorter:
             self.sorter.close()
         for text in self.tally.lines():

@@ -14,10 +14,10 @@ from zsntta_cli.errors import printable
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import console
 
-_SHOWN = 20  # images of a table
+SHOWN = 20  # images of a table
 
 
-def suspicious(rows: Iterable[Row], most: int = _SHOWN) -> list[Row]:
+def suspicious(rows: Iterable[Row], most: int = SHOWN) -> list[Row]:
     """What is called noise, the most suspicious first, at most so many."""
     noise = [row for row in rows if row["noise"]]
     return sorted(noise, key=lambda row: row["rank"])[:most]
@@ -75,6 +75,7 @@ class Tally:
     classes: int
     counts: Counter[str] = field(default_factory=Counter)
     first_error: str = ""
+    drawn: bool = False  # whether a table shows the first of them
 
     def add(self, rows: Iterable[Row]) -> None:
         """Count rows."""
@@ -102,12 +103,14 @@ class Tally:
     def _unsure(self) -> Iterable[str]:
         judged = self.counts["images"] - self.counts["errors"]
         if warm := self.counts["warm-up"]:
-            few = "all" if warm == judged else f"{warm:,} of {judged:,}"
+            few = "All" if warm == judged else f"{warm:,} of {judged:,}"
             yield (
-                f"{few} by ZS-CLIP's rule, as {self.method} decides only after "
-                f"{warm_up(self.method):,} images: too few to tell what is usual here."
+                f"{few} by ZS-CLIP's rule: before {warm_up(self.method):,} images {self.method} "
+                f"cannot tell what is usual here."
             )
-        if judged and not self.counts["noise"]:
+        if (noise := self.counts["noise"]) > SHOWN and self.drawn:
+            yield f"Shown are the {SHOWN} most suspicious; --out FILE.csv has all."
+        if judged and not noise:
             yield "No sign of images beyond your classes."
 
 
