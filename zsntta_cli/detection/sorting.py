@@ -83,7 +83,7 @@ class Sorter:
         if self._left_out:
             verb = "linked" if self.links else "copied"
             self.reporter.note(
-                f"note: {self._left_out:,} images are no files of their own and were not {verb}."
+                f"note: {self._left_out:,} not {verb}: no files of their own."
             )
 
 

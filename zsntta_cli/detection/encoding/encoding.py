@@ -145,10 +145,11 @@ class Encoding:
             for chunk, results in ahead(threads, one, chunks, 2 * self.workers):
                 if any(_lacks_pixels(result, seen) for result in results):
                     self._resize = self.encoder.resize  # only now is it needed
-                    results = [
-                        one(i) if _lacks_pixels(result, seen) else result
-                        for i, result in zip(chunk, results, strict=True)
+                    lacking = [
+                        i for i, r in zip(chunk, results, strict=True) if _lacks_pixels(r, seen)
                     ]
+                    again = dict(zip(lacking, threads.map(one, lacking), strict=True))
+                    results = [again.get(i, r) for i, r in zip(chunk, results, strict=True)]
                 rows = self._features(results)
                 self._keep(items, chunk, results, rows)
                 seen |= rows.keys()

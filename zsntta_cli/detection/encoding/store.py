@@ -55,24 +55,24 @@ class FeatureStore:
         with self._readable():
             if check_target(path):
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
-            self._database = self._on_disk() if self.is_kept else self._in_memory()
+            self._database = self._on_disk() if self.is_kept else self._new_in_memory()
 
     def _on_disk(self) -> sqlite3.Connection:
         """The file, made where it is not there; a copy of it where it cannot be written."""
         there = self.path.exists()
-        if not os.access(self.path if there else self.path.parent, os.W_OK) or not os.access(
-            self.path.parent, os.W_OK
-        ):
-            self.is_kept = False
-            return self._in_memory()
+        paths = (self.path, self.path.parent) if there else (self.path.parent,)
+        self.is_kept = all(os.access(path, os.W_OK) for path in paths)
+        if not self.is_kept:
+            return self._copied() if there else self._new_in_memory()
         database = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
         [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return self._checked(database if tables else self._made(database))
 
-    def _in_memory(self) -> sqlite3.Connection:
+    def _new_in_memory(self) -> sqlite3.Connection:
+        return self._made(sqlite3.connect(":memory:", isolation_level=None))
+
+    def _copied(self) -> sqlite3.Connection:
         memory = sqlite3.connect(":memory:", isolation_level=None)
-        if not self.path.exists():
-            return self._checked(self._made(memory))
         uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
             there.backup(memory)
@@ -91,8 +91,9 @@ class FeatureStore:
 
     def _checked(self, database: sqlite3.Connection) -> sqlite3.Connection:
         """Refuse what is no store of this format."""
-        [application] = database.execute("PRAGMA application_id").fetchone()
-        [version] = database.execute("PRAGMA user_version").fetchone()
+        with _transaction(database, "BEGIN"):  # what is asked is of one moment
+            [application] = database.execute("PRAGMA application_id").fetchone()
+            [version] = database.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
             raise StoreError(f"{self.path} is a database of another program.")
         if version > FORMAT:
@@ -171,13 +172,14 @@ class FeatureStore:
         with self._readable(), _transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
-    def _found(self, query: str, keys: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-        wanted = list(keys)
+    def _found(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
+        wanted, found = list(keys), []
         with self._readable():
             for start in range(0, len(wanted), _BATCH):
                 some = wanted[start : start + _BATCH]
                 marks = ", ".join("?" * len(some))
-                yield from self._database.execute(f"{query} IN ({marks})", some)
+                found += self._database.execute(f"{query} IN ({marks})", some).fetchall()
+        return found
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -199,8 +201,8 @@ class FeatureStore:
 
 
 @contextlib.contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
+def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    database.execute(begin)
     try:
         yield
     except BaseException:

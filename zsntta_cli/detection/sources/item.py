@@ -5,7 +5,7 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,10 +36,10 @@ class Item:
     frame: int | None = None  # number in a video
     time_s: float | None = None  # in a video, by the frame's own time stamp
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """What its stamp is kept under."""
-        return os.fsencode(f"{self.file and self.file.absolute()}\0{self.member}")
+        return os.fsencode(f"{self.file and os.path.abspath(self.file)}\0{self.member}")
 
     def without_content(self) -> "Item":
         """The same, but for pixels that it holds in memory."""
