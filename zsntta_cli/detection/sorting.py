@@ -82,9 +82,7 @@ class Sorter:
         """Say what could not be put anywhere."""
         if self._left_out:
             verb = "linked" if self.links else "copied"
-            self.reporter.note(
-                f"note: {self._left_out:,} not {verb}: no files of their own."
-            )
+            self.reporter.note(f"note: {self._left_out:,} not {verb}: no files of their own.")
 
 
 def _link(target: Path, folder: Path, name: str) -> None:

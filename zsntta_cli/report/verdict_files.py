@@ -87,14 +87,13 @@ class WholeFile:
 
     def close(self) -> None:
         """Write it: StoreError where that cannot be done."""
-        with whole_file(self._path) as temporary:
+        with self._lines, whole_file(self._path) as temporary:
             if self._suffix == _PARQUET:
                 _write_parquet(self._path, temporary, self._rows)
                 return
             self._lines.seek(0)
             with temporary.open("wb") as file:
                 shutil.copyfileobj(self._lines, file)
-        self._lines.close()
 
 
 def _write_parquet(path: Path, temporary: Path, rows: Sequence[Row]) -> None:
