@@ -156,7 +156,7 @@ def _watch(
         if job.detector.seen:
             encoding.reporter.note(f"{state}: goes on after {len(known.seen):,} images.")
         watching = Watching(job, watch, known, state)
-        with _stopping() as stop:
+        with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(lambda: file.size if file else 0, stop):
                 output.take(batch, output.live)
         output.close()
