@@ -1,7 +1,8 @@
 """zsntta: zero-shot noisy test-time adaptation of vision-language models.
 
-`extract` and `simulate` are the commands of these names, `table` shows what they give; `scores` are
-pure functions on arrays; METHODS takes methods of one's own. All of it is loaded at its first use:
+`NoiseDetector` decides on images of one's own and `OnlineDetector` on their features; `extract` and
+`simulate` are the commands of these names, `table` shows what they give; `scores` are pure
+functions on arrays; METHODS takes methods of one's own. All of it is loaded at its first use:
 importing the package imports neither NumPy nor torch.
 """
 
@@ -9,6 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zsntta_cli.detection import (
+        NoiseDetector,
+        NoiseEstimator,
+        OnlineDetector,
+        Verdict,
+        Verdicts,
+    )
     from zsntta_cli.errors import ZsnttaError
     from zsntta_cli.extraction import extract
     from zsntta_cli.methods import METHODS, Method, scores
@@ -19,6 +27,11 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "Method",
+    "NoiseDetector",
+    "NoiseEstimator",
+    "OnlineDetector",
+    "Verdict",
+    "Verdicts",
     "ZsnttaError",
     "__version__",
     "extract",
@@ -28,6 +41,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "NoiseDetector": "detection",
+    "NoiseEstimator": "detection",
+    "OnlineDetector": "detection",
+    "Verdict": "detection",
+    "Verdicts": "detection",
     "extract": "extraction",
     "simulate": "simulation",
     "table": "report",

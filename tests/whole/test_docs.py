@@ -1,12 +1,17 @@
 """README and docs: every command and every script in them is run, or says what it needs."""
 
+import json
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import tomllib
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +43,7 @@ STAND_INS = {
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--data-binary", "--classes", "--draws", "--images", "--passes",
 }  # fmt: skip
 
 
@@ -195,7 +201,8 @@ def test_what_a_page_says_to_type_runs(page, everything, tmp_path, monkeypatch):
                 assert hasattr(zsntta_cli, "simulate"), "the package has no Python API"
                 done = python(folder, "block.py")
                 assert done.returncode == 0, done.stderr
-                assert "ID: shapes" in done.stdout
+                assert "simulate" not in block.text or "ID: shapes" in done.stdout
+                assert done.stdout
     for line in inline(page):
         run(line, folder, on_built_in=True)
 
@@ -217,6 +224,42 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     assert refused.returncode == 2
     assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
     assert "--runner-up NUMBER" in python(tmp_path, "margin.py", "simulate", "--help").stdout
+
+
+def test_the_recipes_service_answers(everything, tmp_path):
+    page = ROOT / "docs" / "api.md"
+    [source] = [b.text for b in blocks(page) if "save as service.py" in b.text]
+    (tmp_path / "service.py").write_text(source)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    log = (tmp_path / "log").open("w")
+    command = [sys.executable, "service.py", str(port)]
+    with log, subprocess.Popen(command, cwd=tmp_path, env=path, stderr=log) as service:
+        try:
+            image = (everything / "photos" / "cat" / "1.png").read_bytes()
+            code, verdict = posted(port, image)
+            assert (code, verdict["stage"], verdict["threshold"]) == (200, "warm-up", 0.5)
+            assert verdict["class_name"] in ("circle", "square", "star")
+            assert posted(port, b"no image")[0] == 400
+        finally:
+            service.kill()
+
+
+def posted(port, body):
+    """Status and JSON of an answer, as soon as somebody answers."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}", body)
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    raise AssertionError("nobody answers")
 
 
 def test_the_readme_is_short_and_says_early_what_is_not_verified():

@@ -14,6 +14,7 @@ from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.checks import check, check_choice
 
+_LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
 
@@ -59,7 +60,8 @@ def check_class_names(names: Sequence[Any]) -> None:
     check(len(names) > 0, "there are no class names: name one or more.")
     for i, name in enumerate(names):
         check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
-        check(bool(name.strip()), f"class name {i} is empty.")
+        check(bool(name.strip("\0 ")), f"class name {i} is empty.")
+        check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise SettingsError(f"the class name '{short(twice[0])}' is there twice.")
@@ -92,11 +94,12 @@ def _array(name: str, given: Any, flat: bool = False) -> NDArray[np.float32]:
     check(real, f"{name} are {type(given).__name__}, must be an array of numbers.")
     array = array[None] if flat and array.ndim == 1 else array
     check(array.ndim == 2, f"{name} have the shape {array.shape}, must be (N, D).")
-    rows = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.isfinite(rows).all():
-        bad = ~np.isfinite(rows).all(axis=1)
+    with np.errstate(over="ignore"):  # of what is refused then
+        rows = np.ascontiguousarray(array, dtype=np.float32)
+    bad = ~(np.abs(rows) <= _LARGEST).all(axis=1)
+    if bad.any():
         raise SettingsError(
-            f"{bad.sum():,} {name} are not finite (the first in row {bad.argmax()})."
+            f"{bad.sum():,} {name} are not finite, or too large (the first in row {bad.argmax()})."
         )
     return rows
 
@@ -119,6 +122,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     """
     groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings
     names = [{f.name for f in dataclasses.fields(group)} for group in groups]
+    values = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
     for name in values:
         known = sorted(names[0] | names[1])
         has = f"{near(name, known)}: it has {', '.join(known)}."

@@ -59,7 +59,10 @@ def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
         column = columns[name]
         is_text = isinstance(column, tuple) or column.dtype == object
         digest.update(name.encode())
-        digest.update("\0".join(column).encode() if is_text else np.ascontiguousarray(column).data)
+        if is_text:
+            digest.update("\0".join(column).encode(errors="surrogateescape"))
+        else:
+            digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()
 
 
@@ -96,7 +99,10 @@ def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
     arrays: dict[str, NDArray[Any]] = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
-    learned: State = {**arrays, **_object(header, "numbers")}
+    numbers = _object(header, "numbers")
+    for name in arrays.keys() & numbers.keys():
+        raise ValueError(f"{short(name)} is there twice.")
+    learned: State = {**arrays, **numbers}
     detector.restore(learned)
     return detector
 

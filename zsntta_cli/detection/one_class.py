@@ -65,6 +65,11 @@ class OneClassStepper:
         self._stepper, self._moments = stepper, Moments()
 
     @property
+    def warm_up(self) -> int:
+        """Items before there is a rule."""
+        return self._stepper.warm_up
+
+    @property
     def adapted(self) -> bool:
         """Whether the method's own rule decides."""
         return self._stepper.adapted

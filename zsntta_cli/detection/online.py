@@ -149,6 +149,11 @@ class OnlineDetector:
         return self._seen
 
     @property
+    def warm_up(self) -> int:
+        """How many images ZS-CLIP decides before there is a rule of the method's own."""
+        return self._stepper.warm_up
+
+    @property
     def ready(self) -> bool:
         """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
         return self._stepper.adapted
@@ -200,6 +205,9 @@ class OnlineDetector:
         """
         stepper = self._start()
         try:
+            for name in state:
+                if name.partition(".")[0] not in ("images", "method"):
+                    raise ValueError(f"{name} is unknown")
             checked(within(state, "images"), {"seen": 0})
             stepper.restore(within(state, "method"))
         except ValueError as error:

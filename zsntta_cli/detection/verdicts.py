@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,16 @@ class Verdicts:
     def stage(self) -> list[Stage]:
         """The stage of each (N,)."""
         return [ADAPTED if adapted else WARM_UP for adapted in self.adapted.tolist()]
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Verdicts]") -> "Verdicts":
+        """Those of several calls of one detector, in order; at least one call."""
+        columns: Any = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+        }
+        has = any(part.sources for part in parts)
+        sources = [s for p in parts for s in (p.sources or [None] * len(p))] if has else ()
+        return replace(parts[0], **columns, sources=sources)
 
     def named(self, sources: Sequence[str | None]) -> "Verdicts":
         """The same with the images' sources (N,)."""

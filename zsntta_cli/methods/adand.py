@@ -110,9 +110,14 @@ class AdaNDStepper:
         self._waiting = self._seen = 0  # items in the queue, and in all
 
     @property
+    def warm_up(self) -> int:
+        """Items of stage 1."""
+        return self._options.stage1_items
+
+    @property
     def adapted(self) -> bool:
         """Whether stage 1 is over."""
-        return self._seen >= self._options.stage1_items
+        return self._seen >= self.warm_up
 
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, and learn wherever the queue fills: ZS-CLIP's in stage 1."""

@@ -141,6 +141,10 @@ class Stepper(Protocol):
         """What decides by all that was learned up to now."""
 
     @property
+    def warm_up(self) -> int:
+        """How many items ZS-CLIP decides in the method's stead, before there is a rule."""
+
+    @property
     def adapted(self) -> bool:
         """Whether the method's own rule decides on the next item, and no more ZS-CLIP's."""
 

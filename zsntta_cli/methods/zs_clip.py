@@ -38,7 +38,7 @@ class ZeroShotJudge:
 class ZeroShotStepper:
     """ZS-CLIP as a stream runs: all that it learns is its threshold."""
 
-    adapted = True  # there is no other rule
+    adapted, warm_up = True, 0  # there is no other rule
 
     def __init__(self, threshold: OnlineThreshold) -> None:
         self._threshold = threshold

@@ -61,6 +61,11 @@ class RidgeStepper:
         self._count = 0  # of the items that wait
 
     @property
+    def warm_up(self) -> int:
+        """Items of the first block."""
+        return self._detector.block_after(0)
+
+    @property
     def adapted(self) -> bool:
         """Whether there is a rule."""
         return self._detector.rule is not None

@@ -1,0 +1,201 @@
+"""NoiseDetector: images of all kinds to one encoder, loaded when it is first needed."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from zsntta_cli import NoiseDetector, OnlineDetector
+from zsntta_cli.detection import detector as detectors
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.prompts import class_prompts
+
+NAMES = ["circle", "square", "star"]
+
+
+@pytest.fixture
+def online(tiny):
+    return NoiseDetector(NAMES, "tiny", encoder=tiny)
+
+
+@pytest.fixture
+def files(picture_folder):
+    return sorted(path for path in picture_folder.rglob("*.*") if path.suffix != ".jpg")
+
+
+def test_nothing_is_loaded_before_it_is_needed(tiny, monkeypatch):
+    loaded = []
+
+    def load(choice, device):
+        loaded.append((choice, device))
+        return tiny
+
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
+    detector = NoiseDetector(NAMES, "tiny", device="cpu")
+    assert (detector.seen, detector.stage, detector.ready) == (0, "warm-up", False)
+    detector.reset()
+    assert detector.copy().seen == 0
+    assert loaded == []
+    detector.update(features=np.ones((2, tiny.embed_dim)))
+    detector.predict(np.zeros((9, 9, 3), np.uint8))
+    assert loaded == [(EncoderChoice("tiny"), "cpu")]
+    assert detector.seen == 2
+
+
+def test_it_is_the_online_detector_on_the_encoders_features(online, tiny, files):
+    pixels = np.stack([tiny.resize(Image.open(path).convert("RGB")) for path in files])
+    features = tiny.encode_pixels(pixels)
+    text = tiny.encode_texts(class_prompts("a photo of a {}.", NAMES))
+    alone = OnlineDetector(text, tiny.identity["logit_scale"])
+    expected, found = alone.update(features), online.update(files)
+    np.testing.assert_array_equal(found.score, expected.score)
+    assert [v.source for v in found] == [str(path) for path in files]
+    assert {v.class_name for v in found} <= set(NAMES)
+    likely = found[0].top
+    assert sorted(name for name, _ in likely) == NAMES
+    assert sum(share for _, share in likely) == pytest.approx(1, abs=1e-5)
+    assert online.online.identity == tiny.identity
+
+
+def test_every_kind_of_image_has_the_same_score(online, tiny, files):
+    path = files[0]
+    image = Image.open(path).convert("RGB")
+    array = np.array(image)
+    known = online.score(path)
+    kinds = [
+        str(path), image, array, torch.from_numpy(array), torch.from_numpy(array).permute(2, 0, 1),
+        tiny.normalize(np.stack([tiny.resize(image)]))[0],
+        np.dstack([array, np.full(array.shape[:2], 255, np.uint8)]),
+    ]  # fmt: skip
+    for kind in kinds:
+        np.testing.assert_allclose(online.score(kind), known, atol=1e-5)
+        np.testing.assert_allclose(online.score([kind, kind]), np.repeat(known, 2), atol=1e-5)
+    np.testing.assert_allclose(online.score(np.stack([array] * 3)), np.repeat(known, 3), atol=1e-5)
+    np.testing.assert_allclose(online.score(iter([path])), known, atol=1e-5)
+    grey = array[:, :, 0]
+    as_three = online.score(np.dstack([grey] * 3))
+    np.testing.assert_array_equal(online.score(grey), as_three)
+    np.testing.assert_array_equal(online.score(grey[:, :, None]), as_three)
+    assert len(online.update([])) == 0
+    assert online.seen == 0
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (7, "an image is of the type int, must be a path, a PIL image, uint8 pixels"),
+        ([7], "an image is of the type int"),
+        (np.zeros((4, 4, 3)), r"an image is float64 \(4, 4, 3\), must be a path"),
+        (np.zeros((4, 4, 2), np.uint8), r"an image is uint8 \(4, 4, 2\)"),
+        (np.zeros((0, 4, 3), np.uint8), r"an image is uint8 \(0, 4, 3\)"),
+        (np.zeros(4, np.uint8), r"an image has the shape \(4,\)"),
+        (torch.zeros(3, 4, 4), r"a tensor of floats has the shape \(3, 4, 4\), the encoder's"),
+        ([torch.zeros(3, 4, 4), "a.jpg"], "images and tensors of the encoder's input are mixed"),
+    ],
+)
+def test_what_is_no_image_teaches_nothing(online, image, message):
+    with pytest.raises(SettingsError, match=message):
+        online.update(image)
+    assert online.seen == 0
+
+
+def test_files_that_cannot_be_read_teach_nothing(online, files, tmp_path):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(files[0].read_bytes()[:40])
+    for path in (broken, tmp_path / "none.png"):
+        with pytest.raises(DatasetError, match=f"cannot read image '{path}'"):
+            online.update([files[0], path])
+    assert online.seen == 0
+
+
+def test_either_images_or_features(online):
+    for given in ({}, {"images": "a.jpg", "features": np.ones((1, 64))}):
+        with pytest.raises(SettingsError, match="give either images or features"):
+            online.update(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"class_names": "cat"}, "class names are the text 'cat', not a list"),
+        ({"class_names": []}, "there are no class names: name one or more"),
+        ({"class_names": ["cat", "cat"]}, "the class name 'cat' is there twice"),
+        ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper nor a text with one"),
+        ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),
+        ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
+        ({"rings": 3}, "rings is no setting of ridge"),
+        ({"normalized": True}, "normalized is no setting here: features are raw"),
+    ],
+)
+def test_a_detector_that_cannot_be_is_refused_before_anything_is_loaded(given, message):
+    with pytest.raises(SettingsError, match=message):
+        NoiseDetector(**{"class_names": NAMES, "model": "tiny", **given})
+
+
+def test_copy_and_reset(online, files):
+    online.update(files)
+    other = online.copy()
+    other.update(files)
+    assert (online.seen, other.seen) == (len(files), 2 * len(files))
+    online.reset()
+    assert (online.seen, other.seen) == (0, 2 * len(files))
+
+
+def test_hindsight_on_images(online, files):
+    found = online.decide_all(files)
+    assert [v.source for v in found] == [str(path) for path in files]
+    assert found.adapted.all()
+    np.testing.assert_array_equal(
+        online.decide_all(features=online.encode(files)).score, found.score
+    )
+    assert online.seen == 0
+
+
+def test_saved_and_loaded_with_its_classes_and_encoder(online, tiny, files, tmp_path, monkeypatch):
+    path = tmp_path / "state.h5"
+    online.update(files)
+    online.save(path)
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: tiny)
+    loaded = NoiseDetector.load(path)
+    assert loaded.class_names == tuple(NAMES)
+    assert (loaded.seen, loaded.prompt, loaded.method) == (len(files), online.prompt, "ridge")
+    np.testing.assert_array_equal(loaded.update(files).score, online.update(files).score)
+    again = NoiseDetector(NAMES, "tiny", encoder=tiny)
+    again.resume(path)
+    assert again.seen == len(files)
+    other = NoiseDetector([*NAMES, "cross"], "tiny", encoder=tiny)
+    with pytest.raises(StoreError, match="is of other classes"):
+        other.resume(path)
+
+
+def test_a_state_of_another_encoder_is_refused_at_the_first_image(
+    online, tiny, files, tmp_path, monkeypatch
+):
+    path = tmp_path / "state.h5"
+    online.update(files)
+    online.save(path)
+
+    other = SimpleNamespace(identity={**tiny.identity, "weights_sha256": "0" * 64})
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: other)
+    loaded = NoiseDetector.load(path)
+    with pytest.raises(StoreError, match=r"of another encoder than tiny is now .weights_sha256: "):
+        loaded.update(files)
+    assert loaded.seen == len(files)
+
+
+def test_a_state_of_features_alone_is_another_detectors(tmp_path):
+    OnlineDetector(np.eye(3), 10.0).save(tmp_path / "state.h5")
+    with pytest.raises(
+        StoreError, match=r"is of a detector on features: OnlineDetector.load reads"
+    ):
+        NoiseDetector.load(tmp_path / "state.h5")
+
+
+def test_what_it_says_of_itself(online, files):
+    online.update(files)
+    assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
+    assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
+    assert detectors.NoiseDetector is NoiseDetector

@@ -1,0 +1,374 @@
+"""OnlineDetector: what a replay decides, whatever the pieces; readers change nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli import OnlineDetector
+from zsntta_cli.detection import one_class
+from zsntta_cli.detection.hindsight import passes_for
+from zsntta_cli.detection.threads import OneThread
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.stream import ID
+
+COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "horse")
+SMALL = {
+    "zs-clip": {"queue": 64},
+    "adand": {"queue": 64, "update_every": 16, "warmup": 4},
+    "ridge": {"queue": 64, "ridge_first": 16, "ridge_block": 32, "ridge_ring": 64},
+}
+
+
+def world(seed=0, classes=3, count=COUNT):
+    rng = np.random.default_rng(seed)
+    text = rng.normal(size=(classes, DIM))
+    text /= np.linalg.norm(text, axis=1, keepdims=True)
+    labels = rng.integers(-1, classes, size=count)
+    centres = np.concatenate([text, rng.normal(size=(1, DIM)) / 4])
+    features = 10 * centres[labels] + 1.5 * rng.normal(size=(count, DIM))
+    return text.astype(np.float32), features.astype(np.float32), labels
+
+
+def detector(method="ridge", seed=0, classes=3):
+    names = NAMES if classes == 3 else None
+    return OnlineDetector(world(seed, classes)[0], 20.0, method, class_names=names, **SMALL[method])
+
+
+def assert_same(one, other):
+    for name in ("class_index", "noise", "score", "threshold", "adapted", "top_index", "top_score"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def assert_same_state(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+# --- as a replay
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_what_is_measured_is_what_is_served(cache, method):
+    """Decisions on cached features, one by one, are those of `simulate` on the same stream."""
+    run = build_run(
+        method, "tiny", "shapes", "glyphs", "a photo of a {}.", noise="none", **SMALL[method]
+    )
+    replay = Simulator(cache).replay(run)
+    sources, stream = replay.sources, replay.stream
+    rows = [sources.id_set.image_features, sources.ood_set.image_features]
+    features = [rows[0 if k == ID else 1][i] for k, i in zip(stream.kind, stream.row, strict=True)]
+    text = sources.id_set.text_features["a photo of a {}."]
+    scale = sources.id_set.identity["logit_scale"]
+    online = OnlineDetector(text, scale, method, **SMALL[method])
+    served = [online.update(one) for one in features]
+    np.testing.assert_array_equal([v.noise[0] for v in served], replay.decisions.is_noise)
+    np.testing.assert_array_equal([v.class_index[0] for v in served], replay.decisions.class_index)
+    scores = [1 - v.score[0] for v in served]
+    np.testing.assert_allclose(scores, replay.decisions.id_score, atol=1e-5)
+    assert online.ready
+    assert online.seen == len(features) == 600
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("method", SMALL)
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, COUNT), max_size=6))
+def test_pieces_change_no_verdict(method, classes, cuts):
+    _, features, _ = world(1, classes)
+    whole = detector(method, 1, classes).update(features)
+    online = detector(method, 1, classes)
+    parts = [online.update(part) for part in np.split(features, sorted(cuts))]
+    assert len(whole) == COUNT
+    for name in ("class_index", "noise", "adapted"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+    joined = np.concatenate([part.score for part in parts])
+    np.testing.assert_allclose(joined, whole.score, atol=1e-5)
+
+
+def test_noise_is_found_and_noise_is_what_is_above_the_threshold():
+    text, features, labels = world(2, count=2000)
+    verdicts = OnlineDetector(text, 20.0).update(features)
+    assert verdicts.noise[labels < 0].mean() > 0.8
+    assert verdicts.noise[labels >= 0].mean() < 0.3
+    np.testing.assert_array_equal(verdicts.noise, verdicts.score > verdicts.threshold)
+    assert not verdicts.adapted[:64].any()
+    assert verdicts.adapted[64:].all()
+    assert verdicts.stage[63:65] == ["warm-up", "adapted"]
+
+
+# --- readers
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("method", SMALL)
+def test_predict_and_score_change_nothing(method, classes):
+    _, features, _ = world(3, classes)
+    online = detector(method, 3, classes)
+    for part in np.split(features, [7, 100]):
+        before = online.state()
+        first = online.predict(features)
+        np.testing.assert_array_equal(online.score(features), first.score)
+        assert_same(online.predict(features), first)
+        online.decide_all(features, 2)
+        assert_same_state(online.state(), before)
+        assert_same(online.predict(features[:1]), first[:1])
+        online.update(part)
+    assert online.seen == COUNT
+
+
+def test_predict_is_what_update_says_of_the_next_one():
+    _, features, _ = world(4)
+    online = detector()
+    online.update(features[:200])
+    said, known = online.predict(features[200])[0], online.update(features[200])[0]
+    assert said == known
+    assert known.stage == "adapted"
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_readers_see_one_moment_while_another_learns(method):
+    """Eight threads predict while one updates: every verdict is that of some state between two."""
+    _, features, _ = world(5)
+    probe, pieces = features[:3], np.array_split(features, 60)
+
+    def said(by):
+        found = by.predict(probe)
+        return found.score.tobytes() + found.threshold.tobytes()
+
+    alone = detector(method, 5)
+    possible = {said(alone)}
+    for piece in pieces:
+        alone.update(piece)
+        possible.add(said(alone))
+    online, seen, stop = detector(method, 5), [set() for _ in range(8)], threading.Event()
+
+    def read(mine):
+        while not stop.is_set():
+            mine.add(said(online))
+
+    readers = [threading.Thread(target=read, args=(mine,)) for mine in seen]
+    for reader in readers:
+        reader.start()
+    for piece in pieces:
+        online.update(piece)
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert all(seen)
+    assert set.union(*seen) <= possible
+    assert len(possible) > 5
+    assert_same_state(online.state(), alone.state())
+
+
+def test_updates_of_several_threads_are_all_learned():
+    _, features, _ = world(6)
+    online = detector(seed=6)
+    threads = [threading.Thread(target=online.update, args=(f,)) for f in np.split(features, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert online.seen == COUNT
+
+
+def test_blas_has_as_many_threads_as_before():
+    class Library:
+        num_threads = 7
+
+        def set_num_threads(self, count):
+            self.num_threads = count
+
+    library, one_thread = Library(), OneThread()
+    one_thread._libraries = [library]
+    with one_thread:
+        assert library.num_threads == 1
+        with one_thread:
+            assert library.num_threads == 1
+        assert library.num_threads == 1
+    assert library.num_threads == 7
+
+
+# --- the rest of its life
+
+
+def test_reset_and_copy():
+    _, features, _ = world(7)
+    online, fresh = detector(seed=7), detector(seed=7)
+    first = online.update(features[:150])
+    other = online.copy()
+    rest = online.update(features[150:])
+    assert other.seen == 150
+    assert_same(other.update(features[150:]), rest)
+    assert_same_state(other.state(), online.state())
+    online.reset()
+    assert (online.seen, online.stage, online.ready) == (0, "warm-up", False)
+    assert_same_state(online.state(), fresh.state())
+    assert_same(online.update(features[:150]), first)
+    assert other.seen == COUNT
+
+
+def test_restore_refuses_a_state_of_other_classes():
+    _, features, _ = world(0)
+    online, other = detector(), detector(classes=2)
+    online.update(features)
+    with pytest.raises(SettingsError, match=r"this is no state of such a detector: .* must be"):
+        other.restore(online.state())
+    with pytest.raises(SettingsError, match="seen is -1, must be a count"):
+        online.restore({**online.state(), "images.seen": -1})
+    assert other.seen == 0
+    assert online.seen == COUNT
+
+
+def test_normalised_features_are_brought_to_a_norm_of_ten():
+    text, features, _ = world(8)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    one = OnlineDetector(text, 20.0, "adand", normalized=True, **SMALL["adand"]).update(unit)
+    raw = OnlineDetector(text, 20.0, "adand", **SMALL["adand"]).update(10 * unit)
+    assert_same(one, raw)
+    assert one.adapted.any()
+
+
+def test_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    text, features, _ = world(8)
+    of_arrays = OnlineDetector(text, 20.0).update(features)
+    of_tensors = OnlineDetector(torch.tensor(text), 20.0).update(torch.tensor(features))
+    assert_same(of_arrays, of_tensors)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"text_features": np.zeros((0, 3))}, "text_features are empty"),
+        ({"text_features": np.zeros((2, 3))}, "text_features have a row of zeros"),
+        ({"text_features": np.ones(3)}, r"text_features have the shape \(3,\), must be \(N, D\)"),
+        ({"text_features": [["a"]]}, "text_features are list, must be an array of numbers"),
+        ({"logit_scale": 0}, "logit_scale is 0, must be above 0 and at most 1,000,000"),
+        ({"logit_scale": "100"}, "logit_scale is '100'"),
+        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
+        ({"class_names": ["a"]}, "1 class names for 3 rows of text_features"),
+        ({"class_names": "abc"}, "class names are the text 'abc', not a list"),
+        ({"class_names": ["a", "b", "a"]}, "the class name 'a' is there twice"),
+        ({"class_names": ["a", "b", " "]}, "class name 2 is empty"),
+        ({"class_names": ["a", "b", "c\0d"]}, "class name 2 is 'c.*d', must have no NUL"),
+        ({"class_names": ["a", "b", 3]}, "class name 2 is 3, must be a text"),
+        ({"ridge_rings": 3}, "ridge_rings is no setting of ridge .did you mean 'ridge_ring'.."),
+        ({"ridge_penalty": 0.0}, "ridge-penalty is 0.0, must be above 0"),
+        ({"seed": -1}, "seed is -1, must be a whole number, 0 or more"),
+        ({"method": "adand", "batch_size": 4}, "batch-size is 4, must be 1"),
+    ],
+)
+def test_a_detector_that_cannot_be_is_refused(changed, message):
+    given = {"text_features": world()[0], "logit_scale": 20.0, "class_names": NAMES, **changed}
+    with pytest.raises(SettingsError, match=message) as refused:
+        OnlineDetector(given.pop("text_features"), given.pop("logit_scale"), **given)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.ones((2, 5)), "features have 5 dims, text_features have 16"),
+        (np.ones((2, 3, 16)), r"features have the shape \(2, 3, 16\), must be \(N, D\)"),
+        (
+            np.full((2, 16), np.nan),
+            r"2 features are not finite, or too large \(the first in row 0\)",
+        ),
+        (np.full((1, 16), 1e30), "1 features are not finite, or too large"),
+        (np.full((1, 16), 1e39), "1 features are not finite"),
+        ([[1, 2], [3]], "features are list, must be an array of numbers"),
+        (np.ones((2, 16), complex), "features are ndarray, must be an array of numbers"),
+        ("photo.jpg", "features are str, must be an array of numbers"),
+    ],
+)
+def test_features_that_will_not_do_teach_nothing(features, message):
+    online = detector()
+    for asked in (online.update, online.predict, online.decide_all):
+        with pytest.raises(SettingsError, match=message):
+            asked(features)
+    assert_same_state(online.state(), detector().state())
+
+
+def test_sources_are_one_an_image():
+    online, features = detector(), world()[1]
+    assert [v.source for v in online.update(features[:2], ["a.jpg", None])] == ["a.jpg", None]
+    with pytest.raises(SettingsError, match="1 sources for 2 images"):
+        online.update(features[:2], ["a.jpg"])
+    assert online.seen == 2
+
+
+def test_nothing_at_all_is_decided_too():
+    online = detector()
+    assert list(online.update(np.empty((0, DIM)))) == []
+    assert list(online.predict(np.empty((0, DIM)))) == []
+    assert list(online.decide_all(np.empty((0, DIM)))) == []
+
+
+# --- one class
+
+
+def test_one_class_scores_by_hand():
+    # Means 1, 2, 2; deviations 0, 1, sqrt(2/3); z 0, 1, 0.
+    u, after = one_class.scores(np.array([1.0, 3.0, 2.0]), one_class.Moments())
+    np.testing.assert_allclose(u, [0.5, 1 / (1 + np.exp(1.5)), 0.5])
+    assert after == one_class.Moments(3, 6.0, 14.0)
+
+
+@pytest.mark.parametrize("method", ["zs-clip", "ridge"])
+def test_one_class_finds_noise(method):
+    text, features, labels = world(9, 1, 1000)
+    verdicts = OnlineDetector(text, 20.0, method, **SMALL[method]).update(features)
+    late = np.arange(1000) > 300
+    assert verdicts.noise[late & (labels < 0)].mean() > 0.9
+    assert verdicts.noise[late & (labels >= 0)].mean() < 0.25
+    assert verdicts[0].top == (("0", 1.0),)
+
+
+# --- hindsight
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_hindsight_is_the_last_of_some_passes_in_the_inputs_order(method):
+    _, features, _ = world(10)
+    online = detector(method, 10)
+    rng = np.random.Generator(np.random.PCG64(3))
+    orders = [rng.permutation(COUNT) for _ in range(3)]
+    passes = [online.update(features[order]) for order in orders]
+    found = detector(method, 10).decide_all(features, 3, seed=3)
+    np.testing.assert_array_equal(found.noise[orders[2]], passes[2].noise)
+    np.testing.assert_allclose(found.score[orders[2]], passes[2].score, atol=1e-5)
+    assert_same(detector(method, 10).decide_all(features, 3, seed=3), found)
+    assert found.adapted.all()
+    other = detector(method, 10).decide_all(features, 3, seed=4)
+    assert not np.array_equal(other.threshold, found.threshold)
+
+
+def test_hindsight_refuses_no_pass():
+    with pytest.raises(SettingsError, match="passes is 0, must be 1 or more"):
+        detector().decide_all(world()[1], 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "passes"), [(0, 12), (1, 12), (20, 5), (60, 3), (64, 2), (10_000, 2)]
+)
+def test_the_last_pass_has_no_warm_up_in_it(count, passes):
+    assert passes_for(count) == passes
+    if count > 5:
+        text, features, _ = world(0, count=count)
+        online = OnlineDetector(text, 20.0)
+        assert online.decide_all(features).adapted.all()
+        assert not online.decide_all(features, passes - 1).adapted.all()
+
+
+def test_how_long_zs_clip_decides():
+    text = world()[0]
+    found = [OnlineDetector(text, 20.0, method).warm_up for method in ("zs-clip", "adand", "ridge")]
+    assert found == [0, 1280, 64]
+    assert OnlineDetector(text[:1], 20.0).warm_up == 64

@@ -1,0 +1,104 @@
+"""The detector as scikit-learn's outlier detectors speak: +1 clean, -1 noise."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.verdicts import Verdicts
+from zsntta_cli.errors import SettingsError
+
+
+class NoiseEstimator:
+    """An `OnlineDetector` to put into pipelines: X (N, D) are raw image features.
+
+    `fit` begins anew and learns X in order, `partial_fit` goes on; labels are not looked at. What
+    is asked of it afterwards changes nothing. scikit-learn itself is not needed.
+    """
+
+    _estimator_type = "outlier_detector"
+
+    def __init__(
+        self,
+        text_features: Any = None,
+        logit_scale: float = 100.0,
+        method: str = "ridge",
+        normalized: bool = False,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        """Parameters are those of an `OnlineDetector`; nothing is checked before `fit`."""
+        self.text_features, self.logit_scale, self.method = text_features, logit_scale, method
+        self.normalized, self.settings = normalized, settings
+
+    def fit(self, X: ArrayLike, y: object = None) -> "NoiseEstimator":  # noqa: N803
+        """Forget all, and learn features (N, D) in order: SettingsError where they will not do."""
+        return self._begun().partial_fit(X, y)
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> "NoiseEstimator":  # noqa: ARG002, N803
+        """Learn more features (N, D), in order."""
+        if not hasattr(self, "detector_"):
+            self._begun()
+        self.detector_.update(X)
+        self.n_features_in_ = self.detector_.text_features.shape[1]
+        return self
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:  # noqa: ARG002, N803
+        """Learn from features (N, D) alone, and what was decided on each as it came."""
+        self._begun()
+        verdicts = self.detector_.update(X)
+        self.n_features_in_ = self.detector_.text_features.shape[1]
+        return _signs(verdicts)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
+        """+1 for features (N, D) of one of the classes, -1 for noise."""
+        return _signs(self._judged(X))
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """Higher = more ID: the noise scores (N,) turned round."""
+        return -self._judged(X).score
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """Above 0 or 0 for what is clean, below for noise (N,): the margins turned round."""
+        return -self._judged(X).margin
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **params: Any) -> "NoiseEstimator":
+        """Set some of the parameters: SettingsError for an unknown name."""
+        for name, value in params.items():
+            if name not in _PARAMETERS:
+                raise SettingsError(f"{name} is none of {', '.join(_PARAMETERS)}.")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of it, which is there then."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags("outlier_detector", TargetTags(required=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "detector_")
+
+    def _begun(self) -> "NoiseEstimator":
+        self.detector_ = OnlineDetector(
+            self.text_features, self.logit_scale, self.method, normalized=self.normalized,
+            **(self.settings or {}),
+        )  # fmt: skip
+        return self
+
+    def _judged(self, features: ArrayLike) -> Verdicts:
+        if not hasattr(self, "detector_"):
+            raise SettingsError("this estimator is not fitted yet: call fit or partial_fit first.")
+        return self.detector_.predict(features)
+
+
+_PARAMETERS = tuple(inspect.signature(NoiseEstimator).parameters)
+
+
+def _signs(verdicts: Verdicts) -> NDArray[np.int64]:
+    return np.where(verdicts.noise, -1, 1)
