@@ -91,37 +91,54 @@ def check(inbox, out):
     return len(rows)
 
 
+def started(*paths):
+    if not (pid := os.fork()):
+        child(*paths)
+    return pid
+
+
+def killed(pid):
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status), "a child failed"
+
+
+def until_all(inbox, out):
+    """Seconds until there is a row of each image."""
+    began = time.monotonic()
+    while len(rows_of(out)) < len(list(inbox.iterdir())):
+        assert time.monotonic() < began + 120, "left out"
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
 def main():
     generator = random.Random(0)
     inbox, state, out = WORK / "inbox", WORK / "state.h5", WORK / "rows.jsonl"
     shutil.rmtree(inbox, ignore_errors=True)
     inbox.mkdir(parents=True)
-    made(inbox)  # compiles, too
-    kills = between = 0
+    made(inbox).detector.update(np.ones((1, made(inbox).detector.text_features.shape[1])))
+    arrive(inbox, 80)
+    pid = started(inbox, state, out)
+    duration = until_all(inbox, out)  # of a watch, from its start to its first rows
+    killed(pid)
+    kills, moved = 1, 0  # kills, and those of them with new rows since the last one
     while kills < KILLS:
+        before = len(rows_of(out))
         arrive(inbox, generator.randint(0, 4))
-        if not (pid := os.fork()):
-            child(inbox, state, out)
-        time.sleep(generator.uniform(0, 0.15))
+        pid = started(inbox, state, out)
+        time.sleep(generator.uniform(0, duration))
         arrive(inbox, generator.randint(0, 4))
-        time.sleep(generator.uniform(0, 0.1))
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        assert os.WIFSIGNALED(status), "a child failed"
-        kills += 1
-        between += 0 < len(rows_of(out)) < len(list(inbox.iterdir()))
-    if not (pid := os.fork()):
-        child(inbox, state, out)
-    until = time.monotonic() + 120
-    while len(rows_of(out)) < len(list(inbox.iterdir())) and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(0.5)  # whatever else it would write
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+        time.sleep(generator.uniform(0, duration))
+        killed(pid)
+        kills, moved = kills + 1, moved + (len(rows_of(out)) != before)
+    pid = started(inbox, state, out)
+    until_all(inbox, out)
+    time.sleep(duration)  # whatever else it would write
+    killed(pid)
     images = check(inbox, out)
-    print(
-        f"{kills} kills, {between} with images left, {images} images: 0 left out, 0 twice, 0 wrong"
-    )
+    assert moved > KILLS / 5, f"only {moved} kills were of a watch that had written something"
+    print(f"{kills} kills, {moved} after new rows, {images} images: 0 left out, 0 twice, 0 wrong")
 
 
 main()
