@@ -28,7 +28,7 @@ def detect(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[IMAGES]…",
+            metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
             "on standard input.",

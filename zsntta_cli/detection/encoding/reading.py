@@ -43,7 +43,7 @@ def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
         is_new = content.digest not in seen and resize is not None
         image = content.image() if is_new else None
     except Exception as error:  # of a damaged image PIL raises nearly anything
-        return Read(error=first_line(error))
+        return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
     pixels = resize(image) if image is not None and resize is not None else None
     return Read(content.digest, pixels, before if stamp_of(item) == before else None)
 
