@@ -185,6 +185,11 @@ def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, pass
         (lambda path: sql(path, "UPDATE encoder SET identity='[1'"), "Expecting"),
         (lambda path: sql(path, "UPDATE encoder SET identity='[1]'"), "no JSON object"),
         (lambda path: sql(path, "UPDATE images SET features=x'00'"), "multiple of element size"),
+        (lambda path: sql(path, "UPDATE images SET features=7"), "bytes-like|buffer"),
+        (
+            lambda path: sql(path, "UPDATE images SET features=x'0000' WHERE rowid=1"),
+            "features of several lengths",
+        ),
         (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     ],
 )

@@ -121,6 +121,7 @@ def detect(
     output.check(watch)
     choice = chosen_encoder(model, pretrained, precision, encoder)
     encoding = Encoding(choice, features_dir, device, workers, reporter)
-    noise = run(request, encoding, output, state)
+    with encoding.store:
+        noise = run(request, encoding, output, state)
     if fail_on_noise and noise:
         raise typer.Exit(FOUND)

@@ -1,9 +1,10 @@
 """What `zsntta detect` does: images, or features that are cached, to rows as they are decided."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,7 @@ def detection(request: Request, encoding: Encoding) -> Detection:
         encoding.reporter.note(f"warning: {alike}")
     identity = cached.identity if cached else encoding.identity
     detector = OnlineDetector(
-        text, _scale(identity), request.method, class_names=names,
+        text, identity.get("logit_scale", math.nan), request.method, class_names=names,
         normalized=bool(cached and cached.normalized),
     )  # fmt: skip
     detector.identity = identity
@@ -115,11 +116,6 @@ def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
     one, other = (names[i] for i in same[0])
     more = f", and {len(same) - 1:,} more pairs" if len(same) > 1 else ""
     return f"to this encoder '{short(one)}' and '{short(other)}' are the same words{more}."
-
-
-def _scale(identity: Mapping[str, Any]) -> float:
-    scale: float = identity.get("logit_scale", 100.0)
-    return scale
 
 
 def _text(

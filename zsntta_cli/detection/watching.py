@@ -6,6 +6,7 @@ state is cut off when the watch goes on, and those images are judged again: no i
 that file, or in it twice.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
 
 FORMAT = 1
-_AT_ONCE = 64  # images between two states
+_AT_ONCE = 64  # images to a batch
+_SHARE = 9  # times as long as a state takes to write, batches go on before the next
 
 
 class Stop(Protocol):
@@ -106,11 +108,13 @@ class Watching:
     watch: Watch
     known: Known
     state: Path | None = None
+    _due: float = 0.0  # when the state is written again, should much come at once
 
     def batches(self, size: Callable[[], int], stop: Stop) -> Iterator[Batch]:
         """What comes, as it is decided, until it is to stop; `size` is that of the file of rows.
 
-        The state says that a batch is done once the next one is asked for.
+        The state says that a batch is done once the next one is asked for, or a few later where
+        much comes at once.
         """
         detection, known = self.detection, self.known
         folders = [Path(source).expanduser() for source in detection.request.sources]
@@ -127,7 +131,9 @@ class Watching:
                 items = ready[start : start + _AT_ONCE]
                 yield Batch(items, arrivals.rows(detection.encoding.images(items)))
                 growing.take(items)
-                self._save(arrivals, size())
+                is_last = start + _AT_ONCE >= len(ready) or stop.is_set()
+                if is_last or time.monotonic() > self._due:
+                    self._save(arrivals, size())
                 if stop.is_set():
                     return
             looks += 1
@@ -142,4 +148,7 @@ class Watching:
             "format": FORMAT, "seen": known.seen, "margins": arrivals.ranking.margins,
             "out": known.out, "size": size,
         }  # fmt: skip
+        began = time.monotonic()
         kept.write(self.state, self.detection.detector, {"watch": more})
+        now = time.monotonic()
+        self._due = now + _SHARE * (now - began)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STORE = "images.sqlite"  # beside the encoder's feature files
 _BATCH = 64  # images to an encoder pass
+_MANY = 1000  # files to be read from which on all known digests are looked up at once
 
 
 class Encoded(NamedTuple):
@@ -135,7 +136,8 @@ class Encoding:
         self, items: Sequence[Item], todo: Sequence[int], advance: Advance
     ) -> Iterator[tuple[int, Half | None, str]]:
         """Features of the items that are to be read, or what is wrong, and their places."""
-        seen = self.store.all_digests() if todo else set()
+        # Of many files, those that are known by their content are not even decoded.
+        seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
         chunks = (todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH))
         with ThreadPoolExecutor(self.workers) as threads:
 
@@ -143,14 +145,14 @@ class Encoding:
                 return read(items[i], seen, self._resize)
 
             for chunk, results in ahead(threads, one, chunks, 2 * self.workers):
-                if any(_lacks_pixels(result, seen) for result in results):
+                known = self.store.features({result.digest for result in results})
+                if lacking := [
+                    i for i, r in zip(chunk, results, strict=True) if _lacks_pixels(r, known)
+                ]:
                     self._resize = self.encoder.resize  # only now is it needed
-                    lacking = [
-                        i for i, r in zip(chunk, results, strict=True) if _lacks_pixels(r, seen)
-                    ]
                     again = dict(zip(lacking, threads.map(one, lacking), strict=True))
                     results = [again.get(i, r) for i, r in zip(chunk, results, strict=True)]
-                rows = self._features(results)
+                rows = known | self._made(results, known)
                 self._keep(items, chunk, results, rows)
                 seen |= rows.keys()
                 for i, result in zip(chunk, results, strict=True):
@@ -171,19 +173,19 @@ class Encoding:
         }
         self.store.add(rows, stamped)
 
-    def _features(self, results: Sequence[Read]) -> dict[bytes, Half]:
-        """Features by digest: of new pixels by the encoder, of the others as they are kept."""
-        pixels = {r.digest: r.pixels for r in results if r.pixels is not None}
-        known = self.store.features(r.digest for r in results if r.digest not in pixels)
+    def _made(self, results: Sequence[Read], known: Mapping[bytes, Half]) -> dict[bytes, Half]:
+        """Features of new pixels, by digest."""
+        new = {r.digest: r.pixels for r in results if r.pixels is not None}
+        pixels = {digest: one for digest, one in new.items() if digest not in known}
         if not pixels:
-            return known
+            return {}
         made = self.encoder.encode_pixels(np.stack(list(pixels.values())))
         with np.errstate(over="ignore"):
-            return known | dict(zip(pixels, made.astype(np.float16), strict=True))
+            return dict(zip(pixels, made.astype(np.float16), strict=True))
 
 
-def _lacks_pixels(result: Read, seen: set[bytes]) -> bool:
-    return not result.error and result.pixels is None and result.digest not in seen
+def _lacks_pixels(result: Read, known: Mapping[bytes, Half]) -> bool:
+    return not result.error and result.pixels is None and result.digest not in known
 
 
 def _encoded(item: Item, features: Half | None, error: str) -> Encoded:

@@ -57,6 +57,12 @@ class FeatureStore:
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
             self._database = self._on_disk() if self.is_kept else self._new_in_memory()
 
+    def __enter__(self) -> "FeatureStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _on_disk(self) -> sqlite3.Connection:
         """The file, made where it is not there; a copy of it where it cannot be written."""
         there = self.path.exists()
@@ -143,7 +149,7 @@ class FeatureStore:
         """Features (D,) of images by their digests; of those that are there."""
         rows = self._found("SELECT digest, features FROM images WHERE digest", set(digests))
         with self._readable():
-            return {digest: np.frombuffer(packed, np.float16) for digest, packed in rows}
+            return _unpacked(rows, np.float16)
 
     def all_digests(self) -> set[bytes]:
         """Digests of all images that there are features of."""
@@ -154,7 +160,7 @@ class FeatureStore:
         """Text features (D,) by their prompts; of those that are there."""
         rows = self._found("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
         with self._readable():
-            return {prompt: np.frombuffer(packed, np.float32) for prompt, packed in rows}
+            return _unpacked(rows, np.float32)
 
     def add(
         self, features: Mapping[bytes, Half], files: Mapping[bytes, tuple[Stamp, bytes]]
@@ -189,8 +195,8 @@ class FeatureStore:
         except sqlite3.DatabaseError as error:
             is_busy = isinstance(error, sqlite3.OperationalError)
             raise self._broken(first_line(error), "" if is_busy else "delete-it") from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise self._broken(first_line(error)) from error
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            raise self._broken(first_line(error), "delete-it") from error
 
     def _broken(self, reason: str, remedy: str = "") -> StoreError:
         return StoreError(f"the features in {self.path}: {reason}.", remedy=remedy)
@@ -198,6 +204,14 @@ class FeatureStore:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+
+
+def _unpacked(rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
+    """Features by what they are kept under: ValueError where they are not of one encoder."""
+    found = {key: np.frombuffer(packed, dtype) for key, packed in rows}
+    if len({len(row) for row in found.values()}) > 1:
+        raise ValueError("features of several lengths")
+    return found
 
 
 @contextlib.contextmanager
