@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from made import Notes
 
-from zsntta_cli.detection.deciding import Arrivals, Repeats, in_hindsight
 from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.online import OnlineDetector
-from zsntta_cli.detection.request import Request, Watch, read_classes, split_classes
-from zsntta_cli.detection.rows import FIELDS, FORMAT
-from zsntta_cli.detection.sorting import Sorter, folder_names
+from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
+from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
+from zsntta_cli.detection.runs.rows import FIELDS, FORMAT
+from zsntta_cli.detection.runs.sorting import Sorter, folder_names
 from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 
@@ -202,7 +202,7 @@ def test_safe_folders_for_classes():
 
 @pytest.mark.parametrize("links", [False, True])
 def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
-    from zsntta_cli.detection.detecting import Batch
+    from zsntta_cli.detection.runs.detecting import Batch
 
     files = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
     items = []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zsntta_cli.detection.flags import Flag, Ranking, above_all_but, between, decided
+from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, decided
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 

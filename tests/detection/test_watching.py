@@ -14,11 +14,11 @@ import pytest
 from made import TINY, ZSNTTA, Notes, fails
 
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.detection.detecting import detection
 from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.request import Request, Watch
+from zsntta_cli.detection.runs.detecting import detection
+from zsntta_cli.detection.runs.request import Request, Watch
+from zsntta_cli.detection.runs.watching import Known, Watching, locked, resumed
 from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.detection.watching import Known, Watching, locked, resumed
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.verdict_files import GrowingFile
 from zsntta_cli.settings import EncoderChoice

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.detection.detecting import detection
 from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.request import Request, Watch
+from zsntta_cli.detection.runs.detecting import detection
+from zsntta_cli.detection.runs.request import Request, Watch
+from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.detection.watching import Watching, locked, resumed
 from zsntta_cli.progress import Silent
 from zsntta_cli.report.verdict_files import GrowingFile
 from zsntta_cli.settings import EncoderChoice
@@ -34,6 +34,7 @@ KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
 PICTURES = sorted((FOLDER / "pictures").rglob("*.png"))
 NAMES = tuple(render("shapes").class_names)
 INTERVAL = 0.004  # seconds between two looks
+FEW_OR_MANY = [*range(5)] * 4 + [150]  # images that come at once: mostly a batch, or several
 
 
 def made(inbox):
@@ -125,7 +126,7 @@ def main():
     kills, moved = 1, 0  # kills, and those of them with new rows since the last one
     while kills < KILLS:
         before = len(rows_of(out))
-        arrive(inbox, generator.randint(0, 4))
+        arrive(inbox, generator.choice(FEW_OR_MANY))
         pid = started(inbox, state, out)
         time.sleep(generator.uniform(0, duration))
         arrive(inbox, generator.randint(0, 4))

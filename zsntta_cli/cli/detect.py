@@ -106,8 +106,8 @@ def detect(
         raise misused("--copy-to and --link-to are both given: one of them.")
     from zsntta_cli.cli.detecting import Output, run
     from zsntta_cli.detection.encoding.encoding import Encoding
-    from zsntta_cli.detection.flags import Flag
-    from zsntta_cli.detection.request import Request, Watch, read_classes, split_classes
+    from zsntta_cli.detection.runs.flags import Flag
+    from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
     from zsntta_cli.progress import ConsoleReporter
 
     names = read_classes(classes_file) if classes_file else split_classes(classes or "")

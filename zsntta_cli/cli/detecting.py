@@ -13,12 +13,12 @@ from typing import Any
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
-from zsntta_cli.detection.detecting import Batch, Detection, detection
 from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.request import Request, Watch
-from zsntta_cli.detection.rows import Row
-from zsntta_cli.detection.sorting import Sorter
-from zsntta_cli.detection.watching import Watching, locked, resumed
+from zsntta_cli.detection.runs.detecting import Batch, Detection, detection
+from zsntta_cli.detection.runs.request import Request, Watch
+from zsntta_cli.detection.runs.rows import Row
+from zsntta_cli.detection.runs.sorting import Sorter
+from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.verdict_files import GrowingFile, WholeFile, check_out, json_lines
 from zsntta_cli.report.verdicts import Tally, draw, line

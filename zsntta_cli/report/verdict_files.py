@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from zsntta_cli.detection.rows import FIELDS, Row
+from zsntta_cli.detection.runs.rows import FIELDS, Row
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.files import check_target, whole_file, writing
 

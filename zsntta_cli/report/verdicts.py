@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.detection.rows import Row
+from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.verdicts import WARM_UP
 from zsntta_cli.errors import printable
 from zsntta_cli.methods import METHODS

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from zsntta_cli.detection import kept
-from zsntta_cli.detection.deciding import Arrivals
-from zsntta_cli.detection.detecting import Batch, Detection
-from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.online import OnlineDetector
-from zsntta_cli.detection.request import Watch
+from zsntta_cli.detection.runs.deciding import Arrivals
+from zsntta_cli.detection.runs.detecting import Batch, Detection
+from zsntta_cli.detection.runs.flags import Ranking
+from zsntta_cli.detection.runs.request import Watch
 from zsntta_cli.detection.sources.growing import Growing, Seen
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing

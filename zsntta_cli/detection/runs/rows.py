@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.flags import Decided
+from zsntta_cli.detection.runs.flags import Decided
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import Verdicts
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.flags import Flag, Ranking, decided
 from zsntta_cli.detection.online import OnlineDetector
-from zsntta_cli.detection.rows import Row, judged, woven
+from zsntta_cli.detection.runs.flags import Flag, Ranking, decided
+from zsntta_cli.detection.runs.rows import Row, judged, woven
 
 _SAME = 0.99  # cosine from which on a frame of a video repeats the one that was last judged
 

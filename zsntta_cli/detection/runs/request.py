@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.inputs import check_class_names, check_method, checked_seed
+from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zsntta_cli.detection.detecting import Batch
-from zsntta_cli.detection.rows import Row
+from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import first_line, short
 from zsntta_cli.files import writing
