@@ -11,7 +11,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import numpy as np
 import pytest
 from filelock import FileLock
-from made import TINY, ZSNTTA
+from made import PROMPT, TINY, ZSNTTA
 from PIL import Image
 
 from zsntta_cli.cli import app
@@ -86,4 +86,36 @@ def cached(zsntta, cache, tmp_path):
     """Run the command line beside those features."""
     kept = shutil.ignore_patterns("records.sqlite*")  # of tests that run beside the features
     shutil.copytree(cache, tmp_path / "features", ignore=kept)
+    return zsntta
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory):
+    """54 built-in shapes and 6 letters as files, and a folder with all of their features."""
+    from zsntta_cli.datasets.drawn.builtin import render
+    from zsntta_cli.detection.encoding.encoding import Encoding
+    from zsntta_cli.detection.sources import batches
+    from zsntta_cli.progress import Silent
+
+    root = tmp_path_factory.mktemp("drawn")
+    for name, count in (("shapes", 54), ("glyphs", 6)):
+        images = render(name)
+        for i in range(count):
+            place, _, kind = images.sample_ids[i].partition("-")
+            path = root / "pictures" / (kind if name == "shapes" else "x") / f"{place[-5:]}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            images.image(i).save(path)
+    encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Silent())
+    for items in batches([str(root / "pictures")], 1):
+        assert not [one.error for one in encoding.images(items) if one.error]
+    encoding.texts(render("shapes").class_names, PROMPT)
+    encoding.store.close()
+    return root
+
+
+@pytest.fixture
+def pictures(zsntta, drawn, tmp_path):
+    """Run the command line beside copies of them."""
+    shutil.copytree(drawn / "pictures", tmp_path / "pictures")
+    shutil.copytree(drawn / "features", tmp_path / "features")
     return zsntta

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods.adand import AdaNDStepper
 from zsntta_cli.paper import runtime, runtime_stream
 from zsntta_cli.paper.runtime import COLUMNS, Job, measure, resident_peak, run_job, table_4
 from zsntta_cli.paper.runtime_stream import live_data, seconds_a_sample, steps
@@ -71,12 +72,13 @@ def test_each_image_goes_through_the_encoder_once_and_no_cached_feature_is_used(
 
 def test_adand_learns_from_what_was_encoded_just_now(tiny, monkeypatch):
     learned = []
-    learn = runtime_stream.OnlineAdaND.learn
-    monkeypatch.setattr(
-        runtime_stream.OnlineAdaND,
-        "learn",
-        lambda self, features: (learned.append(features.copy()), learn(self, features))[1],
-    )
+    push = AdaNDStepper.push
+
+    def noting(self, data):
+        learned.append(data.features(slice(None)))
+        return push(self, data)
+
+    monkeypatch.setattr(AdaNDStepper, "push", noting)
     wanted = job("adand", 16, samples=64)
     data = stream(tiny, wanted)
     list(steps(data, wanted.settings, 16))

@@ -7,6 +7,7 @@ import typer
 from zsntta_cli import __version__
 from zsntta_cli.cli import cache, datasets
 from zsntta_cli.cli.command import Command, Group
+from zsntta_cli.cli.detect import detect
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import demo, extract
 from zsntta_cli.cli.results import records
@@ -42,6 +43,7 @@ def _main(
 
 app.command(cls=Command)(extract)
 app.command(cls=Command)(simulate)
+app.command(cls=Command)(detect)
 app.command(cls=Command)(paper)
 app.command(cls=Command)(report)
 app.command(cls=Command)(demo)

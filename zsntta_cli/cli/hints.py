@@ -35,7 +35,10 @@ NOTHING_CACHED = (
 
 _REMEDIES = {
     "data-root": "name the folder of all sets with --data-root",
+    "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
+    "install-video": "pip install 'zsntta[video]' reads videos",
+    "install-parquet": "pip install 'zsntta[parquet]' writes it",
     "fewer-lines": "choose with --method or --setting NAME=VALUE",
     "fewer-panels": "choose with --id, --ood or --method",
     "fixed-thresholds": "zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5",

@@ -16,7 +16,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.adand import OnlineAdaND, initial_detector
+from zsntta_cli.methods.adand import stepper
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.live.base import LiveData, in_batches
 from zsntta_cli.methods.scores import zero_shot
@@ -107,13 +107,11 @@ def _by_zs_clip(data: LiveData, run: RunSettings) -> Decide:
 
 def _by_adand(data: LiveData, run: RunSettings) -> Decide:
     as_zs_clip = _by_zs_clip(data, run)
-    detector = initial_detector(data.stream, run.options)
-    online = OnlineAdaND(data.stream, run.options, run.threshold, detector)
+    online = stepper(data.stream, run.options, run.threshold)
 
     def decide(items: slice, features: NDArray[np.float32]) -> None:
         as_zs_clip(items, features)
-        online.learn(features)
-        online.decide(items)
+        online.push(data.stream.seen_as(items, features))
 
     return decide
 

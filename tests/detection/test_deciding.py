@@ -1,0 +1,236 @@
+"""Rows: in hindsight and on arrival, whatever the images come from."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from made import Notes
+
+from zsntta_cli.detection.encoding.encoding import Encoded
+from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
+from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
+from zsntta_cli.detection.runs.rows import FIELDS, FORMAT
+from zsntta_cli.detection.runs.sorting import Sorter, folder_names
+from zsntta_cli.detection.sources.item import Item, failed, of_file
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/verdict.schema.json").read_text())
+NAMES = ("cat", "dog")
+
+
+def detector(**settings):
+    return OnlineDetector(np.eye(2, 8, dtype=np.float32), 20.0, class_names=NAMES, **settings)
+
+
+def some(count, seed=0):
+    generator = np.random.default_rng(seed)
+    rows = generator.standard_normal((count, 8)).astype(np.float16)
+    return [Encoded(Item(f"{i}.png", None), row) for i, row in enumerate(rows)]
+
+
+def frame(number, row, source="a.mp4"):
+    item = Item(source, None, frame=number, time_s=number / 2)
+    return Encoded(item, np.array(row, np.float16))
+
+
+def test_the_fields_are_those_of_format_1():
+    assert FORMAT == 1
+    assert set(FIELDS) == set(SCHEMA["required"]) == set(SCHEMA["properties"])
+    assert SCHEMA["properties"]["format"] == {"const": FORMAT}
+    assert ",".join(FIELDS) == (
+        "format,source,frame,time_s,class,class_index,noise,rank,score,threshold,margin,stage,top,"
+        "error,encoder"
+    ), "frozen: a change is another format"
+
+
+def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
+    images = some(40)
+    images.insert(7, Encoded(failed("none.png", "gone"), None, "gone"))
+    rows = in_hindsight(images, detector(), Flag(), 0, "made")
+    assert [row["source"] for row in rows] == [one.item.source for one in images]
+    for row in rows:
+        jsonschema.validate(json.loads(json.dumps(row)), SCHEMA)
+        assert list(row) == list(FIELDS)
+        if row["error"] is None:
+            assert row["noise"] == (row["score"] > row["threshold"]) == (row["margin"] > 0)
+            assert row["margin"] == row["score"] - row["threshold"]
+            assert row["class"] == NAMES[row["class_index"]]
+    assert rows[7]["error"] == "gone"
+    assert {rows[7][name] for name in FIELDS[4:13]} == {None}
+    assert sorted(row["rank"] for row in rows if row["rank"]) == list(range(1, 41))
+    by_margin = sorted((r for r in rows if r["rank"]), key=lambda row: -row["margin"])
+    assert [row["rank"] for row in by_margin] == list(range(1, 41))
+
+
+def test_hindsight_is_the_detectors_own():
+    images = some(30)
+    features = np.stack([one.features for one in images])
+    expected = detector().decide_all(features, seed=3)
+    rows = in_hindsight(images, detector(), Flag(), 3, "made")
+    assert [row["noise"] for row in rows] == expected.noise.tolist()
+    assert [row["score"] for row in rows] == expected.score.tolist()
+
+
+def test_on_arrival_the_pieces_do_not_matter():
+    images = some(150)
+    images[20] = Encoded(failed("none.png", "gone"), None, "gone")
+    whole = Arrivals(detector(), Flag(share=0.1), "made").rows(images)
+    pieces = Arrivals(detector(), Flag(share=0.1), "made")
+    rows = [row for one in images for row in pieces.rows([one])]
+    assert rows == whole
+    features = np.stack([one.features for one in images if one.features is not None])
+    expected = detector().update(features)
+    assert [r["score"] for r in whole if not r["error"]] == expected.score.tolist()
+    assert [r["stage"] for r in whole if not r["error"]] == expected.stage
+
+
+def test_near_identical_frames_keep_the_verdict_of_the_first():
+    one, like, other = [1.0] * 8, [1.0] * 7 + [1.2], [1.0] * 4 + [-1.0] * 4
+    frames = [frame(0, one), frame(1, like), frame(5, other), frame(6, other), frame(7, one)]
+    assert Repeats().among(frames) == [False, True, False, True, False]
+    assert Repeats().among([frame(0, one), frame(0, one, "b.mp4")]) == [False, False]
+    assert (
+        Repeats().among([Encoded(Item("a.png", None), frame(0, one).features)] * 2) == [False] * 2
+    )
+    for rows in (
+        in_hindsight(frames, detector(), Flag(), 0, "made"),
+        [r for f in [arrivals(detector())] for one_frame in frames for r in f.rows([one_frame])],
+    ):
+        assert [(row["frame"], row["time_s"]) for row in rows] == [
+            (0, 0.0), (1, 0.5), (5, 2.5), (6, 3.0), (7, 3.5),
+        ]  # fmt: skip
+        for first, repeat in ((0, 1), (2, 3)):
+            same = [name for name in FIELDS if name not in ("frame", "time_s")]
+            assert {n: rows[first][n] for n in same} == {n: rows[repeat][n] for n in same}
+    seen = detector()
+    Arrivals(seen, Flag(), "made").rows(frames)
+    assert seen.seen == 3, "repeats do not enter the stream"
+
+
+def arrivals(one):
+    return Arrivals(one, Flag(), "made")
+
+
+def test_a_drift_of_frames_is_compared_with_the_last_that_was_judged():
+    angles = np.deg2rad([0, 6, 12, 18])  # cosine of 6 degrees: 0.9945, of 12: 0.978
+    frames = [frame(i, [np.cos(a), np.sin(a), *[0] * 6]) for i, a in enumerate(angles)]
+    assert Repeats().among(frames) == [False, True, False, True]
+
+
+def test_clean_images_set_the_threshold():
+    images, clean = some(60), np.stack([one.features for one in some(50, seed=1)])
+    rows = in_hindsight(images, detector(), Flag(fpr=0.1), 0, "made", clean.astype(np.float32))
+    assert len(rows) == 60
+    both = np.concatenate([np.stack([one.features for one in images]), clean])
+    margins = detector().decide_all(both, seed=0).margin
+    move = sorted(margins[60:], reverse=True)[5]
+    assert [row["noise"] for row in rows] == (margins[:60] > move).tolist()
+
+
+def test_nothing_but_errors_has_rows_and_one_image_too():
+    [row] = in_hindsight([Encoded(failed("a", "gone"), None, "gone")], detector(), Flag(), 0, "m")
+    assert row["error"] == "gone"
+    [row] = in_hindsight(some(1), detector(), Flag(), 0, "m")
+    assert (row["rank"], row["stage"]) == (1, "warm-up")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sources": ()}, "say which images"),
+        ({"set_name": "pets"}, "not both"),
+        ({"classes": ()}, "there are no class names"),
+        ({"classes": ("cat", "cat")}, "the class name 'cat' is there twice"),
+        ({"classes": ("cat", "")}, "class name 1 is empty"),
+        ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are one"),
+        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
+        ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
+        ({"fps": 0}, "fps is 0"),
+        ({"fps": float("nan")}, "fps is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"flag": Flag(fpr=0.1)}, "go together"),
+        ({"clean": Path("x")}, "go together"),
+        ({"flag": Flag(count=5), "decide": "arrival"}, "on arrival nobody knows"),
+        ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
+        ({"watch": Watch(), "decide": "hindsight"}, "is decided on arrival"),
+        ({"watch": Watch(0)}, "interval is 0, must be above 0"),
+        ({"watch": Watch(looks=0)}, "looks is 0"),
+        ({"watch": Watch(), "sources": (), "set_name": "a"}, "nothing to watch"),
+    ],
+)
+def test_what_cannot_be_asked_for(given, said):
+    with pytest.raises(SettingsError, match=said):
+        Request(**{"sources": ("f",), "classes": NAMES, **given})
+
+
+def test_what_is_decided_on_arrival():
+    def on_arrival(*sources, **more):
+        return Request(sources, classes=NAMES, **more).on_arrival
+
+    assert not on_arrival("f", "a.tar", "list.txt")
+    assert on_arrival("f", "-")
+    assert on_arrival("a.mp4")
+    assert on_arrival("f", decide="arrival")
+    assert not on_arrival("a.mp4", decide="hindsight")
+    assert on_arrival("f", watch=Watch())
+
+
+def test_class_names_of_a_file(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_bytes("\ufeffcat\r\n\n big dog \nzoë, the cat\n".encode())
+    assert read_classes(path) == ("cat", "big dog", "zoë, the cat")
+    assert split_classes("cat, big dog,") == ("cat", "big dog", "")
+    path.write_text("\n \n")
+    with pytest.raises(SettingsError, match="has no class names: must have a name a line"):
+        read_classes(path)
+    with pytest.raises(SettingsError, match="cannot read the class names"):
+        read_classes(tmp_path / "none.txt")
+    with pytest.raises(DatasetError, match="there is no"):
+        Request((str(tmp_path / "none"),), classes=NAMES).check_sources()
+
+
+def test_safe_folders_for_classes():
+    names = folder_names(["cat", "a/b", "a_b", "../x", "..", "_noise", "CAT", "ö ä", "x" * 300])
+    assert list(names.values()) == [
+        "cat", "a_b", "a_b-2", "_x", "class", "_noise-2", "CAT-2", "ö ä", "x" * 80,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
+    from zsntta_cli.detection.runs.detecting import Batch
+
+    files = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
+    items = []
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(content)
+        items.append(of_file(tmp_path / name))
+    items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
+    rows = [{"error": None, "noise": i == 3, "class": "c/t", "source": str(i)} for i in range(5)]
+    rows.append({"error": "gone", "noise": None, "class": None, "source": "none"})
+    notes = Notes()
+    out = tmp_path / "out"
+    (out / "_noise").mkdir(parents=True)
+    (out / "_noise/2.png").write_bytes(b"mine")
+    for _ in range(2):  # the second time all is there
+        sorter = Sorter(out, links, ["c/t"], notes)
+        sorter.put(Batch(items, rows))
+        sorter.close()
+        found = {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.png")}
+        same = {"c_t/1-3.png": b"one"} if links else {}  # a copy of equal content is there
+        assert found == {
+            "c_t/1.png": b"one", "c_t/1-2.png": b"two", **same,
+            "_noise/2.png": b"mine", "_noise/2-2.png": b"noise",
+        }  # fmt: skip
+        assert all(p.is_symlink() == (links and p.name != "2.png") for p in out.rglob("*.png"))
+    word = "linked" if links else "copied"
+    assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
+    assert {n: (tmp_path / n).read_bytes() for n in files} == files
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot write"):
+        Sorter(tmp_path / "file", links, ["c/t"], notes).put(Batch(items[:1], rows[:1]))

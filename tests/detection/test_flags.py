@@ -1,0 +1,88 @@
+"""How many images are flagged."""
+
+import numpy as np
+import pytest
+
+from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, decided
+from zsntta_cli.detection.verdicts import Verdicts
+from zsntta_cli.errors import SettingsError
+
+
+def verdicts(*margins, thresholds=0.5):
+    margin = np.array(margins, float)
+    count, threshold = len(margin), np.full(len(margin), thresholds)
+    nothing = np.zeros((count, 1))
+    return Verdicts(
+        ("cat",), np.zeros(count, np.int32), margin > 0, threshold + margin, threshold,
+        np.ones(count, bool), nothing.astype(np.int32), nothing,
+    )  # fmt: skip
+
+
+def test_flags_as_they_are_typed():
+    assert Flag.parse("5%") == Flag(share=0.05)
+    assert Flag.parse(" 0.5 % ") == Flag(share=0.005)
+    assert Flag.parse("50") == Flag(count=50)
+    assert Flag.parse("fpr=1%") == Flag(fpr=0.01)
+    assert Flag.parse(None) == Flag()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0%", "100%", "-1", "5.5", "x", "fpr=1", "fpr=0%", "1e3", "٣%", "5%%"]
+)
+def test_other_flags_are_refused(text):
+    with pytest.raises(SettingsError, match="flag is "):
+        Flag.parse(text)
+
+
+def test_a_number_or_a_share_flags_so_many_and_moves_all_thresholds_by_one_amount():
+    some = verdicts(0.3, -0.1, 0.1, -0.4)
+    plain = decided(some, Flag())
+    assert plain.noise.tolist() == [True, False, True, False]
+    assert plain.rank.tolist() == [1, 3, 2, 4]
+    three = decided(some, Flag(count=3))
+    assert three.noise.tolist() == [True, True, True, False]
+    np.testing.assert_allclose(three.threshold, 0.5 - 0.25)  # half-way from -0.1 to -0.4
+    assert three.rank.tolist() == plain.rank.tolist()
+    assert decided(some, Flag(share=0.25)).noise.tolist() == [True, False, False, False]
+    assert decided(some, Flag(share=0.1)).noise.sum() == 0
+    assert (decided(some, Flag(share=0.1)).threshold == 0.5 + 0.3).all(), "none is above the most"
+    assert decided(some, Flag(count=9)).noise.all()
+    for flag in (Flag(count=1), Flag(count=3), Flag(count=9), Flag(share=0.5)):
+        found = decided(some, flag)
+        assert (found.noise == (some.score > found.threshold)).all()
+
+
+def test_of_equal_margins_the_earlier_are_flagged():
+    assert decided(verdicts(0.1, 0.1, 0.1), Flag(count=2)).noise.tolist() == [True, True, False]
+
+
+def test_no_more_clean_images_are_flagged_than_asked_for():
+    clean = np.array([0.4, 0.1, -0.2, -0.3])
+    assert above_all_but(clean, 1) == 0.1  # 0.4 alone is above
+    some = verdicts(0.3, 0.05, -0.1)
+    assert decided(some, Flag(fpr=0.25), clean).noise.tolist() == [True, False, False]
+    np.testing.assert_allclose(decided(some, Flag(fpr=0.25), clean).threshold, 0.6)
+    assert decided(some, Flag(fpr=0.01), clean).noise.sum() == 0, "0.01 of four: none may be"
+
+
+def test_between_parts_the_largest_from_the_others():
+    assert between([1.0, 2.0, 4.0], 1) == 3
+    assert between([1.0, 2.0, 4.0], 0) == 4
+    assert between([1.0, 2.0, 4.0], 3) == 0.5
+    assert between([], 0) == 0
+
+
+def test_on_arrival_an_image_is_ranked_among_those_so_far():
+    ranking = Ranking()
+    first = ranking.decided(verdicts(0.1, 0.3, 0.2), Flag())
+    assert first.rank.tolist() == [1, 1, 2]
+    assert first.noise.all()
+    assert ranking.decided(verdicts(0.25, 0.3), Flag()).rank.tolist() == [2, 1]
+    assert ranking.margins == pytest.approx([0.1, 0.2, 0.25, 0.3, 0.3])
+    one_by_one, at_once = Ranking(), Ranking()
+    margins = np.random.default_rng(0).standard_normal(200)
+    parts = [one_by_one.decided(verdicts(m), Flag(share=0.1)) for m in margins]
+    whole = at_once.decided(verdicts(*margins), Flag(share=0.1))
+    assert [int(p.rank[0]) for p in parts] == whole.rank.tolist()
+    assert [bool(p.noise[0]) for p in parts] == whole.noise.tolist()
+    assert 10 <= whole.noise.sum() <= 45, "a tenth of those so far, again and again"

@@ -1,0 +1,172 @@
+"""Where images come from."""
+
+import os
+import shutil
+from io import BytesIO
+
+import pytest
+from made import pack
+from PIL import Image
+
+from zsntta_cli.detection.sources import batches, check_sources, is_stream
+from zsntta_cli.detection.sources.growing import Growing
+from zsntta_cli.detection.sources.lists import piped
+from zsntta_cli.errors import DatasetError, SettingsError
+
+
+def png(grey=0):
+    content = BytesIO()
+    Image.new("RGB", (4, 4), (grey, grey, grey)).save(content, "png")
+    return content.getvalue()
+
+
+def make(root, *names):
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(png())
+
+
+def sources(*given):
+    return [item.source for items in batches([str(g) for g in given], 1) for item in items]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_folder_gives_its_images_by_the_parts_of_their_paths(here):
+    make(here / "f", "b.png", "a/z.JPG", "a.png", "a/b/c.webp", "notes.txt.png")
+    (here / "f/readme.md").write_text("no image")
+    expected = ["f/a/b/c.webp", "f/a/z.JPG", "f/a.png", "f/b.png", "f/notes.txt.png"]
+    assert sources("f") == expected
+    files = {one.removeprefix("f/"): png() for one in expected}
+    assert sources(pack(here / "f.tar", dict(reversed(files.items())))) == [
+        f"{here}/f.tar/{one.removeprefix('f/')}" for one in expected
+    ], "an archive is what its folder would be"
+
+
+def test_hidden_files_are_left_out_and_loops_of_links_end(here):
+    make(here / "f", "a.png", ".b.png", ".c/d.png", "@eaDir/e.png", "g/h.png")
+    (here / "f/g/up").symlink_to(here / "f")
+    (here / "f/self").symlink_to(here / "f/self")
+    (here / "f/twice").symlink_to(here / "f/g")
+    (here / "f/gone.png").symlink_to(here / "none.png")
+    assert sources("f") == ["f/a.png", "f/g/h.png", "f/gone.png"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads all")
+def test_a_folder_that_cannot_be_looked_into_is_told(here):
+    make(here / "f", "a.png", "b/c.png")
+    (here / "f/b").chmod(0)
+    assert sources("f") == ["f/a.png", "f/b"]
+
+
+def test_globs_shards_and_lists(here):
+    make(here, "x1.png", "x2.png", "d/x3.png", "-.png")
+    pack(here / "s-0.tar", {"k.png": png()})
+    pack(here / "s-1.tar", {"k.png": png()})
+    (here / "d/list.txt").write_bytes(b"\xef\xbb\xbfx1.png\n\n  x3.png\r\nnone.png\nd\n")
+    (here / "rows.csv").write_text('noise,source\ntrue,x2.png\nfalse,"d/x3.png"\n')
+    (here / "bare.csv").write_text("x1.png,cat\nx2.png,dog\n")
+    assert sources("x*.png") == ["x1.png", "x2.png"]
+    assert sources("**/x*.png") == ["d/x3.png", "x1.png", "x2.png"]
+    assert sources("s-{0..1}.tar") == ["s-0.tar/k.png", "s-1.tar/k.png"]
+    assert sources("d/list.txt") == ["x1.png", "d/x3.png", "none.png", "d"]
+    assert sources("rows.csv") == ["x2.png", "d/x3.png"]
+    assert sources("bare.csv") == ["x1.png", "x2.png"]
+    assert sources("./-.png", "x1.png") == ["-.png", "x1.png"]
+
+
+def test_what_cannot_be_read_says_why_when_it_is_read(here):
+    make(here, "a.png")
+    (here / "bad.png").write_bytes(png()[:40])
+    os.mkfifo(here / "pipe.png")
+    (here / "list.txt").write_text("none.png\npipe.png\nbad.png\n.\n")
+    [items] = batches(["list.txt"], 1)
+    for item, said in ((items[0], "No such file"), (items[1], "regular"), (items[3], "folder")):
+        with pytest.raises(OSError, match=said):
+            item.load()
+    with pytest.raises(OSError, match=r"cut|trunc|identify"):
+        items[2].load().image()
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        ("none", DatasetError, r"there is no none\."),
+        ("pictre", DatasetError, r"there is no pictre \(did you mean 'picture'\?\)"),
+        ("x*.png", DatasetError, r"there is no x\*\.png"),
+        ("https://a.org/b.png", SettingsError, "is an address: download it"),
+        ("empty", DatasetError, r"no image in empty \(looked for .*\.png"),
+        ("empty.txt", DatasetError, "names no image: must have a path a line"),
+        ("cut.tar", DatasetError, "is no whole .tar archive"),
+        ("only-notes.zip", DatasetError, "no image in only-notes.zip"),
+        ("x" * 5000, DatasetError, "there is no xxx"),
+        ("a\0b", DatasetError, "there is no a"),
+    ],
+)
+def test_a_wrong_path_is_one_line(here, given, kind, said):
+    for name in ("picture", "empty"):
+        (here / name).mkdir()
+    (here / "empty.txt").write_text("\n")
+    (here / "cut.tar").write_bytes(b"x" * 700)
+    pack(here / "only-notes.zip", {"a.txt": b"a"})
+    with pytest.raises(kind, match=said):
+        sources(given)
+
+
+def test_standard_input_is_named_once():
+    with pytest.raises(SettingsError, match="twice"):
+        check_sources(["-", "-"])
+    assert is_stream("-")
+    assert is_stream("Clip.MP4")
+    assert not is_stream("a.png")
+
+
+@pytest.mark.parametrize("mark", [b"\n", b"\0", b"\r\n"])
+def test_paths_come_through_a_pipe_in_any_pieces(mark):
+    names = [b"a b.png", b"\xff.png", b"c.png"]
+    if mark == b"\0":
+        names.append(b"new\nline.png")
+    whole = mark.join(names)
+    for size in (1, 7, 1000):
+        pieces = [whole[i : i + size] for i in range(0, len(whole), size)]
+        if mark == b"\0" and size < 30:  # a NUL must be in the first piece
+            continue
+        left = iter([*pieces, b""])
+        found = [item.source for items in piped(lambda _, it=left: next(it)) for item in items]
+        assert [os.fsencode(one) for one in found] == names
+
+
+def test_a_file_counts_when_it_stood_still_twice_and_is_not_empty(here):
+    make(here / "in", "a.png")
+    (here / "in/empty.png").touch()
+    growing = Growing([here / "in"])
+    assert growing.look() == []
+    assert growing.look() == []
+    os.utime(here / "in/a.png", (1, 1))
+    looks = [growing.look() for _ in range(3)]
+    assert [[i.source for i in items] for items in looks] == [[], [], [f"{here}/in/a.png"]]
+    [item] = growing.look()
+    growing.take([item])
+    assert growing.look() == []
+    (here / "in/empty.png").write_bytes(png())
+    assert [len(growing.look()) for _ in range(3)] == [0, 0, 1]
+
+
+def test_a_taken_file_that_changes_is_another_one_and_the_older_come_first(here):
+    make(here / "in", "a.png", "b.png", "c.png")
+    for name, time in (("a", 30), ("b", 10), ("c", 10)):
+        os.utime(here / f"in/{name}.png", (time, time))
+    growing = Growing([here / "in"])
+    [_, _, items] = [growing.look() for _ in range(3)]
+    assert [item.source[-5] for item in items] == ["b", "c", "a"]
+    growing.take(items)
+    again = Growing([here / "in"], growing.seen)
+    assert [again.look() for _ in range(3)] == [[], [], []]
+    os.utime(here / "in/b.png", (50, 50))
+    assert [[i.source[-5] for i in again.look()] for _ in range(3)] == [[], [], ["b"]]
+    shutil.rmtree(here / "in")
+    assert again.look() == []

@@ -1,0 +1,231 @@
+"""Folders that fill up: each image once, whatever stops the watch."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import TINY, ZSNTTA, Notes, fails
+
+from zsntta_cli.datasets.drawn.builtin import render
+from zsntta_cli.detection.encoding.encoding import Encoding
+from zsntta_cli.detection.runs.detecting import detection
+from zsntta_cli.detection.runs.request import Request, Watch
+from zsntta_cli.detection.runs.watching import Known, Watching, locked, resumed
+from zsntta_cli.detection.sources.item import of_file
+from zsntta_cli.errors import StoreError
+from zsntta_cli.report.verdict_files import GrowingFile
+from zsntta_cli.settings import EncoderChoice
+
+NAMES = tuple(render("shapes").class_names)
+OPTIONS = ("--classes", ",".join(NAMES), *TINY, "--watch")
+
+
+class Script:
+    """What happens between the looks, one thing after another; then the watch ends."""
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+
+    def is_set(self):
+        return False
+
+    def wait(self, timeout):
+        assert timeout == 1.0
+        if self.steps and (step := self.steps.pop(0)):
+            step()
+        return not self.steps
+
+
+@pytest.fixture
+def inbox(drawn, tmp_path, monkeypatch):
+    """An empty folder beside features that are known; pictures come from `drawn`."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(drawn / "features", tmp_path / "features")
+    (tmp_path / "inbox").mkdir()
+    return tmp_path / "inbox"
+
+
+def job(*folders, **more):
+    request = Request(tuple(folders or ["inbox"]), classes=NAMES, watch=Watch(), **more)
+    encoding = Encoding(EncoderChoice("tiny"), Path("features"), "cpu", 2, Notes())
+    return detection(request, encoding)
+
+
+def watched(*steps, known=None):
+    found = job()
+    watching = Watching(found, Watch(), known or Known())
+    stop = Script(*steps)
+    return [row for batch in watching.batches(lambda: 0, stop) for row in batch.rows]
+
+
+def test_an_image_that_is_being_written_is_judged_when_it_is_whole(inbox, drawn):
+    content = next((drawn / "pictures/star").iterdir()).read_bytes()
+    path = inbox / "a.png"
+
+    def append(at, to):
+        def step():
+            with path.open("ab") as file:
+                file.write(content[at:to])
+
+        return step
+
+    fifth = -(-len(content) // 5)
+    growing = [append(i * fifth, (i + 1) * fifth) for i in range(5)]
+    rows = watched(path.touch, None, None, *growing, None, None, None, None)
+    assert [(row["source"], row["error"]) for row in rows] == [("inbox/a.png", None)]
+
+
+def test_one_that_stood_still_half_written_is_judged_again_when_it_is_whole(inbox, drawn):
+    content = next((drawn / "pictures/star").iterdir()).read_bytes()
+    path = inbox / "a.png"
+    rows = watched(
+        lambda: path.write_bytes(content[:100]), *[None] * 4,
+        lambda: path.write_bytes(content), *[None] * 4,
+    )  # fmt: skip
+    assert [row["source"] for row in rows] == ["inbox/a.png"] * 2
+    assert rows[0]["error"]
+    assert rows[1]["error"] is None
+
+
+def test_what_comes_is_decided_in_its_order_as_a_stream_is(inbox, drawn):
+    pictures = sorted((drawn / "pictures").rglob("*.png"))
+
+    def coming(i):
+        def step():
+            path = inbox / f"{i % 7}-{i}.png"
+            shutil.copyfile(pictures[i], path)
+            os.utime(path, (1000 + i, 1000 + i))
+
+        return step
+
+    rows = watched(*[coming(i) for i in range(len(pictures))], None, None, None)
+    assert [row["source"] for row in rows] == [f"inbox/{i % 7}-{i}.png" for i in range(60)]
+    plain = job()
+    encoded = plain.encoding.images([of_file(path) for path in pictures])
+    expected = plain.detector.update(np.stack([one.features for one in encoded]))
+    assert [row["score"] for row in rows] == expected.score.tolist()
+
+
+def run(state, out, *steps):
+    """A watch as the command runs it; without its end, so as if it were killed."""
+    found = job()
+    is_new = not state.exists()
+    known = resumed(state, found.detector, out)
+    file = GrowingFile(out, known.size, is_new)
+    watching = Watching(found, Watch(), known, state)
+    with contextlib.closing(file):
+        for batch in watching.batches(lambda: file.size, Script(*steps)):
+            file.write(batch.rows)
+            yield batch
+
+
+def test_a_watch_goes_on_where_its_state_says(inbox, drawn, tmp_path):
+    state, out = tmp_path / "state.h5", tmp_path / "rows.jsonl"
+    pictures = sorted((drawn / "pictures").rglob("*.png"))
+    for i, path in enumerate(pictures):
+        shutil.copyfile(path, inbox / f"{i:02}.png")
+        os.utime(inbox / f"{i:02}.png", (1000 + i, 1000 + i))
+    for i in range(60, 140):
+        shutil.copyfile(pictures[i % 60], inbox / f"{i:03}.png")
+        os.utime(inbox / f"{i:03}.png", (1000 + i, 1000 + i))
+    whole = tmp_path / "whole.jsonl"
+    for _ in run(tmp_path / "other.h5", whole, *[None] * 4):
+        pass
+    for _ in range(2):  # stopped after rows were written, and before the state said so
+        stopped = run(state, out, *[None] * 4)
+        next(stopped)
+        stopped.close()
+        assert len(out.read_text().splitlines()) == 64
+    with out.open("a") as file:
+        file.write('{"half')
+    for _ in run(state, out, *[None] * 4):
+        pass
+    assert out.read_text() == whole.read_text()
+    assert len(out.read_text().splitlines()) == 140
+    assert list(run(state, out, *[None] * 4)) == [], "each once"
+
+
+def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
+    state, out = tmp_path / "state.h5", tmp_path / "rows.jsonl"
+    shutil.copyfile(next((drawn / "pictures/star").iterdir()), inbox / "a.png")
+    assert len(list(run(state, out, *[None] * 4))) == 1
+    with pytest.raises(StoreError, match=r"goes with the rows in .*rows.jsonl: name that file"):
+        resumed(state, job().detector, tmp_path / "other.jsonl")
+    with pytest.raises(StoreError, match="is of other settings"):
+        resumed(state, job(method="zs-clip").detector, out)
+    size = out.stat().st_size
+    out.write_text("")
+    with pytest.raises(StoreError, match=f"has 0 bytes, and the state says {size}"):
+        list(run(state, out))
+    state.write_bytes(state.read_bytes()[:2000])
+    with pytest.raises(StoreError, match="is not a whole zsntta state file"):
+        resumed(state, job().detector, out)
+    job().detector.save(state)
+    with pytest.raises(StoreError, match="is a detector, and no state of a watch"):
+        resumed(state, job().detector, out)
+    out.write_text("mine\n")
+    with pytest.raises(StoreError, match="has rows already"):
+        list(run(tmp_path / "new.h5", out))
+    assert out.read_text() == "mine\n"
+
+
+def test_one_watch_has_a_state_at_a_time(tmp_path):
+    path = tmp_path / "s.h5"
+    said = pytest.raises(StoreError, match="of a watch that runs")
+    with locked(path), said, locked(path):
+        pass
+    with locked(path):
+        pass
+
+
+def test_the_command_watches_and_goes_on(pictures):
+    given = ("detect", "pictures", *OPTIONS, "--interval", "0.01", "--out", "rows.csv")
+    first = pictures(*given, "--looks", "3", "--state", "s.h5")
+    assert first.exit_code == 0, first.output
+    assert "60 images" in first.stderr
+    again = pictures(*given, "--looks", "4", "--state", "s.h5")
+    assert again.stderr.splitlines() == [
+        "s.h5: goes on after 60 images.", "0 images, 0 flagged as noise (ridge, 10 classes).",
+    ]  # fmt: skip
+    lines = Path("rows.csv").read_text().splitlines()
+    assert len(lines) == 61
+    assert lines[0].startswith("format,source,frame")
+    fails(pictures(*given, "--looks", "1"), "has rows already")
+    other = ("detect", "pictures", "--classes", "star,circle", *OPTIONS[2:])
+    fails(pictures(*other, "--state", "s.h5"), "s.h5 is of other classes")
+
+
+def test_ctrl_c_ends_a_watch_well(pictures):
+    command = [ZSNTTA, "detect", "pictures", *OPTIONS, "--interval", "0.05", "--state", "s.h5"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        rows = [json.loads(process.stdout.readline()) for _ in range(60)]
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate(timeout=60)
+    assert rest == ""
+    assert process.returncode == 0, said
+    assert said.startswith("60 images, ")
+    assert len({row["source"] for row in rows}) == 60
+    again = pictures("detect", "pictures", *OPTIONS, "--looks", "4", "--interval", "0.01",
+                     "--state", "s.h5")  # fmt: skip
+    assert again.stdout == ""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_no_image_is_left_out_or_judged_twice(drawn, tmp_path):
+    script = Path(__file__).parents[1] / "whole" / "kill_watches.py"
+    kills = "200" if os.environ.get("ZSNTTA_TORTURE") else "12"
+    done = subprocess.run(
+        [sys.executable, script, drawn, tmp_path, kills], capture_output=True, text=True,
+        check=False, env=os.environ | {"PYTHONPATH": str(script.parents[2])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{kills} kills" in done.stdout
+    assert "0 left out, 0 twice, 0 wrong" in done.stdout

@@ -1,0 +1,127 @@
+"""`zsntta detect`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.options import (
+    EncoderName,
+    FeaturesDir,
+    Model,
+    Precision,
+    Pretrained,
+    chosen_encoder,
+)
+from zsntta_cli.settings import FEATURES, ExtractSettings
+
+FOUND = 3  # exit code of --fail-on-noise
+
+
+def _option(text: str, panel: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel)
+
+
+def detect(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="IMAGES",
+            show_default=False,
+            help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
+            "on standard input.",
+        ),
+    ] = None,
+    set_name: Annotated[
+        str | None,
+        typer.Option(
+            "--set",
+            help="Features that are cached, in place of images.",
+            autocompletion=completion.cached,
+        ),
+    ] = None,
+    classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None,
+    classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
+    ] = None,
+    model: Model = None,
+    pretrained: Pretrained = None,
+    precision: Precision = None,
+    encoder: EncoderName = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    workers: Annotated[
+        int, typer.Option(min=1, help="Threads that read images.")
+    ] = ExtractSettings().workers,
+    features_dir: FeaturesDir = FEATURES,
+    method: Annotated[str, _option("zs-clip, adand or ridge.", "Decision")] = "ridge",
+    flag: Annotated[
+        str | None,
+        _option("How many are noise: 5%, 50, or fpr=1%. [the method decides]", "Decision"),
+    ] = None,
+    clean: Annotated[
+        Path | None, _option("Images known to be clean, for --flag fpr=1%.", "Decision")
+    ] = None,
+    decide: Annotated[
+        Literal["hindsight", "arrival"] | None,
+        _option("[hindsight; arrival for -, videos and --watch]", "Decision"),
+    ] = None,
+    seed: Annotated[int, _option("Of the orders a folder is shown in.", "Decision")] = 0,
+    fps: Annotated[float, _option("Frames of a second of video.", "Decision")] = 1.0,
+    out: Annotated[
+        Path | None, _option("Rows to FILE.csv, .jsonl or .parquet, whole.", "Result")
+    ] = None,
+    only: Annotated[
+        Literal["noise", "clean"] | None, _option("Rows of these alone.", "Result")
+    ] = None,
+    print0: Annotated[
+        bool, _option("Paths alone, a NUL behind each, for xargs -0.", "Result", "-0", "--print0")
+    ] = False,
+    copy_to: Annotated[
+        Path | None, _option("Copy images to DIR/<class>/ and DIR/_noise/.", "Result")
+    ] = None,
+    link_to: Annotated[Path | None, _option("The same with links.", "Result")] = None,
+    fail_on_noise: Annotated[
+        bool, _option(f"Exit code {FOUND} where there is noise.", "Result", "--fail-on-noise")
+    ] = False,
+    watch: Annotated[
+        bool, _option("Go on as the folders fill up; Ctrl-C ends it.", "Watch", "--watch")
+    ] = False,
+    state: Annotated[
+        Path | None, _option("Where a watch goes on, however it was stopped.", "Watch")
+    ] = None,
+    interval: Annotated[float, _option("Seconds between two looks.", "Watch")] = 1.0,
+    looks: Annotated[int | None, _option("End after so many looks. [none]", "Watch")] = None,
+) -> None:
+    """Tell which images belong to none of your classes: a verdict an image."""
+    if bool(classes is not None) + bool(classes_file) + bool(set_name) == 0:
+        raise misused("name your classes: --classes cat,dog or --classes-file FILE.")
+    if classes is not None and classes_file:
+        raise misused("--classes and --classes-file are both given: one of them.")
+    if state and not watch:
+        raise misused("--state is of a watch: add --watch.")
+    if copy_to and link_to:
+        raise misused("--copy-to and --link-to are both given: one of them.")
+    from zsntta_cli.cli.detecting import Output, run
+    from zsntta_cli.detection.encoding.encoding import Encoding
+    from zsntta_cli.detection.runs.flags import Flag
+    from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
+    from zsntta_cli.progress import ConsoleReporter
+
+    names = read_classes(classes_file) if classes_file else split_classes(classes or "")
+    request = Request(
+        tuple(sources or ()), set_name, names if classes is not None or classes_file else (),
+        prompt, method, seed, decide, Flag.parse(flag), clean, fps,
+        Watch(interval, looks) if watch else None,
+    )  # fmt: skip
+    reporter = ConsoleReporter()
+    output = Output(out, only, print0, copy_to or link_to, bool(link_to), reporter)
+    output.check(watch)
+    choice = chosen_encoder(model, pretrained, precision, encoder)
+    encoding = Encoding(choice, features_dir, device, workers, reporter)
+    with encoding.store:
+        noise = run(request, encoding, output, state)
+    if fail_on_noise and noise:
+        raise typer.Exit(FOUND)

@@ -1,0 +1,1 @@
+"""Images and class names to features, each encoded once."""

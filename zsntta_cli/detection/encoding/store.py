@@ -1,0 +1,238 @@
+"""Features of images and of prompts that were encoded before: one SQLite file an encoder.
+
+Features are kept under the digest of an image's content, so a file that was moved or renamed is
+known, and one that changed is not. Beside them lie the stamps of files (size, times) with their
+digests, so that a file need not be read again. Transactions are whole or not there, whatever stops
+the process, and several may share the file. It can be deleted: it is made again.
+"""
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.files import check_target
+
+FORMAT = 1
+_APPLICATION = 0x7A736E69  # "zsni": how SQLite keeps a store of features apart from other databases
+_WAIT = 60  # seconds for another process's transaction, which takes milliseconds
+_BATCH = 500  # keys to a query
+_SCHEMA = """
+CREATE TABLE encoder (identity TEXT NOT NULL);
+CREATE TABLE images (digest BLOB PRIMARY KEY, features BLOB NOT NULL);
+CREATE TABLE files (key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL);
+CREATE TABLE texts (prompt TEXT PRIMARY KEY, features BLOB NOT NULL);
+"""
+
+Half = NDArray[np.float16]
+
+
+class Stamp(NamedTuple):
+    """What tells a file from itself after a change."""
+
+    size: int
+    changed: str  # times of its content and of its entry, in nanoseconds
+
+
+class FeatureStore:
+    """What one encoder's file of features has."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; it is made when first something is kept, if it can be written.
+
+        Raises:
+            StoreError: it is broken, or something else.
+        """
+        self.path, self.is_kept = path, path.exists()
+        with self._readable():
+            if check_target(path):
+                raise StoreError(f"{path} is no regular file, so it holds no features.")
+            self._database = self._on_disk() if self.is_kept else self._new_in_memory()
+
+    def __enter__(self) -> "FeatureStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _on_disk(self) -> sqlite3.Connection:
+        """The file, made where it is not there; a copy of it where it cannot be written."""
+        there = self.path.exists()
+        paths = (self.path, self.path.parent) if there else (self.path.parent,)
+        self.is_kept = all(os.access(path, os.W_OK) for path in paths)
+        if not self.is_kept:
+            return self._copied() if there else self._new_in_memory()
+        database = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+        [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return self._checked(database if tables else self._made(database))
+
+    def _new_in_memory(self) -> sqlite3.Connection:
+        return self._made(sqlite3.connect(":memory:", isolation_level=None))
+
+    def _copied(self) -> sqlite3.Connection:
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
+            there.backup(memory)
+        return self._checked(memory)
+
+    def _made(self, database: sqlite3.Connection) -> sqlite3.Connection:
+        """The tables of a new file; of two processes that make one, the second finds it made."""
+        _until_free(database, "PRAGMA journal_mode=WAL")
+        with _transaction(database):
+            [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            for statement in _SCHEMA.split(";") if not tables else ():
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id={_APPLICATION}")
+            database.execute(f"PRAGMA user_version={FORMAT}")
+        return database
+
+    def _checked(self, database: sqlite3.Connection) -> sqlite3.Connection:
+        """Refuse what is no store of this format."""
+        with _transaction(database, "BEGIN"):  # what is asked is of one moment
+            [application] = database.execute("PRAGMA application_id").fetchone()
+            [version] = database.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION:
+            raise StoreError(f"{self.path} is a database of another program.")
+        if version > FORMAT:
+            raise StoreError(
+                f"{self.path} is of format {version}, and this version of zsntta reads {FORMAT}: "
+                f"update zsntta."
+            )
+        database.execute("PRAGMA synchronous=NORMAL")
+        return database
+
+    @property
+    def identity(self) -> dict[str, Any] | None:
+        """Of the encoder that made what is kept; None before anything was."""
+        with self._readable():
+            row = self._database.execute("SELECT identity FROM encoder LIMIT 1").fetchone()
+            known = json.loads(row[0]) if row else None
+        if known is not None and not isinstance(known, dict):
+            raise self._broken("its encoder is no JSON object")
+        return known
+
+    def set_identity(self, identity: Mapping[str, Any]) -> None:
+        """Say whose the features are, before the first is kept; here the file is made.
+
+        Where it cannot be made, nothing is kept.
+        """
+        text = json.dumps(identity)
+        with self._readable():
+            self._make()
+        query = "INSERT INTO encoder SELECT ? WHERE NOT EXISTS (SELECT * FROM encoder)"
+        with self._readable(), _transaction(self._database):
+            self._database.execute(query, (text,))
+
+    def _make(self) -> None:
+        if self.is_kept:
+            return
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.is_kept = True
+            self._database = self._on_disk()
+
+    def digests(self, stamps: Mapping[bytes, Stamp]) -> dict[bytes, bytes]:
+        """Digests of the files, by their keys, that are as they were when they were read."""
+        rows = self._found("SELECT key, size, changed, digest FROM files WHERE key", stamps)
+        return {key: digest for key, *stamp, digest in rows if stamps[key] == tuple(stamp)}
+
+    def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
+        """Features (D,) of images by their digests; of those that are there."""
+        rows = self._found("SELECT digest, features FROM images WHERE digest", set(digests))
+        with self._readable():
+            return _unpacked(rows, np.float16)
+
+    def all_digests(self) -> set[bytes]:
+        """Digests of all images that there are features of."""
+        with self._readable():
+            return {row[0] for row in self._database.execute("SELECT digest FROM images")}
+
+    def texts(self, prompts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Text features (D,) by their prompts; of those that are there."""
+        rows = self._found("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
+        with self._readable():
+            return _unpacked(rows, np.float32)
+
+    def add(
+        self, features: Mapping[bytes, Half], files: Mapping[bytes, tuple[Stamp, bytes]]
+    ) -> None:
+        """Keep features by their digests, and files' stamps and digests by their keys."""
+        images = [(digest, row.tobytes()) for digest, row in features.items()]
+        stamped = [(key, *stamp, digest) for key, (stamp, digest) in files.items()]
+        with self._readable(), _transaction(self._database):
+            self._database.executemany("INSERT OR IGNORE INTO images VALUES (?, ?)", images)
+            self._database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", stamped)
+
+    def add_texts(self, texts: Mapping[str, NDArray[np.float32]]) -> None:
+        """Keep text features by their prompts."""
+        rows = [(prompt, row.tobytes()) for prompt, row in texts.items()]
+        with self._readable(), _transaction(self._database):
+            self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
+
+    def _found(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
+        wanted, found = list(keys), []
+        with self._readable():
+            for start in range(0, len(wanted), _BATCH):
+                some = wanted[start : start + _BATCH]
+                marks = ", ".join("?" * len(some))
+                found += self._database.execute(f"{query} IN ({marks})", some).fetchall()
+        return found
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            is_busy = isinstance(error, sqlite3.OperationalError)
+            raise self._broken(first_line(error), "" if is_busy else "delete-it") from error
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            raise self._broken(first_line(error), "delete-it") from error
+
+    def _broken(self, reason: str, remedy: str = "") -> StoreError:
+        return StoreError(f"the features in {self.path}: {reason}.", remedy=remedy)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+
+def _unpacked(rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
+    """Features by what they are kept under: ValueError where they are not of one encoder."""
+    found = {key: np.frombuffer(packed, dtype) for key, packed in rows}
+    if len({len(row) for row in found.values()}) > 1:
+        raise ValueError("features of several lengths")
+    return found
+
+
+@contextlib.contextmanager
+def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    database.execute(begin)
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _until_free(database: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that SQLite does not wait with by itself."""
+    until = time.monotonic() + _WAIT
+    while True:
+        try:
+            database.execute(statement)
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)

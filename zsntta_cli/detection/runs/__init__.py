@@ -1,0 +1,1 @@
+"""What `zsntta detect` is asked for, and how its images become rows."""

@@ -1,0 +1,118 @@
+"""Which images are called noise: by the method's own rule, or as many as one wants to look at.
+
+Thresholds differ from image to image, so images are ranked by their margin, score less threshold.
+To flag more or fewer, all thresholds move by one amount: ranks stay.
+"""
+
+import bisect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.detection.verdicts import Verdicts
+from zsntta_cli.errors import SettingsError, short
+
+_WANTED = "must be a share (5%), a number (50), or fpr=1% with --clean DIR"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How many images are to be flagged; one of these, or none: the method's own decision."""
+
+    share: float | None = None  # of all images
+    count: int | None = None
+    fpr: float | None = None  # share of images known to be clean that may be flagged
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Flag":
+        """A flag as it is typed: SettingsError where it is none."""
+        if text is None:
+            return cls()
+        kind, number, percent = _parts(text)
+        if percent:
+            share = float(number) / 100
+            if not 0 < share < 1:
+                raise SettingsError(f"flag is '{short(text)}', must be above 0% and below 100%.")
+            return cls(fpr=share) if kind else cls(share=share)
+        if kind or not number.isdecimal() or int(number) < 1:
+            raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
+        return cls(count=int(number))
+
+    def wanted(self, count: int) -> int | None:
+        """How many of so many images are flagged; None where the images themselves decide."""
+        if self.count is not None:
+            return min(self.count, count)
+        return None if self.share is None else int(self.share * count + 0.5)
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    parts = re.fullmatch(r"(fpr=)?(\d{1,9}(?:\.\d{1,9})?) ?(%?)", text.strip(), re.ASCII)
+    if parts is None:
+        raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
+    return parts[1] or "", parts[2], parts[3]
+
+
+class Decided(NamedTuple):
+    """What is decided on images (N,)."""
+
+    noise: NDArray[np.bool_]
+    threshold: NDArray[np.float64]
+    rank: NDArray[np.int64]  # of suspicion, 1 = most
+
+
+def decided(verdicts: Verdicts, flag: Flag, clean: NDArray[np.float64] | None = None) -> Decided:
+    """The decision on a whole folder; `clean` are the margins of images known to be clean."""
+    rank, margin = verdicts.rank, verdicts.margin
+    if flag.fpr is not None:
+        assert clean is not None
+        move = above_all_but(clean, int(flag.fpr * len(clean)))
+        return Decided(margin > move, verdicts.threshold + move, rank)
+    if (wanted := flag.wanted(len(verdicts))) is None:
+        return Decided(verdicts.noise, verdicts.threshold, rank)
+    move = between(np.sort(margin), wanted)
+    return Decided(rank <= wanted, verdicts.threshold + move, rank)
+
+
+def above_all_but(margins: NDArray[np.float64], count: int) -> float:
+    """The least of the margins (N,) that no more than `count` of them are above."""
+    return float(np.sort(margins)[::-1][min(count, len(margins) - 1)])
+
+
+def between(margins: Sequence[float] | NDArray[np.float64], count: int) -> float:
+    """A value below the `count` largest of ascending margins, and not below the others."""
+    size = len(margins)
+    if count == 0:
+        return float(margins[-1]) if size else 0.0
+    largest = float(margins[size - count])
+    next_one = float(margins[size - count - 1]) if count < size else largest - 1
+    return (largest + next_one) / 2
+
+
+class Ranking:
+    """Ranks on arrival: each image among those up to itself."""
+
+    def __init__(self, margins: Sequence[float] = ()) -> None:
+        self._sorted = sorted(margins)
+
+    @property
+    def margins(self) -> list[float]:
+        """Margins of all so far, ascending."""
+        return self._sorted
+
+    def decided(self, verdicts: Verdicts, flag: Flag) -> Decided:
+        """The decision on the next images."""
+        noise, threshold = verdicts.noise.copy(), verdicts.threshold.copy()
+        ranks = np.empty(len(verdicts), np.int64)
+        for i, margin in enumerate(verdicts.margin.tolist()):
+            at = bisect.bisect_left(self._sorted, margin)
+            self._sorted.insert(at, margin)
+            ranks[i] = len(self._sorted) - bisect.bisect_right(self._sorted, margin) + 1
+            if (wanted := flag.wanted(len(self._sorted))) is not None:
+                move = between(self._sorted, wanted)
+                threshold[i] += move
+                noise[i] = margin > move
+        return Decided(noise, threshold, ranks)

@@ -1,0 +1,85 @@
+"""An image that is to be judged: what it is called, and how its content is had."""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import NoReturn
+
+from PIL import Image
+
+from zsntta_cli.files import read_input
+
+LARGEST = 2**30  # bytes of a file: more is no image
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an image holds: the digest that its features are kept under, and its pixels."""
+
+    digest: bytes
+    image: Callable[[], Image.Image]  # RGB; of a damaged one PIL raises nearly anything
+    data: bytes = b""  # as it lies on disk
+
+
+@dataclass(frozen=True)
+class Item:
+    """One image of a source."""
+
+    source: str  # what a row calls it
+    load: Callable[[], Content]  # OSError where it cannot be read
+    file: Path | None = None  # the file it lies in, which tells whether it is still the same
+    member: str = ""  # its path within an archive
+    frame: int | None = None  # number in a video
+    time_s: float | None = None  # in a video, by the frame's own time stamp
+
+    @cached_property
+    def key(self) -> bytes:
+        """What its stamp is kept under."""
+        return os.fsencode(f"{self.file and os.path.abspath(self.file)}\0{self.member}")
+
+    def without_content(self) -> "Item":
+        """The same, but for pixels that it holds in memory."""
+        return replace(self, load=_gone) if self.frame is not None else self
+
+
+def of_file(path: Path) -> Item:
+    """A file, whatever it holds."""
+    return Item(str(path), partial(_read, path), path)
+
+
+def failed(source: str, error: str) -> Item:
+    """Something that cannot be read; `error` says why."""
+    return Item(source, partial(refuse, error))
+
+
+def content_of(data: bytes) -> Content:
+    """The content of an image file."""
+    return Content(hashlib.sha256(data).digest(), partial(_decoded, data), data)
+
+
+def content_of_pixels(image: Image.Image) -> Content:
+    """The content of an image that is decoded already."""
+    head = f"{image.mode} {image.size}\0".encode()  # no image file begins like this
+    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: image)
+
+
+def _read(path: Path) -> Content:
+    return content_of(read_input(path, LARGEST))
+
+
+def _decoded(data: bytes) -> Image.Image:
+    with Image.open(io.BytesIO(data)) as image:
+        return image.convert("RGB")
+
+
+def refuse(error: str) -> NoReturn:
+    """The load of an item that cannot be read."""
+    raise OSError(error)
+
+
+def _gone() -> NoReturn:
+    raise OSError("it is a frame of a video, which is not kept")

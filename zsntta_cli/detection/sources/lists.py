@@ -1,0 +1,75 @@
+"""Paths of images that are listed: in a .txt, a .csv, or on standard input."""
+
+import codecs
+import csv
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from zsntta_cli.detection.sources.item import Item, failed, of_file
+from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.files import read_input
+
+LISTS = (".txt", ".csv")
+_LARGEST = 2**28  # bytes of a list
+_COLUMNS = ("source", "path", "file", "filename", "image")  # of a .csv: the first that it has
+_PIECE = 2**16  # bytes of a pipe at a time
+
+
+def listed(path: Path) -> list[Item]:
+    """The images of a list: a path a line, or a column of a .csv (the first one without a head).
+
+    A path is looked for from the working folder, then beside the list.
+
+    Raises:
+        DatasetError: the list cannot be read, or names nothing.
+    """
+    try:
+        data = read_input(path, _LARGEST).removeprefix(codecs.BOM_UTF8)
+    except OSError as error:
+        raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
+    lines = os.fsdecode(data).splitlines()
+    named = _column(lines) if path.suffix.lower() == ".csv" else [line.strip() for line in lines]
+    if not any(named):
+        raise DatasetError(f"the list {path} names no image: must have a path a line.")
+    return [_beside(path.parent, name) for name in named if name]
+
+
+def _column(lines: list[str]) -> list[str]:
+    rows = [row for row in csv.reader(lines) if row]
+    head = [cell.strip().lower() for cell in rows[0]] if rows else []
+    places = [head.index(name) for name in _COLUMNS if name in head]
+    at, body = (places[0], rows[1:]) if places else (0, rows)
+    return [row[at].strip() if at < len(row) else "" for row in body]
+
+
+def _beside(folder: Path, name: str) -> Item:
+    path = Path(name)
+    if not path.is_absolute() and not path.exists() and (folder / path).exists():
+        path = folder / path
+    return named_file(str(path))
+
+
+def named_file(name: str) -> Item:
+    """A file that a list names; a folder is none."""
+    path = Path(name)
+    if "\0" in name:
+        return failed(name, "it is no path")
+    return failed(name, "it is a folder, not an image") if path.is_dir() else of_file(path)
+
+
+def piped(read: Callable[[int], bytes]) -> Iterator[list[Item]]:
+    """The images whose paths come through a pipe, as they come: a line each, or split by NULs."""
+    left, mark = b"", b""
+    while piece := read(_PIECE):
+        mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
+        *whole, left = (left + piece).split(mark) if mark else (left + piece,)
+        if found := _named(whole, mark):
+            yield found
+    if last := _named([left], mark):
+        yield last
+
+
+def _named(names: list[bytes], mark: bytes) -> list[Item]:
+    kept = (name if mark == b"\0" else name.rstrip(b"\r") for name in names)
+    return [named_file(os.fsdecode(name)) for name in kept if name.strip()]
