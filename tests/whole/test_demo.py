@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from made import ZSNTTA
 
-from zsntta_cli import demo
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cli import demonstration as demo
 from zsntta_cli.cli.hints import NEXT_STEPS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`zsntta extract` and `zsntta demo`."""
+"""`zsntta extract`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.hints import NEXT_STEPS, simulate_command
+from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import (
     DataRoot,
     FeaturesDir,
@@ -16,8 +16,7 @@ from zsntta_cli.cli.options import (
     Pretrained,
     chosen_encoder,
 )
-from zsntta_cli.cli.simulate import stop_if_unfinished
-from zsntta_cli.settings import DATA, FEATURES, ExtractSettings, LiveSettings
+from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
 
 _EXTRACT = ExtractSettings()
 
@@ -93,27 +92,3 @@ def extract(
         say(summary(extracted))
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}")
-
-
-def demo(
-    features_dir: FeaturesDir = FEATURES,
-    live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
-) -> None:
-    """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
-    from zsntta_cli import demo as job
-    from zsntta_cli.extraction.extracted import summary
-    from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.formats import render
-    from zsntta_cli.report.tables import KINDS
-    from zsntta_cli.simulation import live_session
-
-    reporter = ConsoleReporter()
-    for extracted in job.extract_sets(features_dir, reporter):
-        say(summary(extracted), err=True)
-    typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
-    if live:
-        typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
-        records = job.simulate_live(features_dir, lambda: live_session(LiveSettings(), reporter))
-        typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
-        stop_if_unfinished(records)
-    typer.echo(NEXT_STEPS)
