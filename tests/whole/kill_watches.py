@@ -123,16 +123,19 @@ def main():
     pid = started(inbox, state, out)
     duration = until_all(inbox, out)  # of a watch, from its start to its first rows
     killed(pid)
+    patience = duration
     kills, moved = 1, 0  # kills, and those of them with new rows since the last one
     while kills < KILLS:
         before = len(rows_of(out))
         arrive(inbox, generator.choice(FEW_OR_MANY))
         pid = started(inbox, state, out)
-        time.sleep(generator.uniform(0, duration))
+        time.sleep(generator.uniform(0, patience))
         arrive(inbox, generator.randint(0, 4))
-        time.sleep(generator.uniform(0, duration))
+        time.sleep(generator.uniform(0, patience))
         killed(pid)
-        kills, moved = kills + 1, moved + (len(rows_of(out)) != before)
+        wrote = len(rows_of(out)) != before
+        patience *= 0.8 if wrote else 1.5  # a state that grows takes longer to read
+        kills, moved = kills + 1, moved + wrote
     pid = started(inbox, state, out)
     until_all(inbox, out)
     time.sleep(duration)  # whatever else it would write
