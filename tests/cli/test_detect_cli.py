@@ -249,6 +249,8 @@ def test_copies_and_links(pictures, tmp_path):
     assert linked.exit_code == 0
     links = list(Path("links").rglob("*.png"))
     assert len(links) == 60
+    some = pictures("detect", "pictures", *SHAPES, "--copy-to", "some", "--only", "noise")
+    assert {p.parent.name for p in Path("some").rglob("*.png")} == {"_noise"}, some.stderr
     assert all(link.is_symlink() and link.resolve().is_file() for link in links)
     assert {p: p.read_bytes() for p in Path("pictures").rglob("*.png")} == before
 
