@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,26 @@ def test_one_by_one_through_a_pipe_each_is_answered_at_once(pictures):
         process.stdin.close()
         assert process.stdout.read() == ""
     assert process.returncode == 0
+
+
+def test_ctrl_c_keeps_what_was_decided_on_arrival(pictures):
+    command = [ZSNTTA, "detect", "-", *SHAPES]
+    process = subprocess.Popen(
+        [*command, "--out", "rows.csv", "--print0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    names = sorted(map(str, Path("pictures").rglob("*.png")))[:3]
+    with process:
+        process.stdin.write("\n".join([*names, ""]).encode())
+        process.stdin.flush()
+        assert process.stdout.read(len("".join(names)) + 3).decode().split("\0")[:3] == names
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert said.splitlines()[0].startswith("3 images, ")
+    assert said.splitlines()[-1].startswith("interrupted")
+    with open("rows.csv") as file:
+        assert [row["source"] for row in csv.DictReader(file)] == names
 
 
 def test_from_cached_features(cached):
@@ -249,6 +270,8 @@ def test_copies_and_links(pictures, tmp_path):
     assert linked.exit_code == 0
     links = list(Path("links").rglob("*.png"))
     assert len(links) == 60
+    some = pictures("detect", "pictures", *SHAPES, "--copy-to", "some", "--only", "noise")
+    assert {p.parent.name for p in Path("some").rglob("*.png")} == {"_noise"}, some.stderr
     assert all(link.is_symlink() and link.resolve().is_file() for link in links)
     assert {p: p.read_bytes() for p in Path("pictures").rglob("*.png")} == before
 

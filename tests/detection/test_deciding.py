@@ -142,7 +142,7 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
     ("given", "said"),
     [
         ({"sources": ()}, "say which images"),
-        ({"set_name": "pets"}, "not both"),
+        ({"set_name": "pets"}, "one of them"),
         ({"classes": ()}, "there are no class names"),
         ({"classes": ("cat", "cat")}, "the class name 'cat' is there twice"),
         ({"classes": ("cat", "")}, "class name 1 is empty"),

@@ -37,9 +37,9 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_folder_gives_its_images_by_the_parts_of_their_paths(here):
-    make(here / "f", "b.png", "a/z.JPG", "a.png", "a/b/c.webp", "notes.txt.png")
+    make(here / "f", "b.png", "a/z.JPG", "a.png", "a/b/c.webp", "notes.txt.png", "z.HEIC")
     (here / "f/readme.md").write_text("no image")
-    expected = ["f/a/b/c.webp", "f/a/z.JPG", "f/a.png", "f/b.png", "f/notes.txt.png"]
+    expected = ["f/a/b/c.webp", "f/a/z.JPG", "f/a.png", "f/b.png", "f/notes.txt.png", "f/z.HEIC"]
     assert sources("f") == expected
     files = {one.removeprefix("f/"): png() for one in expected}
     assert sources(pack(here / "f.tar", dict(reversed(files.items())))) == [

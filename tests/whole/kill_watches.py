@@ -43,21 +43,23 @@ def made(inbox):
     return detection(request, encoding)
 
 
-def child(inbox, state, out):
+def child(inbox, state, out, looks):
     """A watch as the command runs it."""
+    status = 1
     try:
         with locked(state):
             job = made(inbox)
             is_new = not state.exists()
             known = resumed(state, job.detector, out)
             file = GrowingFile(out, known.size, is_new)
-            watching = Watching(job, Watch(INTERVAL), known, state)
+            watching = Watching(job, Watch(INTERVAL, looks), known, state)
             for batch in watching.batches(lambda: file.size, threading.Event()):
                 file.write(batch.rows)
+        status = 0
     except BaseException:
         traceback.print_exc()
     finally:
-        os._exit(1)
+        os._exit(status)
 
 
 def arrive(inbox, count):
@@ -92,9 +94,9 @@ def check(inbox, out):
     return len(rows)
 
 
-def started(*paths):
+def started(*paths, looks=None):
     if not (pid := os.fork()):
-        child(*paths)
+        child(*paths, looks)
     return pid
 
 
@@ -123,20 +125,21 @@ def main():
     pid = started(inbox, state, out)
     duration = until_all(inbox, out)  # of a watch, from its start to its first rows
     killed(pid)
+    patience = duration
     kills, moved = 1, 0  # kills, and those of them with new rows since the last one
     while kills < KILLS:
         before = len(rows_of(out))
         arrive(inbox, generator.choice(FEW_OR_MANY))
         pid = started(inbox, state, out)
-        time.sleep(generator.uniform(0, duration))
+        time.sleep(generator.uniform(0, patience))
         arrive(inbox, generator.randint(0, 4))
-        time.sleep(generator.uniform(0, duration))
+        time.sleep(generator.uniform(0, patience))
         killed(pid)
-        kills, moved = kills + 1, moved + (len(rows_of(out)) != before)
-    pid = started(inbox, state, out)
-    until_all(inbox, out)
-    time.sleep(duration)  # whatever else it would write
-    killed(pid)
+        wrote = len(rows_of(out)) != before
+        patience *= 0.8 if wrote else 1.5  # a state that grows takes longer to read
+        kills, moved = kills + 1, moved + wrote
+    _, status = os.waitpid(started(inbox, state, out, looks=5), 0)
+    assert status == 0, "the last one failed"
     images = check(inbox, out)
     assert moved > KILLS / 5, f"only {moved} kills were of a watch that had written something"
     print(f"{kills} kills, {moved} after new rows, {images} images: 0 left out, 0 twice, 0 wrong")

@@ -56,12 +56,13 @@ class Output:
 
     def take(self, batch: Batch, show: Callable[[Sequence[Row]], None]) -> None:
         """Take a batch of rows; `show` writes to standard output."""
-        rows = [row for row in batch.rows if self._is_wanted(row)]
         self.tally.add(batch.rows)
+        pairs = [pair for pair in zip(*batch, strict=True) if self._is_wanted(pair[1])]
+        rows = [row for _, row in pairs]
         if self.file:
             self.file.write(rows)
         if self.sorter:
-            self.sorter.put(batch)
+            self.sorter.put(Batch([item for item, _ in pairs], rows))
         for start in range(0, len(rows), _AT_ONCE):
             self._tell(lambda some=rows[start : start + _AT_ONCE]: show(some))  # type: ignore[misc]
 
@@ -155,6 +156,8 @@ def _watch(
         output.file = file
         if job.detector.seen:
             encoding.reporter.note(f"{state}: goes on after {len(known.seen):,} images.")
+        if sys.stderr.isatty():
+            encoding.reporter.note(f"watching {', '.join(request.sources)}: Ctrl-C ends it.")
         watching = Watching(job, watch, known, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(lambda: file.size if file else 0, stop):

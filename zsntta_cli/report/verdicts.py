@@ -109,7 +109,7 @@ class Tally:
                 f"cannot tell what is usual here."
             )
         if (noise := self.counts["noise"]) > SHOWN and self.drawn:
-            yield f"Shown are the {SHOWN} most suspicious; --out FILE.csv has all."
+            yield f"Shown are the {SHOWN} most suspicious."
         if judged and not noise:
             yield "No sign of images beyond your classes."
 

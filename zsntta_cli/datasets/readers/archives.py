@@ -4,7 +4,7 @@ An archive is what its folder would be: the same labels, order, sample ids and d
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -96,20 +96,22 @@ def opened(name: str, path: Path) -> tuple[list[Member], Read]:
         ) from error
 
 
-def images_among(members: Sequence[Member]) -> dict[tuple[str, ...], Member]:
+def images_among(
+    members: Sequence[Member], suffixes: Set[str] = SUFFIXES
+) -> dict[tuple[str, ...], Member]:
     """The images by the parts of their path, sorted; of two with one path the later, as tar has it.
 
     Without what macOS adds, and without paths that lead out of the archive.
     """
     found = {PurePosixPath(member.path).parts: member for member in members}
-    return {parts: found[parts] for parts in sorted(found) if _is_image(parts)}
+    return {parts: found[parts] for parts in sorted(found) if _is_image(parts, suffixes)}
 
 
-def _is_image(parts: tuple[str, ...]) -> bool:
+def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:
     outside = not parts or parts[0] == "/" or ".." in parts
     if outside or "__MACOSX" in parts or parts[-1].startswith("._"):
         return False
-    return PurePosixPath(parts[-1]).suffix.lower() in SUFFIXES
+    return PurePosixPath(parts[-1]).suffix.lower() in suffixes
 
 
 def _below_common_folder(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

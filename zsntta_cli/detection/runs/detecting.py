@@ -69,7 +69,7 @@ class Detection:
             step = _AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), max(step, 1)):
                 some = items[start : start + step]
-                yield self.encoding.images(some, "" if self.request.on_arrival else "images")
+                yield self.encoding.images(some, "images" if len(some) > _AT_ONCE else "")
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""

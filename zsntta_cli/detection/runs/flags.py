@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError, short
 
-_WANTED = "must be a share (5%), a number (50), or fpr=1% with --clean DIR"
+_WANTED = "must be a share (5%), a number (50), or fpr=1% of images known to be clean"
 
 
 @dataclass(frozen=True)

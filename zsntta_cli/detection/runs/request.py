@@ -78,7 +78,9 @@ class Request:
     def _check_flag(self) -> None:
         has_rate, has_clean = self.flag.fpr is not None, self.clean is not None
         if has_rate != has_clean:
-            raise SettingsError("--flag fpr=1% and --clean DIR go together: give both or neither.")
+            raise SettingsError(
+                "flag fpr and clean go together: the rate is one of images known to be clean."
+            )
         whole = self.flag.count is not None or has_rate
         check(
             not (whole and self.on_arrival),
@@ -88,7 +90,7 @@ class Request:
 
     def _check_watch(self, watch: Watch) -> None:
         check(self.decide != HINDSIGHT, "a watched folder is decided on arrival.")
-        check(not self.set_name, "--set names features that are cached: there is nothing to watch.")
+        check(not self.set_name, "features that are cached do not grow: there is nothing to watch.")
         seconds = f"interval is {watch.interval}, must be above 0 and at most 86400 seconds."
         check(0 < watch.interval <= 86_400, seconds)
         check(
@@ -98,8 +100,8 @@ class Request:
 
 def _which(request: Request) -> str:
     if request.sources:
-        return "name images or --set NAME, not both."
-    return "say which images: files, folders, archives, lists, videos, '-', or --set NAME."
+        return "images are named and a cached set too: one of them."
+    return "say which images: files, folders, archives, lists, videos, '-', or a cached set."
 
 
 def _check_prompts(names: Sequence[str]) -> None:

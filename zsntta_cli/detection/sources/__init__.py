@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.datasets.readers.archives import is_archive
 from zsntta_cli.datasets.readers.members import KINDS
 from zsntta_cli.datasets.readers.shards import expanded, is_pattern
 from zsntta_cli.detection.sources.folders import images_below
-from zsntta_cli.detection.sources.item import Item, of_file
+from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.detection.sources.packed import members
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
@@ -106,6 +105,6 @@ def _unpacked(path: Path) -> list[Item]:
 
 def _some(path: Path, items: list[Item]) -> list[Item]:
     if not items:
-        suffixes = ", ".join(sorted(SUFFIXES))
+        suffixes = ", ".join(sorted(PHOTOS))
         raise DatasetError(f"no image in {path} (looked for {suffixes}).")
     return items

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from zsntta_cli.datasets.images import SUFFIXES
-from zsntta_cli.detection.sources.item import Item, failed, of_file
+from zsntta_cli.detection.sources.item import PHOTOS, Item, failed, of_file
 from zsntta_cli.errors import first_line
 
 _LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
@@ -37,7 +36,7 @@ def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Item]:
         path = folder / entry.name
         if _is_folder(entry):
             yield from _below(path, seen)
-        elif path.suffix.lower() in SUFFIXES:
+        elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
 
 

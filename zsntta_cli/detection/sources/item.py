@@ -11,9 +11,12 @@ from typing import NoReturn
 
 from PIL import Image
 
+from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.files import read_input
 
 LARGEST = 2**30  # bytes of a file: more is no image
+# Photos that Pillow may not be able to read are rows that say so, rather than left out in silence.
+PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from zsntta_cli.datasets.readers.archives import images_among, opened
 from zsntta_cli.datasets.readers.members import Member
-from zsntta_cli.detection.sources.item import LARGEST, Content, Item, content_of
+from zsntta_cli.detection.sources.item import LARGEST, PHOTOS, Content, Item, content_of
 
 
 def members(path: Path) -> list[Item]:
@@ -18,7 +18,7 @@ def members(path: Path) -> list[Item]:
     found, read = opened(path.name, path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
-        for parts, member in images_among(found).items()
+        for parts, member in images_among(found, PHOTOS).items()
     ]
 
 

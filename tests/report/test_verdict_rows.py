@@ -1,0 +1,111 @@
+"""Verdict rows as text: lines of files, the table, what is said of all."""
+
+import json
+
+import pytest
+
+from zsntta_cli.detection.runs.rows import FIELDS
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.report.verdict_files import (
+    GrowingFile,
+    WholeFile,
+    check_out,
+    csv_lines,
+    json_lines,
+)
+from zsntta_cli.report.verdicts import Tally, line, place, suspicious, warm_up
+
+
+def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
+    judged = {
+        "format": 1, "source": source, "class": "cat", "class_index": 0, "noise": noise,
+        "rank": rank, "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
+        "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
+    }  # fmt: skip
+    return {**dict.fromkeys(FIELDS), **judged, **more}
+
+
+def broken(source="b.png"):
+    return {**dict.fromkeys(FIELDS), "format": 1, "source": source, "error": "gone", "encoder": "t"}
+
+
+def test_lines_of_files():
+    assert csv_lines([row(), broken('b,"\udcff.png')]) == (
+        b'1,a.png,,,cat,0,true,1,0.75,0.5,0.25,adapted,"[{""class"": ""cat"", ""score"": 0.5}]",,'
+        b'tiny\n1,"b,""\xff.png",,,,,,,,,,,,gone,t\n'
+    )
+    text = json_lines([broken("\udcff\n.png")])
+    assert text.isascii()
+    assert json.loads(text) == broken("\udcff\n.png")
+
+
+def test_the_suspicious_are_those_of_the_first_ranks():
+    some = [row("c", 3), row("x", 4, noise=False), row("a", 1), broken(), row("b", 2)]
+    assert [one["source"] for one in suspicious(some)] == ["a", "b", "c"]
+    assert [one["source"] for one in suspicious(some, 1)] == ["a"]
+
+
+def test_a_row_as_a_line():
+    assert line(row()) == "noise  +0.25  cat  a.png"
+    assert line(row(noise=False, margin=-0.5)) == "clean  -0.50  cat  a.png"
+    assert line(broken()) == "error  b.png: gone"
+    assert place(row("c.mp4", frame=3, time_s=1.5)) == "c.mp4 at 1.50 s"
+
+
+def said(*rows, method="ridge", classes=2):
+    tally = Tally(method, classes)
+    tally.add(rows)
+    return tally.lines()
+
+
+def test_what_is_said_of_all():
+    assert said(row(), row(noise=False)) == ["2 images, 1 flagged as noise (ridge, 2 classes)."]
+    assert said(row(noise=False), classes=1) == [
+        "1 image, 0 flagged as noise (ridge, 1 class).",
+        "No sign of images beyond your classes.",
+    ]
+    assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand") == [
+        "3 images, 2 flagged as noise (adand, 2 classes), 1 not read, the first: b\\n.png: gone.",
+        "1 of 2 by ZS-CLIP's rule: before 1,280 images adand cannot tell what is usual here.",
+    ]
+    assert said(row(stage="warm-up"))[1].startswith("All by ZS-CLIP's rule: before 64 images ridge")
+    assert said(broken())[1:] == [], "of nothing that was judged nothing is said"
+    assert warm_up("zs-clip") == 0
+
+
+def test_a_whole_file_appears_at_its_end(tmp_path):
+    path = tmp_path / "deep" / "rows.csv"
+    file = WholeFile(path)
+    file.write([row()])
+    assert not path.exists()
+    file.write([broken()])
+    file.close()
+    assert path.read_text().splitlines()[0] == ",".join(FIELDS)
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_a_growing_file_is_cut_to_what_counts(tmp_path):
+    path = tmp_path / "rows.csv"
+    file = GrowingFile(path, 0, is_new=True)
+    file.write([row()])
+    size = file.size
+    file.write([row("lost.png")])
+    file.close()
+    again = GrowingFile(path, size, is_new=False)
+    again.write([row("b.png")])
+    again.close()
+    lines = path.read_text().splitlines()
+    assert [one.split(",")[1] for one in lines] == ["source", "a.png", "b.png"]
+    with pytest.raises(StoreError, match="has rows already"):
+        GrowingFile(path, 0, is_new=True)
+    with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
+        GrowingFile(path, 9999, is_new=False)
+
+
+@pytest.mark.parametrize("name", ["rows", "rows.json", "rows.csv.gz", ".csv"])
+def test_other_endings_are_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=r"ending .jsonl, .csv, .parquet"):
+        check_out(tmp_path / name, grows=False)
+    check_out(tmp_path / "rows.CSV", grows=True)
+    with pytest.raises(SettingsError, match=r"rows of a watch go to .* .jsonl, .csv\."):
+        check_out(tmp_path / "rows.parquet", grows=True)
