@@ -17,7 +17,7 @@ from torture.tool import examples
 SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = (
     "simulate", "--encoder", "made", "--method", "zs-clip", "--id", "pets", "--ood", "sky",
-    "--format", "markdown",
+    "--format", "markdown", "--fresh",
 )  # fmt: skip
 COMMANDS = (SIMULATE, ("cache", "verify", "pets"), ("cache", "show", "pets"))
 DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features")

@@ -14,7 +14,15 @@ from torture.tool import LONG, command, environment
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, write_whole
 
-RUN = ("simulate", "--method=mcm", "--encoder=made", "--id=pets", "--ood=sky", "--format=csv")
+RUN = (
+    "simulate",
+    "--method=mcm",
+    "--encoder=made",
+    "--id=pets",
+    "--ood=sky",
+    "--format=csv",
+    "--fresh",
+)
 KILLS = 50 if LONG else 2
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from zsntta_cli.errors import StoreError, short
 from zsntta_cli.simulation.records.database import COLUMNS, opened, readable
 
+NAMES = ("method", "encoder", "id_set", "ood_set")  # columns of names, which come from anywhere
+
 
 @dataclass(frozen=True)
 class Line:
@@ -48,7 +50,13 @@ def lines_of(connection: sqlite3.Connection, **equal: Any) -> list[Line]:
     """The runs of an open store."""
     where = " AND ".join(f"{name} IS ?" for name in equal) or "TRUE"
     query = f"SELECT {', '.join(COLUMNS)} FROM runs WHERE {where} ORDER BY rowid"
-    return [Line(*row) for row in connection.execute(query, tuple(equal.values()))]
+    values = tuple(plain_text(v) if k in NAMES else v for k, v in equal.items())
+    return [Line(*row) for row in connection.execute(query, values)]
+
+
+def plain_text(name: str | None) -> str | None:
+    """A name as SQLite takes it: a file's need be no UTF-8. Records themselves keep it as it is."""
+    return None if name is None else name.encode(errors="backslashreplace").decode()
 
 
 def with_digits(keys: Sequence[str], digits: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.records.database import COLUMNS, opened, readable
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.kept import Kept
-from zsntta_cli.simulation.records.lines import Line, lines_of
+from zsntta_cli.simulation.records.lines import NAMES, Line, lines_of, plain_text
 from zsntta_cli.simulation.records.reading import record_from
 
 _BATCH = 500  # keys to a query
@@ -114,9 +114,8 @@ def _row(kept: Kept) -> tuple[Any, ...]:
     settings, stream = plain["settings"], plain["settings"]["stream"]
     accuracies, detection = plain["accuracies"], plain["detection"]
     return (
-        kept.key, settings["method"], settings["encoder"], settings["id_set"],
-        settings["ood_set"], stream["ratio"], stream["seed"], accuracies["acc_s"],
-        accuracies["acc_n"], accuracies["acc_h"], detection["auroc"], detection["fpr95"],
+        kept.key, *(plain_text(settings[name]) for name in NAMES), stream["ratio"],
+        stream["seed"], accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"], detection["auroc"], detection["fpr95"],
         plain["seconds"], plain["created"], json.dumps(plain), json.dumps(kept.curves),
         kept.items.packed() if kept.items else None,
     )  # fmt: skip
