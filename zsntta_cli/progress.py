@@ -41,11 +41,12 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
     from rich.console import Console
 
     terminal = Console(stderr=stderr, highlight=False, emoji=False)
-    if terminal.is_terminal and not plain:
+    if terminal.is_terminal and not terminal.is_jupyter and not plain:
         return terminal
-    return Console(
-        stderr=stderr, highlight=False, emoji=False, force_terminal=False, width=_PLAIN_WIDTH
-    )
+    return Console(  # which in a notebook does not show by itself what is to become a text
+        stderr=stderr, highlight=False, emoji=False, force_terminal=False, force_jupyter=False,
+        width=_PLAIN_WIDTH,
+    )  # fmt: skip
 
 
 class Silent:

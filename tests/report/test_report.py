@@ -87,6 +87,14 @@ def test_no_table_is_wider_than_the_screen_and_none_is_folded(width):
     assert "…" not in shown
 
 
+def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
+    plain = render([record()], "table", ACCURACY)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as its kernel does
+    assert render([record()], "table", ACCURACY) == plain
+    assert "\x1b" not in plain
+
+
 def test_json_holds_what_it_takes_to_run_again():
     [plain] = json.loads(render([record(acc=(0.5, NAN, NAN))], "json", ACCURACY))
     assert plain["accuracies"] == {"acc_s": 0.5, "acc_n": None, "acc_h": None}
