@@ -115,7 +115,8 @@ def _row(kept: Kept) -> tuple[Any, ...]:
     accuracies, detection = plain["accuracies"], plain["detection"]
     return (
         kept.key, *(plain_text(settings[name]) for name in NAMES), stream["ratio"],
-        stream["seed"], accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"], detection["auroc"], detection["fpr95"],
+        stream["seed"], accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"],
+        detection["auroc"], detection["fpr95"],
         plain["seconds"], plain["created"], json.dumps(plain), json.dumps(kept.curves),
         kept.items.packed() if kept.items else None,
     )  # fmt: skip
