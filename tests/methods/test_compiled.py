@@ -1,6 +1,8 @@
 """Kernels where none can be kept: the same machine code, from memory or a folder of one's own."""
 
 import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -62,3 +64,26 @@ def test_a_damaged_file_is_compiled_anew(nowhere):
     for path in nowhere.rglob("*.nb?"):
         path.write_bytes(b"\x80junk")
     assert slid(compiled.compiled(threshold._slide.__wrapped__)) == slid(threshold._slide)
+
+
+def test_ctrl_c_waits_for_a_kernel_and_then_comes():
+    """Within LLVM it would be said by LLVM, and be lost."""
+    done = []
+
+    @compiled.compiled
+    def plain(value):
+        return value + 1
+
+    def interrupted(value):
+        signal.raise_signal(signal.SIGINT)
+        done.append(value)
+        return value
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), compiled._ctrl_c_waits():
+        interrupted(3)
+    assert done == [3]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert plain(1) == 2
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(plain, 1).result() == 2

@@ -5,10 +5,13 @@ container, a service user) they go to a temporary folder of the user's own; wher
 either, or it is full, they are compiled in memory. Whichever it is, the machine code is the same.
 """
 
+import contextlib
 import functools
 import os
+import signal
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,30 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*values: Any) -> Any:
         nonlocal kernel
-        try:
-            return kernel(*values)
-        except Exception:  # its file is damaged or cannot be written; kernels themselves raise none
-            kernel = numba.njit(function)
-            return kernel(*values)
+        with _ctrl_c_waits():
+            try:
+                return kernel(*values)
+            except Exception:  # its file is damaged or cannot be written; kernels raise none
+                kernel = numba.njit(function)
+                return kernel(*values)
 
     return call
+
+
+@contextlib.contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment: in the midst of LLVM it would be a traceback, and be lost."""
+    before, held = signal.getsignal(signal.SIGINT), list[int]()
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _kept(function: Callable[..., Any]) -> Any:
