@@ -281,7 +281,7 @@ def test_lists_need_no_record(features, tmp_path):
     kept = kept_run(features, "adand")
     with RecordStore(tmp_path / "kept.sqlite", create=True) as store:
         store.add([kept])
-        store._connection.execute("UPDATE runs SET record = 'x'")
+        store._connection.execute("UPDATE contents SET record = 'x'")
         [one] = store.lines(method="adand")
         assert not store.lines(method="tda")
         assert (one.key, one.ratio, one.acc_h) == (kept.key, 0.5, kept.record.accuracies.acc_h)

@@ -21,12 +21,11 @@ COLUMNS = (
     "key", "method", "encoder", "id_set", "ood_set", "ratio", "seed", "acc_s", "acc_n", "acc_h",
     "auroc", "fpr95", "seconds", "created",
 )  # fmt: skip
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS runs (
-  key TEXT PRIMARY KEY, {", ".join(COLUMNS[1:])},
-  record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
-)
-"""
+CONTENTS = ("key", "record", "curves", "items")  # in a table of their own: lists pass them by
+TABLES = {
+    "runs": f"key TEXT PRIMARY KEY, {', '.join(COLUMNS[1:])}",
+    "contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB",
+}
 
 
 @contextlib.contextmanager
@@ -81,12 +80,14 @@ def _checked(connection: sqlite3.Connection, path: Path, create: bool) -> None:
     if create and not tables:  # of two that make one, the second waits and changes nothing
         _until_free(lambda: connection.execute("PRAGMA journal_mode=WAL"))
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute(_SCHEMA)
+        for name, columns in TABLES.items():
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
         connection.execute(f"PRAGMA application_id={_APPLICATION}")
         connection.execute(f"PRAGMA user_version={FORMAT}")
         connection.execute("COMMIT")
     elif not tables:  # its maker was stopped before there was anything in it
-        connection.execute(_SCHEMA.replace("TABLE", "TEMP TABLE", 1))
+        for name, columns in TABLES.items():
+            connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
     connection.execute("PRAGMA synchronous=NORMAL")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.database import COLUMNS, opened, readable
+from zsntta_cli.simulation.records.database import COLUMNS, CONTENTS, TABLES, opened, readable
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.records.lines import NAMES, Line, lines_of, plain_text
@@ -40,15 +40,10 @@ class RecordStore:
         Items that the older one had, and the newer has not, stay.
         """
         rows = [_row(kept) for kept in runs]
-        names = (*COLUMNS, "record", "curves", "items")
-        changes = ", ".join(f"{name}=excluded.{name}" for name in names[1:-1])
+        lines, contents = [row[0] for row in rows], [row[1] for row in rows]
         with readable(self.path), self._transaction():
-            self._connection.executemany(
-                f"INSERT INTO runs ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {changes}, "
-                f"items=coalesce(excluded.items, items)",
-                rows,
-            )
+            self._connection.executemany(_upsert("runs", COLUMNS), lines)
+            self._connection.executemany(_upsert("contents", CONTENTS), contents)
 
     def add_new(self, runs: Sequence[Kept]) -> int:
         """Keep those that are not there, in one transaction; how many were there."""
@@ -81,10 +76,12 @@ class RecordStore:
     def remove(self, keys: Sequence[str]) -> None:
         """Take runs out."""
         with readable(self.path), self._transaction():
-            self._connection.executemany("DELETE FROM runs WHERE key = ?", [(k,) for k in keys])
+            for table in TABLES:
+                delete = f"DELETE FROM {table} WHERE key = ?"
+                self._connection.executemany(delete, [(key,) for key in keys])
 
     def _query(self, where: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        query = f"SELECT key, record, curves, items FROM runs WHERE {where} ORDER BY rowid"
+        query = f"SELECT {', '.join(CONTENTS)} FROM contents WHERE {where} ORDER BY rowid"
         with readable(self.path):
             yield from self._connection.execute(query, tuple(values))
 
@@ -109,17 +106,32 @@ class RecordStore:
         self.close()
 
 
-def _row(kept: Kept) -> tuple[Any, ...]:
-    plain = kept.record.to_dict()
+def _upsert(table: str, columns: Sequence[str]) -> str:
+    """A row in the place of the one of its key; items that are not given stay as they were."""
+    changes = [
+        f"{name}=coalesce(excluded.{name}, {name})"
+        if name == "items"
+        else f"{name}=excluded.{name}"
+        for name in columns[1:]
+    ]
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
+        f"ON CONFLICT (key) DO UPDATE SET {', '.join(changes)}"
+    )
+
+
+def _row(kept: Kept) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """A run's row of each table."""
+    key, plain = kept.key, kept.record.to_dict()
     settings, stream = plain["settings"], plain["settings"]["stream"]
     accuracies, detection = plain["accuracies"], plain["detection"]
-    return (
-        kept.key, *(plain_text(settings[name]) for name in NAMES), stream["ratio"],
-        stream["seed"], accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"],
-        detection["auroc"], detection["fpr95"],
-        plain["seconds"], plain["created"], json.dumps(plain), json.dumps(kept.curves),
-        kept.items.packed() if kept.items else None,
+    line = (
+        key, *(plain_text(settings[name]) for name in NAMES), stream["ratio"], stream["seed"],
+        accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"], detection["auroc"],
+        detection["fpr95"], plain["seconds"], plain["created"],
     )  # fmt: skip
+    items = kept.items.packed() if kept.items else None
+    return line, (key, json.dumps(plain), json.dumps(kept.curves), items)
 
 
 def _kept(content: Sequence[Any]) -> Kept | None:

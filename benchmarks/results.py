@@ -1,0 +1,98 @@
+"""Time of what is kept: storing a run, listing 10,000, a published table, a report of 5,000.
+
+Usage: results.py [FOLDER]. Whole processes are timed, start-up included, medians of five, beside
+`zsntta --version`. The runs are made up, as tests make them.
+"""
+
+import dataclasses
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from kept import curves, kept_run
+
+from zsntta_cli.simulation.records.items import Items
+from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.simulation.records.store import RecordStore
+
+SETS = [f"set{i}" for i in range(11)]
+OTHERS = ("sky", "sand", "snow", "soot")
+METHODS = ("zs-clip", "adand", "tda", "ridge")
+ITEMS = 20_000  # test samples of a stream
+
+
+def made(count: int, with_items: bool) -> Iterator[Kept]:
+    """So many runs: methods on pairs, by seed."""
+    generator = np.random.default_rng(0)
+    usual = {
+        name: kept_run(name, samples=ITEMS // 2, known=7000, caught=8000, curves=curves())
+        for name in METHODS
+    }
+    for i in range(count):
+        kept = usual[METHODS[i % 4]]
+        stream = dataclasses.replace(kept.record.settings.stream, seed=i // 176)
+        settings = dataclasses.replace(
+            kept.record.settings, stream=stream, id_set=SETS[i // 4 % 11],
+            ood_set=OTHERS[i // 44 % 4],
+        )  # fmt: skip
+        record = dataclasses.replace(kept.record, settings=settings)
+        yield Kept(record, kept.curves, items(generator, record.counts) if with_items else None)
+
+
+def items(generator: np.random.Generator, counts: dict[str, int]) -> Items:
+    total = counts["id"] + counts["ood"]
+    bits = generator.random((2, total)) < 0.8
+    return Items(generator.integers(0, 100, total).astype(np.uint16), ~bits[0], bits[1])
+
+
+def seconds(run: Callable[[], object], times: int = 5) -> float:
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def command(*words: object) -> Callable[[], object]:
+    line = [sys.executable, "-m", "zsntta_cli", *map(str, words)]
+    return lambda: subprocess.run(line, check=True, capture_output=True)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    many, some = folder / "many.sqlite", folder / "some.sqlite"
+    with RecordStore(many, create=True) as store:
+        store.add(made(10_000, False))
+        one = list(made(300, True))
+        each = iter(one)
+        storing = seconds(lambda: store.add([next(each)]), len(one))
+    with RecordStore(some, create=True) as store:
+        store.add(made(5_000, True))
+    table = Table("what", "seconds", "budget")
+    table.add_row("zsntta --version", f"{seconds(command('--version')):.2f}", "")
+    table.add_row("storing a run, with its items", f"{storing:.5f}", "0.002")
+    rows = {
+        "records, 10,000 of them": (("records", "--records", many), "0.5"),
+        "paper 2 --published": (("paper", 2, "--published"), "0.6"),
+        "report of 5,000 runs with items": (
+            ("report", "--records", some, "--output", folder / "report.html"), "5",
+        ),
+    }  # fmt: skip
+    for name, (words, budget) in rows.items():
+        table.add_row(name, f"{seconds(command(*words)):.2f}", budget)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
