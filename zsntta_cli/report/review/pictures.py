@@ -2,9 +2,10 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from PIL import Image, features
 
@@ -26,8 +27,25 @@ class Picture:
 
 def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
     """Small pictures of items, in order; None of one that cannot be read (any more)."""
+    videos = {Path(item.source) for item in items if item.frame is not None}
+    frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
     with ThreadPoolExecutor(workers) as threads:
-        return list(threads.map(_picture, items))
+        return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
+
+
+def _of_frames(
+    path: Path, items: Sequence[Item]
+) -> Iterator[tuple[tuple[str, int | None], Picture]]:
+    """Pictures of a video's frames, which is decoded again: no frame is kept when it was judged."""
+    from zsntta_cli.detection.sources.video import frames_at
+
+    places = {item.frame: _place(item) for item in items if Path(item.source) == path}
+    for number, image in frames_at(path, {n for n in places if n is not None}):
+        yield places[number], small(image)
+
+
+def _place(item: Item) -> tuple[str, int | None]:
+    return item.source, item.frame
 
 
 def _picture(item: Item) -> Picture | None:

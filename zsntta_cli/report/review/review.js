@@ -134,7 +134,8 @@
     slider.setAttribute("aria-valuetext", `${flagged} of ${images(items.length)}`);
     const how = flagged === own ? "as decided" : `all thresholds moved by ${signed(shift())}`;
     const typed = data.flag && flagged !== own && flagged ? `, as --flag ${flagged} decides` : "";
-    moved.textContent = `${flagged.toLocaleString("en")} of ${images(items.length)} are noise: ${how}${typed}.`;
+    const note = flagged === own ? "" : " Corrections are still judged by what was decided.";
+    moved.textContent = `${flagged.toLocaleString("en")} of ${images(items.length)} are noise: ${how}${typed}.${note}`;
   }
 
   function tell(item, noise) {
@@ -146,9 +147,24 @@
   }
 
   // Correcting.
-  const chosen = make("select", { name: "true-class" }, make("option", { value: "", textContent: "class as named" }));
-  for (const name of data.classes) chosen.append(make("option", { value: name, textContent: name }));
-  chosen.addEventListener("change", () => current && correct(current, { noise: false, name: chosen.value || null }));
+  const option = (name) => make("option", { value: name, textContent: name });
+  const asNamed = () => make("option", { value: "", textContent: "class as named" });
+
+  // The box of classes of an image that is clean. It stays, so that nothing moves below the mouse;
+  // there may be a thousand classes, so it is filled when one is at its image.
+  function boxOf(item) {
+    const box = make("select", { name: "true-class" }, asNamed());
+    box.setAttribute("aria-label", `Class: ${item.place}`);
+    box.addEventListener("change", () => correct(item, { noise: false, name: box.value || null }));
+    return box;
+  }
+
+  function fill(item, name) {
+    if (item === current && item.box.length <= data.classes.length) {
+      item.box.replaceChildren(asNamed(), ...data.classes.map(option));
+    } else if (name && ![...item.box.options].some((one) => one.value === name)) item.box.append(option(name));
+    item.box.value = name || "";
+  }
 
   for (const item of items) {
     const choice = (words, noise) => {
@@ -176,20 +192,19 @@
     mark(item);
   }
 
-  // Show the truth on its card; the one box of classes goes to the image one is at.
+  // Show the truth on its card.
   function mark(item) {
-    if (!item) return chosen.remove();
+    if (!item) return;
     const truth = truths.get(item);
+    const isClean = Boolean(truth && !truth.noise);
     item.choices[0].setAttribute("aria-pressed", Boolean(truth && truth.noise));
-    item.choices[1].setAttribute("aria-pressed", Boolean(truth && !truth.noise));
+    item.choices[1].setAttribute("aria-pressed", isClean);
     item.card.classList.toggle("corrected", Boolean(truth));
-    if (item === current) {
-      if (truth && !truth.noise) {
-        chosen.value = truth.name || "";
-        chosen.setAttribute("aria-label", `Class: ${item.place}`);
-        if (chosen.parentElement !== item.truth) item.truth.append(chosen);
-      } else chosen.remove();
-    }
+    if (isClean) {
+      item.box ||= boxOf(item);
+      fill(item, truth.name);
+      if (item.box.parentElement !== item.truth) item.truth.append(item.box);
+    } else if (item.box) item.box.remove();
   }
 
   function correct(item, truth) {
@@ -224,7 +239,9 @@
     const full = sections.find((s) => step > 0 && current && s.all[s.limit - 1] === current && !s.more.hidden);
     if (full) full.more.click();
     const next = cards()[at < 0 ? 0 : at + step];
-    if (next) next.card.focus();
+    if (!next) return;
+    next.card.focus({ preventScroll: true });
+    next.card.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
   const actions = {
@@ -233,7 +250,7 @@
     n: () => current && correct(current, { noise: true, name: null }),
     c: () => {
       const truth = current && truths.get(current);
-      if (truth && !truth.noise) chosen.focus();
+      if (truth && !truth.noise) current.box.focus();
       else if (current) correct(current, { noise: false, name: null });
     },
     u: () => current && correct(current, null),
@@ -242,7 +259,7 @@
   addEventListener("keydown", (event) => {
     const typing = event.target.matches("select, textarea, input:not([type=range], [type=checkbox])");
     if (event.key === "Escape" && event.target === find) find.blur();
-    if (event.key === "Escape" && event.target === chosen) current.card.focus();
+    if (event.key === "Escape" && event.target.name === "true-class") current.card.focus();
     if (typing || !keys.checked || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key)) return;
     event.preventDefault();
     actions[event.key]();
