@@ -80,5 +80,5 @@ def test_the_table_and_what_is_said_beside_it():
     said = notes(found, 3)
     assert said[0].startswith("7 images labelled, 4 clean and 3 noise. The figures are of these:")
     assert said[1].startswith("1 image labelled clean without another class:")
-    assert said[2].startswith("3 of the lines are replaced")
+    assert said[2].startswith("3 of the lines gave way")
     assert len(notes(judgement([LABELLED[1]]), 0)) == 1

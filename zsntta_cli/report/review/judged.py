@@ -50,7 +50,7 @@ def _notes(found: Judgement, replaced: int) -> Iterable[str]:
             f"counts as right."
         )
     if replaced:
-        yield f"{replaced:,} of the lines are replaced by a later one of the same image."
+        yield f"{replaced:,} of the lines gave way to a later one of the same image."
 
 
 def _images(count: int) -> str:

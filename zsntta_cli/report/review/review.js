@@ -222,13 +222,16 @@
     exporting.disabled = !truths.size;
   }
 
+  // Plain ASCII, as the rows of the command: names of any bytes are escaped, and a line is one line.
+  const ascii = (words) => words.replace(/[^ -~]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
   // A line for each image that was labelled, in the order of the rows.
   function exported() {
     const there = items.filter((item) => truths.has(item));
     return there.map((item) => {
       const { source, frame, ...verdict } = item.verdict;
       const { noise, name } = truths.get(item);
-      return JSON.stringify({ format: data.format, source, frame, noise, class: name, verdict }) + "\n";
+      return ascii(JSON.stringify({ format: data.format, source, frame, noise, class: name, verdict })) + "\n";
     }).join("");
   }
 
