@@ -104,7 +104,7 @@ def test_as_decided_the_script_shows_the_lists_of_the_file(opened):
     for key in ("borderline", "noise", "clean"):
         assert live.listed(key) == still.listed(key), key
     assert live.heads() == still.heads() == ["12", "4", "14"]
-    assert live.moved() == "10 of 30 images are noise: as decided."
+    assert live.moved() == "10 of 30 images are noise, as decided."
 
 
 def test_the_slider_moves_sets_counts_and_verdicts(opened):
@@ -112,19 +112,21 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
     review.slide(3)
     # All thresholds go up, to the middle between the margins of the 27th and the 26th: 7 / 8.
     assert review.moved() == (
-        "3 of 30 images are noise: all thresholds moved by +0.88, as --flag 3 decides. "
-        "Corrections are still judged by what was decided."
+        "3 of 30 images are noise; all thresholds +0.88, as with --flag 3. "
+        "Corrections are of what was decided."
     )
     assert numbers(review.listed("borderline")) == [26, 27, 25, 28, 24, 29, 23, 22, 21, 20, 19, 18]
     assert review.heads() == ["12", "0", "18"]
     assert review.card(26).locator("b").text_content() == "clean"
     assert review.card(27).locator("b").text_content() == "noise"
+    margins = [review.card(i).locator(".said span").text_content() for i in (26, 27)]
+    assert margins == ["−0.06", "+0.06"], "above 0 for noise, wherever the thresholds are"
     slider = review.page.get_by_role("slider", name="How many are noise")
     assert slider.get_attribute("aria-valuetext") == "3 of 30 images"
     slider.press("ArrowRight")
     assert review.moved().startswith("4 of 30 images")
     assert review.card(26).locator("b").text_content() == "noise"
-    for end, said in ((30, "moved by −2.94"), (0, "moved by +1.19")):
+    for end, said in ((30, "thresholds −2.94"), (0, "thresholds +1.19")):
         review.slide(end)
         assert said in review.moved()
     assert "--flag" not in review.moved()
@@ -136,7 +138,7 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
 def test_on_arrival_no_number_can_be_flagged(browser, tmp_path):
     watched = Review(browser, write(tmp_path / "r.html", ROWS, hindsight=False))
     watched.slide(3)
-    assert "all thresholds moved by +0.88. Corrections" in watched.moved()
+    assert "all thresholds +0.88. Corrections" in watched.moved()
     watched.context.close()
 
 

@@ -39,7 +39,8 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
 
     last = max(numbers, default=-1)
     with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
-        for number, frame in enumerate(container.decode(video=0)):
+        decoded: Iterator[Any] = container.decode(video=0)
+        for number, frame in enumerate(decoded):
             if number in numbers:
                 yield number, frame.to_image().convert("RGB")
             if number >= last:

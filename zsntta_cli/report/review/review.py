@@ -49,8 +49,8 @@ def review(
         f"<header><h1>{TITLE}</h1>{_found(rows, classes, method)}{_WORDS}</header>\n"
         f"{_contents(bool(failed))}<main>{_BAR}{sections}</main>\n{footer()}{told}"
     )
-    style, script = asset(__package__, "review.css"), asset(__package__, "review.js")
-    return document(TITLE, body, style, script)
+    script = asset(__package__, "review.js") + asset(__package__, "correcting.js")
+    return document(TITLE, body, asset(__package__, "review.css"), script)
 
 
 _WORDS = (
@@ -79,10 +79,11 @@ def _contents(has_failed: bool) -> str:
 def _sections(rows: Sequence[Row], shown: Mapping[int, Picture]) -> Iterable[str]:
     """The lists as they were decided; each image stands in one of them."""
     near = by_closeness(rows)[: borderline(len(rows))]
-    rest = [i for i in by_suspicion(rows) if i not in set(near)]
+    taken = set(near)
     split: dict[str, list[int]] = {"borderline": near, "noise": [], "clean": []}
-    for i in rest:
-        split["noise" if rows[i]["noise"] else "clean"].append(i)
+    for i in by_suspicion(rows):
+        if i not in taken:
+            split["noise" if rows[i]["noise"] else "clean"].append(i)
     for key, (name, about) in _SECTIONS.items():
         cards = "".join(_card(i, rows[i], shown.get(i)) for i in split[key])
         yield (
