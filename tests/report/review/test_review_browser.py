@@ -356,7 +356,9 @@ def test_what_one_is_at_is_seen_and_has_a_frame(opened, width):
 def test_axe_finds_nothing(browser, files, theme, name):
     axe = pytest.importorskip("axe_playwright_python")
     source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-    watched = Review(browser, files[name], color_scheme=theme)
+    watched = Review(
+        browser, files[name], color_scheme=theme, viewport={"width": 1280, "height": 2600}
+    )
     watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     watched.card(1).get_by_role("button", name="Noise").click()
     watched.card(2).get_by_role("button", name="Clean").click()

@@ -45,7 +45,9 @@ function fill(item, name) {
   item.box.value = name || "";
 }
 
-for (const item of items) {
+// What a card needs to be corrected, made when it is first shown.
+function dress(item) {
+  if (item.choices) return;
   const choice = (words, noise) => {
     const made = button(words, () => {
       const truth = truths.get(item);
@@ -61,6 +63,7 @@ for (const item of items) {
   item.card.append(item.truth);
   item.card.addEventListener("focusin", () => choose(item));
   item.card.addEventListener("click", () => choose(item));
+  mark(item);
 }
 
 function choose(item) {
@@ -73,7 +76,7 @@ function choose(item) {
 
 // Show the truth on its card.
 function mark(item) {
-  if (!item) return;
+  if (!item || !item.choices) return;
   const truth = truths.get(item);
   const isClean = Boolean(truth && !truth.noise);
   item.choices[0].setAttribute("aria-pressed", Boolean(truth && truth.noise));
@@ -152,5 +155,4 @@ addEventListener("beforeunload", (event) => {
 
 restore();
 draw();
-items.forEach(mark);
 count();

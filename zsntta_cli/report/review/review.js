@@ -103,12 +103,16 @@ function draw() {
     section.count.textContent = section.all.length.toLocaleString("en") + of;
   });
   order.forEach((item, at) => { item.noise = at < flagged; });
-  for (const item of there) tell(item);
+  for (const item of there) {
+    dress(item);
+    tell(item);
+  }
   if (current && !there.has(current)) choose(null);
   slider.setAttribute("aria-valuetext", `${flagged} of ${images(items.length)}`);
-  const typed = data.flag && flagged ? `, as with --flag ${flagged}` : "";
-  const how = flagged === own ? ", as decided." : `; all thresholds ${signed(shift())}${typed}. Corrections are of what was decided.`;
-  moved.textContent = `${flagged.toLocaleString("en")} of ${images(items.length)} are noise${how}`;
+  const counts = `${flagged.toLocaleString("en")} of ${images(items.length)} are noise`;
+  if (flagged === own) return moved.replaceChildren(counts + ", as decided.");
+  const typed = data.flag && flagged ? [", as with ", make("code", { textContent: `--flag ${flagged}` })] : [];
+  moved.replaceChildren(`${counts}; all thresholds ${signed(shift())}`, ...typed, ". Corrections are of what was decided.");
 }
 
 // The verdict with the thresholds where they are now: the margin is above 0 for noise.
