@@ -83,6 +83,16 @@ def detect(
         Path | None, _option("Copy images to DIR/<class>/ and DIR/_noise/.", "Result")
     ] = None,
     link_to: Annotated[Path | None, _option("The same with links.", "Result")] = None,
+    review: Annotated[
+        Path | None, _option("A page to look at verdicts and correct them.", "Result")
+    ] = None,
+    embed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Pictures in it, at most. [600]", rich_help_panel="Result"),
+    ] = None,
+    judge: Annotated[
+        Path | None, _option("Accuracies by the page's corrections; alone.", "Result")
+    ] = None,
     fail_on_noise: Annotated[
         bool, _option(f"Exit code {FOUND} where there is noise.", "Result", "--fail-on-noise")
     ] = False,
@@ -96,6 +106,17 @@ def detect(
     looks: Annotated[int | None, _option("End after so many looks. [none]", "Watch")] = None,
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
+    if judge:
+        if sources or set_name or classes is not None or classes_file or out or review or watch:
+            raise misused("--judge reads corrections alone: leave images and classes out.")
+        from zsntta_cli.cli.judging import judged
+
+        judged(judge)
+        return
+    if embed is not None and not review:
+        raise misused("--embed is of a page: add --review FILE.html.")
+    if review and watch:
+        raise misused("--review is of all images, and a watch goes on: leave one of them out.")
     if bool(classes is not None) + bool(classes_file) + bool(set_name) == 0:
         raise misused("name your classes: --classes cat,dog or --classes-file FILE.")
     if classes is not None and classes_file:
@@ -109,6 +130,8 @@ def detect(
     from zsntta_cli.detection.runs.flags import Flag
     from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
     from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.review import EMBEDDED
+    from zsntta_cli.report.review.writing import ReviewFile
 
     names = read_classes(classes_file) if classes_file else split_classes(classes or "")
     request = Request(
@@ -118,6 +141,8 @@ def detect(
     )  # fmt: skip
     reporter = ConsoleReporter()
     output = Output(out, only, print0, copy_to or link_to, bool(link_to), reporter)
+    if review:
+        output.review = ReviewFile(review, EMBEDDED if embed is None else embed, workers)
     output.check(watch)
     choice = chosen_encoder(model, pretrained, precision, encoder)
     encoding = Encoding(choice, features_dir, device, workers, reporter)

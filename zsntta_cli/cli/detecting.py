@@ -20,6 +20,7 @@ from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.runs.sorting import Sorter
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.progress import Reporter
+from zsntta_cli.report.review.writing import ReviewFile, check_review
 from zsntta_cli.report.verdict_files import GrowingFile, WholeFile, check_out, json_lines
 from zsntta_cli.report.verdicts import Tally, draw, line
 
@@ -38,18 +39,24 @@ class Output:
     reporter: Reporter
     file: WholeFile | GrowingFile | None = None
     sorter: Sorter | None = None
+    review: ReviewFile | None = None
     tally: Tally = field(default_factory=lambda: Tally("", 0))
     _later: list[Row] = field(default_factory=list)  # rows of the table at the end
+    _names: Sequence[str] = ()
+    _hindsight: bool = True
     _heard: bool = True  # whether somebody reads standard output
 
     def check(self, grows: bool) -> None:
         """Look at the file's name before anything is done: SettingsError where it will not do."""
         if self.path:
             check_out(self.path, grows)
+        if self.review:
+            check_review(self.review.path)
 
     def open(self, job: Detection) -> None:
         """Begin: nothing is written yet."""
-        names = job.detector.class_names
+        names = self._names = job.detector.class_names
+        self._hindsight = not job.request.on_arrival
         self.tally = Tally(job.request.method, len(names))
         if self.sort_to:
             self.sorter = Sorter(self.sort_to, self.links, names, self.reporter)
@@ -63,6 +70,8 @@ class Output:
             self.file.write(rows)
         if self.sorter:
             self.sorter.put(Batch([item for item, _ in pairs], rows))
+        if self.review:
+            self.review.take(batch)
         for start in range(0, len(rows), _AT_ONCE):
             self._tell(lambda some=rows[start : start + _AT_ONCE]: show(some))  # type: ignore[misc]
 
@@ -78,7 +87,7 @@ class Output:
         except BrokenPipeError:
             drop_unwritten()
             self._heard = False
-            if not self.file and not self.sorter:
+            if not self.file and not self.sorter and not self.review:
                 raise typer.Exit(0) from None
 
     def whole(self, rows: Sequence[Row]) -> None:
@@ -107,6 +116,8 @@ class Output:
             self._tell(lambda: typer.echo(table, nl=False))
         if self.sorter:
             self.sorter.close()
+        if self.review:
+            self.review.close(self._names, self.tally.method, self._hindsight)
         for text in self.tally.lines():
             say(text, err=True)
 

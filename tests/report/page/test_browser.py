@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from kept import curves, kept_run
+from watched import Watched
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
@@ -32,19 +33,8 @@ def file(tmp_path_factory):
     return path.as_uri()
 
 
-class Watched:
-    """A page without a network, and what it asked for or said."""
-
-    def __init__(self, browser, **context):
-        self.context = browser.new_context(**context)
-        self.context.set_offline(True)
-        self.context.set_default_timeout(10_000)
-        self.page = self.context.new_page()
-        self.asked, self.said = [], []
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+class Board(Watched):
+    """The report, with a leaderboard."""
 
     def column(self, number):
         """The texts of a column of the leaderboard's rows that are shown."""
@@ -58,7 +48,7 @@ class Watched:
 @pytest.fixture
 def opened(browser, file):
     """The page, watched; it must have asked for nothing and complained of nothing."""
-    watched = Watched(browser, viewport={"width": 1280, "height": 900})
+    watched = Board(browser, viewport={"width": 1280, "height": 900})
     watched.page.goto(file)
     yield watched
     requests = {
@@ -78,7 +68,7 @@ def test_nothing_is_asked_for_and_no_name_is_markup(opened):
 
 
 def test_the_policy_stops_what_would_run_all_the_same(browser, file):
-    watched = Watched(browser)
+    watched = Board(browser)
     watched.page.goto(file)
     watched.page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')"
@@ -138,7 +128,7 @@ def test_filters_and_search_show_fewer_rows_and_say_how_many(opened, file):
 
 
 def test_a_hash_is_a_view_that_one_can_send(browser, file):
-    watched = Watched(browser)
+    watched = Board(browser)
     watched.page.goto(f"{file}#board?sort=acc_s&method=tda&noise=50%25&find=glyphs")
     assert watched.column(1) == ["tda"] * 2
     assert watched.page.locator("select[name=method]").input_value() == "tda"
@@ -203,7 +193,7 @@ def test_the_keyboard_does_all_of_it(opened):
 
 
 def test_without_scripts_all_is_there(browser, file):
-    watched = Watched(browser, java_script_enabled=False)
+    watched = Board(browser, java_script_enabled=False)
     watched.page.goto(file)
     assert watched.page.locator(".board tbody tr:not(.head)").count() == ROWS
     assert watched.page.locator(".board th button").count() == 0
@@ -216,7 +206,7 @@ def test_without_scripts_all_is_there(browser, file):
 
 @pytest.mark.parametrize("width", [320, 800, 1400])
 def test_the_page_does_not_scroll_sideways(browser, file, width):
-    watched = Watched(browser, viewport={"width": width, "height": 800})
+    watched = Board(browser, viewport={"width": width, "height": 800})
     watched.page.goto(file)
     watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert watched.page.evaluate("document.documentElement.scrollWidth") == width
@@ -227,7 +217,7 @@ def test_the_page_does_not_scroll_sideways(browser, file, width):
 def test_axe_finds_nothing(browser, file, theme):
     axe = pytest.importorskip("axe_playwright_python")
     source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-    watched = Watched(browser, color_scheme=theme, viewport={"width": 2600, "height": 1000})
+    watched = Board(browser, color_scheme=theme, viewport={"width": 2600, "height": 1000})
     watched.page.goto(file)
     watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     watched.page.evaluate(source)
@@ -240,7 +230,7 @@ def test_axe_finds_nothing(browser, file, theme):
 
 
 def test_dark_print_and_forced_colours_are_other_styles(browser, file):
-    watched = Watched(browser, viewport={"width": 800, "height": 800})
+    watched = Board(browser, viewport={"width": 800, "height": 800})
     watched.page.goto(file)
     paper = "getComputedStyle(document.body).backgroundColor"
     seen = {}
@@ -269,7 +259,7 @@ def test_a_method_of_ones_own_with_any_name(browser, tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, HOSTILE, METHODS["ridge"])
     path = tmp_path / "page.html"
     path.write_text(page([kept_run(HOSTILE), kept_run()], lambda runs: HOSTILE).html)
-    watched = Watched(browser)
+    watched = Board(browser)
     watched.page.goto(path.as_uri())
     watched.page.locator("select[name=method]").select_option(HOSTILE)
     assert watched.column(1) == [HOSTILE]

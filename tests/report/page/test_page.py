@@ -7,10 +7,10 @@ import json
 import math
 import random
 import re
-from html.parser import HTMLParser
 
 import pytest
 from kept import PROMPT, curves, kept_run
+from parsed import Page
 
 from zsntta_cli import __version__
 from zsntta_cli.datasets import CATALOGUE, partners
@@ -20,30 +20,6 @@ from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-VOID = {"meta", "link", "br", "img"}
-
-
-class Page(HTMLParser):
-    """The elements of a page: (name, attributes, text up to the next tag)."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append([tag, dict(attrs), ""])
-
-    def handle_data(self, data):
-        if self.elements:
-            self.elements[-1][2] += data
-
-    def named(self, name, **wanted):
-        return [
-            (attributes, text.strip())
-            for tag, attributes, text in self.elements
-            if tag == name and wanted.items() <= attributes.items()
-        ]
 
 
 def command(runs):

@@ -1,10 +1,13 @@
 """Frames of a video, by their own time stamps; the only module that knows PyAV."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from zsntta_cli.detection.sources.item import Content, Item, content_of_pixels, failed
 from zsntta_cli.errors import DatasetError, first_line
@@ -28,6 +31,20 @@ def frames(path: Path, fps: float) -> Iterator[list[Item]]:
     found = _frames(av, path, Fraction(fps).limit_denominator(1000))
     while some := list(islice(found, _AT_A_TIME)):
         yield some
+
+
+def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image.Image]]:
+    """Frames of a video by their numbers as `frames` counts them, in RGB; those that can be had."""
+    import av
+
+    last = max(numbers, default=-1)
+    with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
+        decoded: Iterator[Any] = container.decode(video=0)
+        for number, frame in enumerate(decoded):
+            if number in numbers:
+                yield number, frame.to_image().convert("RGB")
+            if number >= last:
+                return
 
 
 def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[Item]:

@@ -1,6 +1,5 @@
 // The leaderboard sorts, filters and downloads; its state stands in the URL's hash.
 // All names are set as text, never as markup. The page is whole without this.
-"use strict";
 (() => {
   const table = document.querySelector("table.board");
   const controls = document.getElementById("controls");
@@ -22,12 +21,6 @@
   const filtered = keys.filter((_, i) => "filter" in heads[i].dataset);
   let state = { sort: "", down: false, only: {}, find: "" };
 
-  const make = (name, properties = {}, ...children) => {
-    const element = Object.assign(document.createElement(name), properties);
-    element.append(...children);
-    return element;
-  };
-
   // Controls.
   const selects = {};
   for (const key of filtered) {
@@ -46,11 +39,6 @@
     state.find = find.value;
     changed();
   });
-  const button = (words, action) => {
-    const made = make("button", { type: "button", textContent: words });
-    made.addEventListener("click", action);
-    return made;
-  };
   const count = make("output");
   controls.append(
     make("label", {}, "Find", find),
@@ -159,12 +147,6 @@
 
   const asCsv = (some) => [data.columns, ...some.map(values)]
     .map((line) => line.map(field).join(",")).join("\n") + "\n";
-
-  function download(name, type, content) {
-    const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
 
   // What is folded is printed too.
   let folded = [];

@@ -1,15 +1,11 @@
 """The page: one file that loads nothing, runs its own script alone, and reads without it."""
 
-import base64
-import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
-from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
+from zsntta_cli.report.page.document import asset, document, footer
 from zsntta_cli.report.page.entries import Taken, taken
 from zsntta_cli.report.page.headline import headline, streams
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
@@ -65,7 +61,9 @@ def page(
         + provenance.versions(found.entries),
     }
     body = _opening(title, found, rows, left_out) + _contents(sections) + _main(sections)
-    return Page(_document(title, body), len(found.entries), len(rows), left_out)
+    style, script = asset(__package__, "page.css"), asset(__package__, "page.js")
+    html = document(title, symbols() + body, style, script)
+    return Page(html, len(found.entries), len(rows), left_out)
 
 
 _NO_SCRIPT = (
@@ -118,31 +116,4 @@ def _main(sections: dict[str, str]) -> str:
         for i, (name, content) in enumerate(sections.items())
         if content
     )
-    return f"<main>{inner}</main>\n<footer><p>Made by zsntta {text(__version__)}.</p></footer>\n"
-
-
-def _document(title: str, body: str) -> str:
-    """The file: its policy lets in this style and this script, by their digests, and no more."""
-    style, script = _asset("page.css"), _asset("page.js")
-    policy = (
-        f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
-        f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"{symbols()}{body}<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def _asset(name: str) -> str:
-    """A file of the package, without the spaces that a reader of the code needs."""
-    content = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return re.sub(r"\n\s+", "\n", content)
-
-
-def _digest(content: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+    return f"<main>{inner}</main>\n{footer()}"

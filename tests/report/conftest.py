@@ -1,4 +1,4 @@
-"""The browser that looks at the page: the system's chromium, driven by Playwright."""
+"""The browser that looks at the pages: the system's chromium, driven by Playwright."""
 
 import os
 import shutil

@@ -1,0 +1,74 @@
+"""Corrections as a file: what is read, and what is refused with its line."""
+
+import json
+
+import pytest
+
+from zsntta_cli.errors import StoreError
+from zsntta_cli.report.review.corrections import Correction, read_corrections
+
+SAID = {"noise": True, "class": "cat", "margin": 0.5}
+GOOD = {
+    "format": 1, "source": "a.png", "frame": None, "noise": False, "class": "dog", "verdict": SAID,
+}  # fmt: skip
+
+
+def lines(tmp_path, *rows):
+    path = tmp_path / "corrections.jsonl"
+    path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in rows))
+    return path
+
+
+def test_what_the_page_exports(tmp_path):
+    path = lines(tmp_path, GOOD, "\n", {**GOOD, "source": "b", "noise": True, "class": None})
+    assert read_corrections(path) == (
+        [Correction(False, "dog", True, "cat"), Correction(True, None, True, "cat")], 0,
+    )  # fmt: skip
+
+
+def test_a_later_line_of_the_same_image_counts(tmp_path):
+    frame = {**GOOD, "frame": 3}
+    path = lines(tmp_path, GOOD, frame, {**GOOD, "class": None})
+    found, replaced = read_corrections(path)
+    assert [one.class_name for one in found] == ["dog", None]
+    assert replaced == 1
+
+
+WRONG = {
+    "no JSON": "is no JSON",
+    "[" * 100_000: "is no JSON",
+    "[1]": "it is no object",
+    json.dumps({**GOOD, "format": 2}): "its format is not 1",
+    json.dumps({**GOOD, "format": True}): "its format is not 1",
+    json.dumps({"format": 1, "source": "a", "margin": 1}): "it is a verdict, and no correction",
+    json.dumps({**GOOD, "source": 1}): "'source' is missing",
+    json.dumps({**GOOD, "frame": 1.5}): "'frame' is missing",
+    json.dumps({k: v for k, v in GOOD.items() if k != "frame"}): "'frame' is missing",
+    json.dumps({**GOOD, "noise": None}): "'noise' is missing",
+    json.dumps({**GOOD, "class": 3}): "'class' is missing",
+    json.dumps({k: v for k, v in GOOD.items() if k != "class"}): "'class' is missing",
+    json.dumps({k: v for k, v in GOOD.items() if k != "verdict"}): "'verdict' is missing",
+    json.dumps({**GOOD, "verdict": {"noise": 1, "class": "a"}}): "'verdict.noise' is missing",
+    json.dumps({**GOOD, "verdict": {"noise": True}}): "'verdict.class' is missing",
+    json.dumps({**GOOD, "noise": True}): "noise has a class",
+}
+
+
+@pytest.mark.parametrize(("line", "said"), WRONG.items(), ids=range(len(WRONG)))
+def test_something_else_is_told_with_its_line(tmp_path, line, said):
+    path = lines(tmp_path, GOOD, line + "\n")
+    with pytest.raises(StoreError) as caught:
+        read_corrections(path)
+    assert str(caught.value).startswith(f"{path}, line 2")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_or_is_empty(tmp_path):
+    with pytest.raises(StoreError, match="cannot read the corrections"):
+        read_corrections(tmp_path / "none.jsonl")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
+    with pytest.raises(StoreError, match="cannot read the corrections"):
+        read_corrections(tmp_path / "picture.png")
+    with pytest.raises(StoreError, match="has no corrections"):
+        read_corrections(lines(tmp_path, "\n"))

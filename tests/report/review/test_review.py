@@ -1,0 +1,205 @@
+"""The review as a file: what it lists, that it loads nothing, and lets nothing in."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+
+import pytest
+from parsed import Page
+from PIL import Image
+from reviewed import HOSTILE, unread, verdict
+
+from zsntta_cli.detection.sources.item import Item, content_of, failed
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.report.review.pictures import pictures, small
+from zsntta_cli.report.review.review import review
+from zsntta_cli.report.review.writing import ReviewFile, check_review
+
+PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]
+NAMES = [
+    HOSTILE, "'\"><script>alert(1)</script>", "</script><!--", "a\nb\r\u2028c", "inv\udcffalid",
+    "evil\u202egnp.exe", "&amp;", "`${alert(1)}`", "\\", "",
+]  # fmt: skip
+ROWS = [verdict(name, i - 4.5, NAMES[-1 - i]) for i, name in enumerate(NAMES)]
+ROWS += [verdict(HOSTILE, 0.5, HOSTILE, frame=7, time_s=1.5), unread(HOSTILE, HOSTILE)]
+DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
+
+
+def made(rows, **values):
+    classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
+    return review(rows, classes, "ridge", **values)
+
+
+def listed(html, key):
+    """Numbers of the images of a section, in its order."""
+    [part] = re.findall(rf'<h2 id="{key}">.*?</section>', html, re.DOTALL)
+    return [int(i) for i in re.findall(r'<li id="i(\d+)">', part)]
+
+
+def test_each_image_is_in_one_list_in_its_order():
+    html = made(PLAIN)
+    near = listed(html, "borderline")
+    assert near == [10, 9, 11, 8, 12, 7, 13, 6, 14, 5, 15, 4]
+    assert listed(html, "noise") == list(range(39, 15, -1))
+    assert listed(html, "clean") == [3, 2, 1, 0]
+    assert "40 images, 29 flagged as noise (ridge, 2 classes)." in html
+    heads = re.findall(r'<h2 id="\w+">(.*?)</h2>', html)
+    assert heads == [
+        "Borderline <small>12</small>", "Noise <small>24</small>", "Clean <small>4</small>"
+    ]  # fmt: skip
+
+
+def test_a_card_says_verdict_class_margin_and_place():
+    html = made([verdict("clip.mp4", -1.25, "dog", frame=3, time_s=0.5)], shown={0: DOT})
+    [card] = re.findall(r"<li id=.*?\n", html)
+    assert re.sub(r"<[^>]+>", " ", card).split() == [
+        "clean", "−1.25", "dog", "clip.mp4", "at", "0.50", "s",
+    ]  # fmt: skip
+    [(image, _)] = Page(card).named("img")
+    assert image == {"src": DOT.uri, "alt": "", "width": "128", "height": "85"}
+
+
+def test_what_could_not_be_read_is_listed_and_has_no_number():
+    html = made([unread("a.png", "no <i>"), *PLAIN])
+    assert "<li>a.png: no &lt;i&gt;\n" in html
+    assert 'href="#failed"' in html
+    found = [i for key in ("borderline", "noise", "clean") for i in listed(html, key)]
+    assert sorted(found) == list(range(40))
+    assert "Not read" not in made(PLAIN)
+
+
+def test_no_image_at_all_is_a_page_too():
+    assert "<ol></ol>" in made([unread("a.png")])
+
+
+def test_the_script_gets_names_of_any_bytes_whole():
+    [plain] = re.findall(r'id="review-data">(.*?)</script>', made(ROWS))
+    data = json.loads(plain)
+    assert [row[0] for row in data["rows"]] == [*NAMES, HOSTILE]
+    assert data["columns"][:4] == ["source", "frame", "class", "noise"]
+    assert data["rows"][-1][1] == 7
+    assert set(data["classes"]) == set(NAMES)
+    assert not set("<>&") & set(plain)
+    made(ROWS).encode()
+
+
+def test_a_number_to_flag_is_named_only_where_the_command_takes_one():
+    assert '"flag":true' in made(PLAIN)
+    assert '"flag":false' in made(PLAIN, hindsight=False)
+    assert '"flag":false' in made(ROWS), "a frame that repeats is not counted by --flag"
+
+
+def test_the_same_rows_give_the_same_bytes_and_others_another_name():
+    assert made(ROWS, shown={0: DOT}) == made(ROWS, shown={0: DOT})
+    names = {re.search('"id":"([0-9a-f]{64})"', made(rows))[1] for rows in (PLAIN, PLAIN[1:])}
+    assert len(names) == 2
+
+
+@pytest.fixture(params=["plain", "hostile"])
+def html(request):
+    return made(PLAIN if request.param == "plain" else ROWS, shown={1: DOT, 3: DOT})
+
+
+def test_the_page_loads_nothing_and_handles_nothing_inline(html):
+    parsed = Page(html)
+    assert [attributes["src"] for attributes, _ in parsed.named("img")] == [DOT.uri] * 2
+    assert len(parsed.named("script")) == html.count("</script>") == 2
+    assert len(parsed.named("style")) == 1
+    for tag, attributes, _ in parsed.elements:
+        assert tag not in ("iframe", "object", "embed", "base", "form", "audio", "video"), tag
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("style", "srcset", "action"), (tag, name)
+            if name in ("src", "href"):
+                assert value.startswith(("#", "data:")), (tag, value)
+    [(_, style)] = parsed.named("style")
+    assert not re.search(r"url\(|@import|https?:", style)
+    [(_, script)] = parsed.named("script")[-1:]
+    assert not re.search(r"https?:|fetch|XMLHttp|import\(|innerHTML|eval|insertAdjacent", script)
+    assert len(script.encode()) <= 20_000
+
+
+def test_the_policy_lets_in_this_style_and_this_script_alone(html):
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for name, rule in (("style", "style-src"), ("script", "script-src")):
+        [content] = re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+
+
+def test_sections_are_named_by_their_heads(html):
+    parsed = Page(html)
+    heads = {attributes["id"] for attributes, _ in parsed.named("h2")}
+    assert {attributes["aria-labelledby"] for attributes, _ in parsed.named("section")} == heads
+    assert {attributes["href"][1:] for attributes, _ in parsed.named("a")} == heads
+
+
+def test_a_line_stays_one_line_whatever_a_file_is_called(html):
+    assert not re.search("[\u202e\u2028\udcff\r]", html)
+
+
+# Pictures.
+
+
+def image_file(size, kind="JPEG", mode="RGB"):
+    content = io.BytesIO()
+    Image.new(mode, size, 120).save(content, kind)
+    return content.getvalue()
+
+
+def opened(picture):
+    kind, coded = re.fullmatch(r"data:image/(webp|jpeg);base64,(.*)", picture.uri).groups()
+    with Image.open(io.BytesIO(base64.b64decode(coded))) as image:
+        assert image.format.lower() == kind
+        assert not image.getexif()
+        return image.size
+
+
+def test_pictures_are_small_and_what_cannot_be_read_has_none():
+    data = [
+        image_file((4000, 1000)), image_file((20, 300), "PNG", "L"), image_file((8, 8), "PNG", "P"),
+    ]  # fmt: skip
+    items = [Item(str(i), lambda one=one: content_of(one)) for i, one in enumerate(data)]
+    items += [failed("gone", "it is gone"), Item("cut", lambda: content_of(data[0][:200]))]
+    found = pictures(items, 2)
+    assert found[3:] == [None, None]
+    assert [(one.width, one.height) for one in found[:3]] == [(128, 32), (9, 128), (8, 8)]
+    assert [opened(one) for one in found[:3]] == [(128, 32), (9, 128), (8, 8)]
+    assert max(len(one.uri) for one in found[:3]) < 8000
+
+
+# The file.
+
+
+def batch(rows, data):
+    from zsntta_cli.detection.runs.detecting import Batch
+
+    return Batch([Item(row["source"], lambda: content_of(data)) for row in rows], rows)
+
+
+def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
+    rows = [unread("bad"), *PLAIN[:6]]
+    file = ReviewFile(tmp_path / "review.html", 2, 1)
+    file.take(batch(rows[:3], image_file((60, 30))))
+    file.take(batch(rows[3:], image_file((30, 60))))
+    assert not file.path.exists()
+    file.close(["cat", "dog"], "ridge", True)
+    html = file.path.read_text()
+    cards = {int(i): card for i, card in re.findall(r'<li id="i(\d+)">(.*)', html)}
+    assert [i for i, card in cards.items() if "<img" in card] == [5, 4]
+    assert 'width="30" height="60"' in cards[5]
+    assert cards[0].count("no picture") == 1
+
+
+def test_where_it_may_go(tmp_path):
+    with pytest.raises(SettingsError, match=r"photo\.jpg: it goes to a file with the ending"):
+        check_review(tmp_path / "photo.jpg")
+    (tmp_path / "x.html").mkdir()
+    with pytest.raises(StoreError, match="it is a folder"):
+        check_review(tmp_path / "x.html")
+    check_review(tmp_path / "new.HTML")

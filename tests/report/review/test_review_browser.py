@@ -1,0 +1,371 @@
+"""The review in a browser: what its script does, what it must never do, who can use it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from reviewed import HOSTILE, unread, verdict
+from watched import Watched
+
+from zsntta_cli.report.review.pictures import small
+from zsntta_cli.report.review.review import review
+
+ROWS = [
+    verdict(f"photos/{i}.png", (i - 19.5) / 8, ("cat", "dog", "owl")[i % 3], threshold=1 + i / 7)
+    for i in range(30)
+]
+NAMES = [HOSTILE, "'\"></script><script>alert(1)</script>", "a\nb\u2028c", "inv\udcffalid", "`\\"]
+STRANGE = [verdict(name, i - 1.5, NAMES[-1 - i]) for i, name in enumerate(NAMES)]
+STRANGE += [verdict(HOSTILE, 0.25, HOSTILE, frame=7, time_s=1.5), unread(HOSTILE, HOSTILE)]
+DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
+OWN = 10  # of ROWS are noise
+
+
+def write(path, rows, **values):
+    classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
+    shown = dict.fromkeys(range(0, len(rows) - 1, 2), DOT)
+    path.write_bytes(review(rows, classes, "ridge", shown, **values).encode())
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    root = tmp_path_factory.mktemp("review")
+    return {
+        "plain": write(root / "plain.html", ROWS), "strange": write(root / "strange.html", STRANGE),
+        "many": write(root / "many.html", [verdict(f"{i}.png", i - 700.5) for i in range(1000)]),
+    }  # fmt: skip
+
+
+class Review(Watched):
+    """The page, and what stands on it."""
+
+    def __init__(self, browser, uri, **context):
+        super().__init__(browser, **context)
+        self.page.goto(uri)
+
+    def listed(self, key):
+        """The places of the images of a section that are shown."""
+        return self.page.locator(f"section[aria-labelledby={key}] li .where").all_text_contents()
+
+    def heads(self):
+        """What the heads of the three sections count."""
+        return self.page.locator("h2:not(#failed) small").all_text_contents()
+
+    def slide(self, value):
+        self.page.locator("input[name=flagged]").fill(str(value))
+
+    def moved(self):
+        return self.page.locator("#moved").text_content()
+
+    def card(self, i):
+        return self.page.locator(f"#i{i}")
+
+    def at(self):
+        """The places of the images one is at."""
+        return self.page.locator(".at .where").all_text_contents()
+
+    def exported(self):
+        with self.page.expect_download() as waiting:
+            self.page.get_by_role("button", name="Export corrections").click()
+        assert waiting.value.suggested_filename == "corrections.jsonl"
+        return Path(waiting.value.path())
+
+    def corrections(self):
+        return [json.loads(line) for line in self.exported().read_text().splitlines()]
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Pages, watched; they must have asked for nothing and complained of nothing."""
+    pages = []
+
+    def open_one(name="plain", **context):
+        context.setdefault("viewport", {"width": 1280, "height": 900})
+        pages.append((files[name], Review(browser, files[name], **context)))
+        return pages[-1][1]
+
+    yield open_one
+    for uri, watched in pages:
+        asked = {url.split("#")[0] for url in watched.asked}
+        assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {uri}
+        assert watched.said == []
+        watched.context.close()
+
+
+def numbers(places):
+    return [int(Path(place).stem) for place in places]
+
+
+def test_as_decided_the_script_shows_the_lists_of_the_file(opened):
+    still = opened(java_script_enabled=False)
+    live = opened()
+    for key in ("borderline", "noise", "clean"):
+        assert live.listed(key) == still.listed(key), key
+    assert live.heads() == still.heads() == ["12", "4", "14"]
+    assert live.moved() == "10 of 30 images are noise, as decided."
+
+
+def test_the_slider_moves_sets_counts_and_verdicts(opened):
+    review = opened()
+    review.slide(3)
+    # All thresholds go up, to the middle between the margins of the 27th and the 26th: 7 / 8.
+    assert review.moved() == (
+        "3 of 30 images are noise; all thresholds +0.88, as with --flag 3. "
+        "Corrections are of what was decided."
+    )
+    assert numbers(review.listed("borderline")) == [26, 27, 25, 28, 24, 29, 23, 22, 21, 20, 19, 18]
+    assert review.heads() == ["12", "0", "18"]
+    assert review.card(26).locator("b").text_content() == "clean"
+    assert review.card(27).locator("b").text_content() == "noise"
+    margins = [review.card(i).locator(".said span").text_content() for i in (26, 27)]
+    assert margins == ["−0.06", "+0.06"], "above 0 for noise, wherever the thresholds are"
+    slider = review.page.get_by_role("slider", name="How many are noise")
+    assert slider.get_attribute("aria-valuetext") == "3 of 30 images"
+    slider.press("ArrowRight")
+    assert review.moved().startswith("4 of 30 images")
+    assert review.card(26).locator("b").text_content() == "noise"
+    for end, said in ((30, "thresholds −2.94"), (0, "thresholds +1.19")):
+        review.slide(end)
+        assert said in review.moved()
+    assert "--flag" not in review.moved()
+    review.page.get_by_role("button", name="As decided").click()
+    assert review.heads() == ["12", "4", "14"]
+    assert review.page.locator("input[name=flagged]").input_value() == str(OWN)
+
+
+def test_on_arrival_no_number_can_be_flagged(browser, tmp_path):
+    watched = Review(browser, write(tmp_path / "r.html", ROWS, hindsight=False))
+    watched.slide(3)
+    assert "all thresholds +0.88. Corrections" in watched.moved()
+    watched.context.close()
+
+
+def test_filters_show_fewer_and_say_of_how_many(opened):
+    review = opened()
+    review.page.get_by_role("combobox", name="Class").select_option("owl")
+    assert numbers(review.listed("noise")) == [29, 26]
+    assert review.heads() == ["4 of 12", "2 of 4", "4 of 14"]
+    review.page.get_by_role("searchbox", name="Find").fill("PHOTOS/2 owl")
+    assert numbers(review.listed("noise")) == [29, 26]
+    assert numbers(review.listed("clean")) == [2]
+    review.page.get_by_role("searchbox", name="Find").fill("nothing like it")
+    assert review.heads() == ["0 of 12", "0 of 4", "0 of 14"]
+
+
+def test_the_keyboard_goes_through_all_and_corrects(opened):
+    review = opened()
+    press = review.page.keyboard.press
+    press("n")  # at no image: nothing
+    assert review.page.locator(".corrected").count() == 0
+    order = [p for key in ("borderline", "noise", "clean") for p in review.listed(key)]
+    for place in order:
+        press("j")
+        assert review.at() == [place]
+    press("j")
+    assert review.at() == order[-1:]
+    press("k")
+    assert review.at() == order[-2:-1]
+    assert review.page.evaluate("document.activeElement.id") == f"i{numbers(order)[-2]}"
+    press("n")
+    said = review.page.get_by_role("status")
+    assert said.text_content() == "1 image labelled."
+    noise = review.card(numbers(order)[-2]).get_by_role("button", name="Noise")
+    assert noise.get_attribute("aria-pressed") == "true"
+    press("c")
+    assert noise.get_attribute("aria-pressed") == "false"
+    press("c")
+    assert review.page.evaluate("document.activeElement.name") == "true-class"
+    press("d")  # the box of classes takes it: dog
+    press("Escape")
+    assert review.corrections()[0]["class"] == "dog"
+    press("u")
+    assert said.text_content() == ""
+    assert review.page.get_by_role("button", name="Export corrections").is_disabled()
+    press("/")
+    review.page.keyboard.type("nju")
+    assert review.page.get_by_role("searchbox").input_value() == "nju"
+    assert review.page.locator(".corrected").count() == 0
+
+
+def test_keys_can_be_put_off_and_leave_the_browser_its_own(opened):
+    review = opened()
+    review.page.keyboard.press("Control+j")
+    assert review.at() == []
+    review.page.locator("summary").click()
+    review.page.get_by_role("checkbox", name="Keys are on").uncheck()
+    review.page.keyboard.press("j")
+    assert review.at() == []
+
+
+def test_the_mouse_corrects_and_takes_back(opened):
+    review = opened()
+    clean = review.card(29).get_by_role("button", name="Clean: photos/29.png")
+    clean.click()
+    box = review.page.get_by_role("combobox", name="Class: photos/29.png")
+    assert box.evaluate("(e) => [...e.options].map((o) => o.text)") == [
+        "class as named", "cat", "dog", "owl",
+    ]  # fmt: skip
+    box.select_option("cat")
+    review.card(2).get_by_role("button", name="Noise").click()
+    assert box.input_value() == "cat"
+    row = {
+        name: ROWS[29][name]
+        for name in ("class", "noise", "rank", "score", "threshold", "margin", "stage", "encoder")
+    }
+    found = review.corrections()
+    assert found[1] == {
+        "format": 1, "source": "photos/29.png", "frame": None, "noise": False, "class": "cat",
+        "verdict": row,
+    }  # fmt: skip
+    assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == (
+        "photos/2.png",
+        True,
+        None,
+    )
+    clean.click()
+    assert [one["source"] for one in review.corrections()] == ["photos/2.png"]
+
+
+def test_corrections_outlive_a_reload_and_are_of_this_page_alone(opened, files):
+    review = opened()
+    review.card(2).get_by_role("button", name="Noise").click()
+    review.card(29).get_by_role("button", name="Clean").click()
+    review.page.get_by_role("combobox", name="Class: photos/29.png").select_option("cat")
+    before = review.corrections()
+    review.page.reload()
+    assert review.corrections() == before
+    review.page.goto(files["many"])
+    assert review.page.get_by_role("status").text_content() == ""
+    review.page.goto(files["plain"])
+    assert review.corrections() == before
+    review.asked.remove(files["many"])
+
+
+def test_where_the_browser_keeps_nothing_it_says_so(browser, files):
+    watched = Watched(browser)
+    watched.page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})"
+    )
+    watched.page.goto(files["plain"])
+    watched.page.locator("#i2").get_by_role("button", name="Noise").click()
+    said = watched.page.get_by_role("status").text_content()
+    assert said == "1 image labelled. This browser does not keep them: export before you leave."
+    assert watched.said == []
+    watched.context.close()
+
+
+def test_what_was_kept_and_is_spoilt_is_no_error(opened):
+    review = opened()
+    key = review.page.evaluate("""'zsntta-review-'
+        + JSON.parse(document.getElementById('review-data').textContent).id""")
+    spoilt = {"2": [True, None], "29": [False, "none"], "999": [True, None], "x": [1, 2]}
+    review.page.evaluate("([k, v]) => localStorage.setItem(k, v)", [key, json.dumps(spoilt)])
+    review.page.reload()
+    assert [(c["source"], c["noise"], c["class"]) for c in review.corrections()] == [
+        ("photos/2.png", True, None), ("photos/29.png", False, None),
+    ]  # fmt: skip
+    for broken in ('{"2": 1}', "{", "null", "[1]"):
+        review.page.evaluate("([k, v]) => localStorage.setItem(k, v)", [key, broken])
+        review.page.reload()
+        review.card(2).get_by_role("button", name="Noise").click()
+        assert [c["source"] for c in review.corrections()] == ["photos/2.png"], broken
+
+
+def test_of_many_images_some_are_shown_until_one_asks_for_more(opened):
+    review = opened("many")
+    assert review.heads() == ["60", "269", "671"]
+    assert [len(review.listed(key)) for key in ("borderline", "noise", "clean")] == [60, 120, 120]
+    review.page.get_by_role("button", name="Show 120 more").first.click()
+    assert len(review.listed("noise")) == 240
+    review.card(999 - 239).focus()
+    review.page.keyboard.press("j")
+    assert review.at() == ["759.png"]
+    assert len(review.listed("noise")) == 269
+    review.slide(1)
+    assert review.heads() == ["60", "0", "940"]
+    assert len(review.listed("clean")) == 120
+
+
+def test_no_name_is_markup_and_exports_give_names_back_whole(opened):
+    review = opened("strange")
+    review.page.wait_for_timeout(200)
+    assert review.page.locator("img[src=x]").count() == 0
+    assert review.page.evaluate("document.querySelectorAll('script').length") == 2
+    review.page.get_by_role("combobox", name="Class").select_option(HOSTILE)
+    assert review.listed("borderline").count(f"{HOSTILE} at 1.50 s") == 1
+    review.page.get_by_role("combobox", name="Class").select_option("")
+    for i in range(len(NAMES) + 1):
+        review.card(i).get_by_role("button", name="Clean").click()
+        review.card(i).locator("select").select_option(NAMES[i % len(NAMES)])
+    found = review.corrections()
+    assert [one["source"] for one in found] == [*NAMES, HOSTILE]
+    assert [one["frame"] for one in found] == [None] * len(NAMES) + [7]
+    assert [one["class"] for one in found] == [*NAMES, HOSTILE]
+    assert [one["verdict"]["class"] for one in found] == [*NAMES[::-1], HOSTILE]
+
+
+def test_the_policy_stops_what_would_run_all_the_same(browser, files):
+    watched = Review(browser, files["plain"])
+    watched.page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')"
+    )
+    watched.page.wait_for_timeout(200)
+    assert any("Content Security Policy" in line for line in watched.said)
+    assert "1" not in watched.said
+    watched.context.close()
+
+
+def test_without_scripts_all_is_there(opened):
+    review = opened("many", java_script_enabled=False)
+    assert review.page.locator("ol li").count() == 1000
+    assert review.page.locator(".noscript").is_visible()
+    assert not review.page.locator("#controls").is_visible()
+    assert review.page.locator("ol button").count() == 0
+    assert review.page.locator("#i999 .none, #i998 img").count() == 2
+
+
+@pytest.mark.parametrize("width", [320, 800, 1400])
+@pytest.mark.parametrize("name", ["plain", "strange"])
+def test_the_page_does_not_scroll_sideways(opened, width, name):
+    review = opened(name, viewport={"width": width, "height": 800})
+    review.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    review.card(2).get_by_role("button", name="Clean").click()
+    assert review.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("width", [320, 1000])
+def test_what_one_is_at_is_seen_and_has_a_frame(opened, width):
+    review = opened(viewport={"width": width, "height": 800})
+    for _ in range(20):
+        review.page.keyboard.press("j")
+    for _ in range(12):
+        review.page.keyboard.press("k")
+        top, style, bar = review.page.evaluate(
+            """() => [document.activeElement.getBoundingClientRect().top,
+            getComputedStyle(document.activeElement).outlineStyle,
+            document.getElementById('controls').getBoundingClientRect().bottom]"""
+        )
+        assert style == "solid"
+        assert top >= max(bar, 0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["plain", "strange"])
+def test_axe_finds_nothing(browser, files, theme, name):
+    axe = pytest.importorskip("axe_playwright_python")
+    source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    watched = Review(
+        browser, files[name], color_scheme=theme, viewport={"width": 1280, "height": 2600}
+    )
+    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    watched.card(1).get_by_role("button", name="Noise").click()
+    watched.card(2).get_by_role("button", name="Clean").click()
+    watched.page.evaluate(source)
+    found = watched.page.evaluate("axe.run()")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert {"color-contrast", "button-name", "select-name", "image-alt"} <= {
+        p["id"] for p in found["passes"]
+    }
+    watched.context.close()

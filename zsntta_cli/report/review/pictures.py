@@ -1,0 +1,74 @@
+"""Images as small pictures within a page: data URIs."""
+
+import base64
+import io
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, features
+
+from zsntta_cli.detection.sources.item import Content, Item
+
+SIDE = 128  # pixels, the longer side
+_FORMAT = "WEBP" if features.check("webp") else "JPEG"
+_QUALITY = 72
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small picture, and its width and height in pixels."""
+
+    uri: str
+    width: int
+    height: int
+
+
+def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
+    """Small pictures of items, in order; None of one that cannot be read (any more)."""
+    videos = {Path(item.source) for item in items if item.frame is not None}
+    frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
+    with ThreadPoolExecutor(workers) as threads:
+        return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
+
+
+def _of_frames(
+    path: Path, items: Sequence[Item]
+) -> Iterator[tuple[tuple[str, int | None], Picture]]:
+    """Pictures of a video's frames, which is decoded again: no frame is kept when it was judged."""
+    from zsntta_cli.detection.sources.video import frames_at
+
+    places = {item.frame: _place(item) for item in items if Path(item.source) == path}
+    for number, image in frames_at(path, {n for n in places if n is not None}):
+        yield places[number], small(image)
+
+
+def _place(item: Item) -> tuple[str, int | None]:
+    return item.source, item.frame
+
+
+def _picture(item: Item) -> Picture | None:
+    try:
+        return small(_image(item.load()))
+    except Exception:  # of a damaged file PIL raises nearly anything; the page is still of use
+        return None
+
+
+def _image(content: Content) -> Image.Image:
+    """The image; a JPEG is decoded no larger than it needs to be."""
+    if not content.data:
+        return content.image()
+    with Image.open(io.BytesIO(content.data)) as image:
+        image.draft("RGB", (2 * SIDE, 2 * SIDE))
+        return image.convert("RGB")
+
+
+def small(image: Image.Image) -> Picture:
+    """An RGB image within SIDE x SIDE pixels, as the encoder saw it: it is not turned."""
+    image = image.copy()
+    image.thumbnail((SIDE, SIDE))
+    content = io.BytesIO()
+    image.save(content, _FORMAT, quality=_QUALITY)
+    coded = base64.b64encode(content.getvalue()).decode()
+    return Picture(f"data:image/{_FORMAT.lower()};base64,{coded}", *image.size)
