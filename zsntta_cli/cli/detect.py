@@ -15,6 +15,7 @@ from zsntta_cli.cli.options import (
     Pretrained,
     chosen_encoder,
 )
+from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import FEATURES, ExtractSettings
 
 FOUND = 3  # exit code of --fail-on-noise
@@ -88,7 +89,9 @@ def detect(
     ] = None,
     embed: Annotated[
         int | None,
-        typer.Option(min=0, help="Pictures in it, at most. [600]", rich_help_panel="Result"),
+        typer.Option(
+            min=0, help=f"Pictures in it, at most. [{EMBEDDED}]", rich_help_panel="Result"
+        ),
     ] = None,
     judge: Annotated[
         Path | None, _option("Accuracies by the page's corrections; alone.", "Result")
@@ -107,7 +110,8 @@ def detect(
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
     if judge:
-        if sources or set_name or classes is not None or classes_file or out or review or watch:
+        others = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
+        if any(others) or classes is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
         from zsntta_cli.cli.judging import judged
 
@@ -130,7 +134,6 @@ def detect(
     from zsntta_cli.detection.runs.flags import Flag
     from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.review import EMBEDDED
     from zsntta_cli.report.review.writing import ReviewFile
 
     names = read_classes(classes_file) if classes_file else split_classes(classes or "")
