@@ -8,7 +8,7 @@ from zsntta_cli import __version__
 from zsntta_cli.cli import cache, datasets
 from zsntta_cli.cli.command import Command, Group
 from zsntta_cli.cli.demo import demo
-from zsntta_cli.cli.detect import detect
+from zsntta_cli.cli.detection.detect import detect
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import extract
 from zsntta_cli.cli.results import records

@@ -113,7 +113,7 @@ def detect(
         others = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
         if any(others) or classes is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
-        from zsntta_cli.cli.judging import judged
+        from zsntta_cli.cli.detection.judging import judged
 
         judged(judge)
         return
@@ -129,7 +129,7 @@ def detect(
         raise misused("--state is of a watch: add --watch.")
     if copy_to and link_to:
         raise misused("--copy-to and --link-to are both given: one of them.")
-    from zsntta_cli.cli.detecting import Output, run
+    from zsntta_cli.cli.detection.detecting import Output, run
     from zsntta_cli.detection.encoding.encoding import Encoding
     from zsntta_cli.detection.runs.flags import Flag
     from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes

@@ -1,0 +1,1 @@
+"""`zsntta detect`: its options, where its rows go, what corrections say."""
