@@ -1,6 +1,11 @@
 import os
 import shutil
+import signal
 import subprocess
+
+# A shell's background job ignores Ctrl-C, and so would whatever tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before torch is loaded. Threads that spin while they wait starve the other processes, and where
 # there are several workers, one thread for each is the fastest.

@@ -116,7 +116,8 @@ def test_ctrl_c_keeps_what_was_decided_on_arrival(pictures):
         process.stdin.flush()
         assert process.stdout.read(len("".join(names)) + 3).decode().split("\0")[:3] == names
         process.send_signal(signal.SIGINT)
-        said = process.stderr.read().decode()
+        _, said = process.communicate(timeout=60)
+        said = said.decode()
     assert process.returncode == 130
     assert said.splitlines()[0].startswith("3 images, ")
     assert said.splitlines()[-1].startswith("interrupted")

@@ -1,5 +1,6 @@
 """Live methods through the command line: tables, records, analysis, and what can go wrong."""
 
+import contextlib
 import csv
 import json
 import os
@@ -7,7 +8,7 @@ import pty
 import shutil
 import signal
 import subprocess
-import time
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -200,13 +201,23 @@ def test_ctrl_c_keeps_what_is_decided_and_says_so(cache, tmp_path):
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     os.close(slave)
-    shown = b""
-    deadline = time.monotonic() + 120
-    while b"S/N/H" not in shown and time.monotonic() < deadline:
-        shown += os.read(master, 4096)
+    shown, seen = bytearray(), threading.Event()
+
+    def watch():
+        """A terminal that nobody reads is full after a while, and then whoever writes waits."""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(master, 4096):
+                shown.extend(part)
+                if b"S/N/H" in shown:
+                    seen.set()
+
+    reader = threading.Thread(target=watch, daemon=True)
+    reader.start()
+    assert seen.wait(120)
     run.send_signal(signal.SIGINT)
     stdout, _ = run.communicate(timeout=60)
     assert run.returncode == 130
+    reader.join()
     os.close(master)
     frozen, stopped = json.loads(stdout)
     assert frozen["unfinished"] == 0
