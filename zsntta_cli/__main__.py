@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -40,8 +41,17 @@ def _loaded() -> Callable[[], None]:
     from zsntta_cli.cli import main as command
 
     if signal.getsignal(signal.SIGINT) is _stop:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, _interrupt)
     return command
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C; within a callback of an import, where it would be lost, it comes a moment later."""
+    code = frame.f_code if frame else None
+    if code and code.co_name == "cb" and code.co_filename == "<frozen importlib._bootstrap>":
+        threading.Timer(0.01, signal.raise_signal, [number]).start()
+    else:
+        signal.default_int_handler(number, frame)
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -14,6 +15,7 @@ RUN = ("simulate", "--method=adand", "--encoder=made", "--id=pets", "--ood=sky",
        "--update-every=16", "--format=markdown", "--fresh")  # fmt: skip
 PLACES = ("of somebody else", "writable", "none")
 INTERRUPTS = 60 if LONG else 2
+IMPORTS = "<frozen importlib._bootstrap>"
 
 
 def run(*arguments, cwd, before=(), **options):
@@ -144,3 +146,16 @@ def test_ctrl_c_at_any_time(place):
 
 def test_the_entry_point_is_the_one_that_guards():
     assert "zsntta_cli.__main__:main" in (ROOT / "pyproject.toml").read_text()
+
+
+def test_ctrl_c_within_an_imports_callback_comes_a_moment_later():
+    """There it would be said by Python, and be lost; anywhere else it comes at once."""
+    from zsntta_cli.__main__ import _interrupt
+
+    lost = compile("def cb(see):\n    see(__import__('sys')._getframe())", IMPORTS, "exec")
+    made = {}
+    exec(lost, made)
+    with pytest.raises(KeyboardInterrupt):
+        made["cb"](lambda frame: (_interrupt(signal.SIGINT, frame), time.sleep(5)))
+    with pytest.raises(KeyboardInterrupt):
+        _interrupt(signal.SIGINT, sys._getframe())
