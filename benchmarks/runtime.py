@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from zsntta_cli.paper.runtime import CLASSES, SAMPLES, Job, Row, measure, table_4
+from zsntta_cli.paper.printed.tables import SAMPLES
+from zsntta_cli.paper.runtime import CLASSES, Job, Row, measure, table_4
 from zsntta_cli.settings import EncoderChoice
 
 

@@ -4,7 +4,6 @@ Light: no NumPy. With an encoder of the built-in sets, these stand in for the pa
 are one then, and nothing is published of them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from zsntta_cli import datasets
@@ -94,11 +93,3 @@ def _stand_in(cell: Printed) -> Printed:
     theirs, ours = datasets.partners(cell.id_set), datasets.partners(BUILT_IN)
     place = theirs.index(cell.ood_set) if cell.ood_set in theirs else 0
     return replace(cell, id_set=BUILT_IN, ood_set=ours[place])
-
-
-def in_groups(some: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Cells by the part of the table that they are in."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in some:
-        groups.setdefault(cell.group, []).append(cell)
-    return groups

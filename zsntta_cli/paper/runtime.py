@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import METHODS
+from zsntta_cli.paper.printed.published import printed
+from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -33,12 +35,7 @@ from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 if TYPE_CHECKING:
     import torch
 
-SAMPLES = 6_400  # Table 4's
 CLASSES = 1_000  # ImageNet's
-COLUMNS = (  # Table 4's: method, batch size
-    ("zs-clip", 1), ("sotta", 1), ("tpt", 1), ("adand", 1), ("zs-clip", 128), ("tent", 128),
-    ("adand", 128),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,10 @@ def table_4(
     encoder: EncoderChoice, device: str = "auto", samples: int = SAMPLES, classes: int = CLASSES
 ) -> list[Job]:
     """The jobs of the paper's columns."""
-    return [Job(method, size, encoder, device, samples, classes) for method, size in COLUMNS]
+    return [
+        Job(cell.method, int(cell.settings["batch_size"]), encoder, device, samples, classes)
+        for cell in printed(4)
+    ]
 
 
 def measure(jobs: Sequence[Job], told: Callable[[Row], None] = lambda _: None) -> list[Row]:

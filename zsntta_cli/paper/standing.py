@@ -11,8 +11,8 @@ from zsntta_cli.paper.comparing import Comparison
 from zsntta_cli.paper.estimates import Estimate, estimate
 from zsntta_cli.paper.measuring import Results, compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
-from zsntta_cli.paper.printed.tables import TABLES, Table
-from zsntta_cli.paper.runtime import SAMPLES, Job, measure, timed_record
+from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, Table
+from zsntta_cli.paper.runtime import Job, measure, timed_record
 from zsntta_cli.paper.wanted import Wishes, is_timed, streams
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice

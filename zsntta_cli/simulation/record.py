@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Replay:
     unfinished: int = 0  # items that a Ctrl-C cut off
     machine: Machine = Machine()
 
-    @property
+    @cached_property
     def labels(self) -> NDArray[np.int64]:
         """True class of all items (T,); -1 where an item belongs to none."""
         return true_labels(self.sources, self.stream)

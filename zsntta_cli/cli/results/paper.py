@@ -22,6 +22,7 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.cli.results import figures
+from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def paper(
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
-    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = 6_400,
+    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = SAMPLES,
     live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
     data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
     dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,

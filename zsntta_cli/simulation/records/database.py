@@ -46,20 +46,36 @@ def opened(path: Path, create: bool) -> sqlite3.Connection:
     """
     if check_target(path):
         raise StoreError(f"{path} is no regular file, so it holds no results.")
-    exists = path.exists()
-    if not exists and not create:
+    if not create and not path.exists():
         raise StoreError(f"there are no kept results at {path}", remedy="simulate")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writable = os.access(path if exists else path.parent, os.W_OK)
-    folder_writable = os.access(path.parent, os.W_OK)
-    mode = "rwc" if create else "rw" if writable and folder_writable else "ro&immutable=1"
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    connection = sqlite3.connect(uri, timeout=_WAIT, uri=True, isolation_level=None)
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    connection = _connected(path, create)
     try:
         _checked(connection, path, create)
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _connected(path: Path, create: bool) -> sqlite3.Connection:
+    """A connection. Where nothing can be written SQLite reads along with whoever writes, if it can.
+
+    Else the file is read as one that nobody changes.
+    """
+    writable = create or all(os.access(one, os.W_OK) for one in (path, path.parent))
+    modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
+    for mode in modes:
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, timeout=_WAIT, uri=True, isolation_level=None)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            break
+        except sqlite3.Error as error:
+            connection.close()
+            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
+                raise
     return connection
 
 

@@ -47,9 +47,10 @@ class RecordStore:
 
     def add_new(self, runs: Sequence[Kept]) -> int:
         """Keep those that are not there, in one transaction; how many were there."""
-        there = self.find([kept.key for kept in runs])
-        self.add(kept for kept in runs if kept.key not in there)
-        return sum(kept.key in there for kept in runs)
+        there = {one.key for one in self.lines()}
+        new = {kept.key: kept for kept in runs if kept.key not in there}
+        self.add(new.values())
+        return len(runs) - len(new)
 
     def find(self, keys: Sequence[str]) -> dict[str, Kept]:
         """Kept runs by their keys; those that are not there are left out."""
