@@ -28,7 +28,7 @@ from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.records.curves import BINS, curves_of, histogram
-from zsntta_cli.simulation.records.database import FORMAT
+from zsntta_cli.simulation.records.database import KIND
 from zsntta_cli.simulation.records.exchange import line, read_lines
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.keeping import Keeping, kept_before
@@ -306,9 +306,9 @@ def test_files_that_are_no_store(tmp_path, zsntta):
 def test_a_store_of_a_newer_format_is_left_alone(features, tmp_path, zsntta):
     path = tmp_path / "kept.sqlite"
     with RecordStore(path, create=True) as store:
-        store._connection.execute(f"PRAGMA user_version={FORMAT + 1}")
+        store._connection.execute(f"PRAGMA user_version={KIND.format + 1}")
     before = path.read_bytes()
-    fails(zsntta("records", "--records", path), f"is of format {FORMAT + 1}", "update zsntta")
+    fails(zsntta("records", "--records", path), f"is of format {KIND.format + 1}", "update zsntta")
     arguments = ("simulate", "--encoder", "made", "--features-dir", features, "--method", "zs-clip")
     fails(zsntta(*arguments, *PAIR, "--records", path), "update zsntta")
     assert path.read_bytes() == before

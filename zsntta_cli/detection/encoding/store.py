@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,19 +17,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.databases import BATCH, WAIT, Kind, transaction
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
-FORMAT = 1
-_APPLICATION = 0x7A736E69  # "zsni": how SQLite keeps a store of features apart from other databases
-_WAIT = 60  # seconds for another process's transaction, which takes milliseconds
-_BATCH = 500  # keys to a query
-_SCHEMA = """
-CREATE TABLE encoder (identity TEXT NOT NULL);
-CREATE TABLE images (digest BLOB PRIMARY KEY, features BLOB NOT NULL);
-CREATE TABLE files (key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL);
-CREATE TABLE texts (prompt TEXT PRIMARY KEY, features BLOB NOT NULL);
-"""
+KIND = Kind(
+    0x7A736E69,  # "zsni"
+    1,
+    {
+        "encoder": "identity TEXT NOT NULL",
+        "images": "digest BLOB PRIMARY KEY, features BLOB NOT NULL",
+        "files": "key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL",
+        "texts": "prompt TEXT PRIMARY KEY, features BLOB NOT NULL",
+    },
+)
 
 Half = NDArray[np.float16]
 
@@ -70,43 +70,22 @@ class FeatureStore:
         self.is_kept = all(os.access(path, os.W_OK) for path in paths)
         if not self.is_kept:
             return self._copied() if there else self._new_in_memory()
-        database = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
-        [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return self._checked(database if tables else self._made(database))
+        return self._ready(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None))
 
     def _new_in_memory(self) -> sqlite3.Connection:
-        return self._made(sqlite3.connect(":memory:", isolation_level=None))
+        return self._ready(sqlite3.connect(":memory:", isolation_level=None))
 
     def _copied(self) -> sqlite3.Connection:
         memory = sqlite3.connect(":memory:", isolation_level=None)
         uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
             there.backup(memory)
-        return self._checked(memory)
+        return self._ready(memory)
 
-    def _made(self, database: sqlite3.Connection) -> sqlite3.Connection:
-        """The tables of a new file; of two processes that make one, the second finds it made."""
-        _until_free(database, "PRAGMA journal_mode=WAL")
-        with _transaction(database):
-            [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            for statement in _SCHEMA.split(";") if not tables else ():
-                database.execute(statement)
-            database.execute(f"PRAGMA application_id={_APPLICATION}")
-            database.execute(f"PRAGMA user_version={FORMAT}")
-        return database
-
-    def _checked(self, database: sqlite3.Connection) -> sqlite3.Connection:
-        """Refuse what is no store of this format."""
-        with _transaction(database, "BEGIN"):  # what is asked is of one moment
-            [application] = database.execute("PRAGMA application_id").fetchone()
-            [version] = database.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise StoreError(f"{self.path} is a database of another program.")
-        if version > FORMAT:
-            raise StoreError(
-                f"{self.path} is of format {version}, and this version of zsntta reads {FORMAT}: "
-                f"update zsntta."
-            )
+    def _ready(self, database: sqlite3.Connection) -> sqlite3.Connection:
+        """Refuse what is no store of this format; make one of what is empty."""
+        if not KIND.is_made(database, self.path):
+            KIND.make(database)
         database.execute("PRAGMA synchronous=NORMAL")
         return database
 
@@ -129,7 +108,7 @@ class FeatureStore:
         with self._readable():
             self._make()
         query = "INSERT INTO encoder SELECT ? WHERE NOT EXISTS (SELECT * FROM encoder)"
-        with self._readable(), _transaction(self._database):
+        with self._readable(), transaction(self._database):
             self._database.execute(query, (text,))
 
     def _make(self) -> None:
@@ -168,21 +147,21 @@ class FeatureStore:
         """Keep features by their digests, and files' stamps and digests by their keys."""
         images = [(digest, row.tobytes()) for digest, row in features.items()]
         stamped = [(key, *stamp, digest) for key, (stamp, digest) in files.items()]
-        with self._readable(), _transaction(self._database):
+        with self._readable(), transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO images VALUES (?, ?)", images)
             self._database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", stamped)
 
     def add_texts(self, texts: Mapping[str, NDArray[np.float32]]) -> None:
         """Keep text features by their prompts."""
         rows = [(prompt, row.tobytes()) for prompt, row in texts.items()]
-        with self._readable(), _transaction(self._database):
+        with self._readable(), transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
     def _found(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
         wanted, found = list(keys), []
         with self._readable():
-            for start in range(0, len(wanted), _BATCH):
-                some = wanted[start : start + _BATCH]
+            for start in range(0, len(wanted), BATCH):
+                some = wanted[start : start + BATCH]
                 marks = ", ".join("?" * len(some))
                 found += self._database.execute(f"{query} IN ({marks})", some).fetchall()
         return found
@@ -212,27 +191,3 @@ def _unpacked(rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[
     if len({len(row) for row in found.values()}) > 1:
         raise ValueError("features of several lengths")
     return found
-
-
-@contextlib.contextmanager
-def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    database.execute(begin)
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
-def _until_free(database: sqlite3.Connection, statement: str) -> None:
-    """Run a statement that SQLite does not wait with by itself."""
-    until = time.monotonic() + _WAIT
-    while True:
-        try:
-            database.execute(statement)
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)

@@ -1,20 +1,14 @@
-"""The SQLite file of a store: how it is told from others, made and opened."""
+"""The SQLite file of a store: what is in it, how it is opened."""
 
 import contextlib
-import itertools
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from zsntta_cli.cache.databases import WAIT, Kind
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
-
-FORMAT = 1  # goes up when older versions cannot read it
-_APPLICATION = 0x7A736E74  # "zsnt": what SQLite keeps to tell a store from a stranger's database
-_WAIT = 60  # seconds for another process's transaction, which takes a millisecond
-_PAUSE = 0.05
 
 # Columns beside the record are what lists show and choose by.
 COLUMNS = (
@@ -22,10 +16,14 @@ COLUMNS = (
     "auroc", "fpr95", "seconds", "created",
 )  # fmt: skip
 CONTENTS = ("key", "record", "curves", "items")  # in a table of their own: lists pass them by
-TABLES = {
-    "runs": f"key TEXT PRIMARY KEY, {', '.join(COLUMNS[1:])}",
-    "contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB",
-}
+KIND = Kind(
+    0x7A736E74,  # "zsnt"
+    1,
+    {
+        "runs": f"key TEXT PRIMARY KEY, {', '.join(COLUMNS[1:])}",
+        "contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB",
+    },
+)
 
 
 @contextlib.contextmanager
@@ -52,7 +50,7 @@ def opened(path: Path, create: bool) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     connection = _connected(path, create)
     try:
-        _checked(connection, path, create)
+        _prepare(connection, path, create)
     except BaseException:
         connection.close()
         raise
@@ -68,7 +66,7 @@ def _connected(path: Path, create: bool) -> sqlite3.Connection:
     modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
     for mode in modes:
         uri = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, timeout=_WAIT, uri=True, isolation_level=None)
+        connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             break
@@ -79,41 +77,12 @@ def _connected(path: Path, create: bool) -> sqlite3.Connection:
     return connection
 
 
-def _checked(connection: sqlite3.Connection, path: Path, create: bool) -> None:
+def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
     """Refuse what is no store of this format; make one of an empty file."""
-    connection.execute("BEGIN")  # what is asked is of one moment
-    [tables] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    [application] = connection.execute("PRAGMA application_id").fetchone()
-    [version] = connection.execute("PRAGMA user_version").fetchone()
-    connection.execute("COMMIT")
-    if tables and application != _APPLICATION:
-        raise StoreError(f"{path} is a database of another program.")
-    if version > FORMAT:
-        raise StoreError(
-            f"{path} is of format {version}, and this version of zsntta reads {FORMAT}: "
-            f"update zsntta."
-        )
-    if create and not tables:  # of two that make one, the second waits and changes nothing
-        _until_free(lambda: connection.execute("PRAGMA journal_mode=WAL"))
-        connection.execute("BEGIN IMMEDIATE")
-        for name, columns in TABLES.items():
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
-        connection.execute(f"PRAGMA application_id={_APPLICATION}")
-        connection.execute(f"PRAGMA user_version={FORMAT}")
-        connection.execute("COMMIT")
-    elif not tables:  # its maker was stopped before there was anything in it
-        for name, columns in TABLES.items():
-            connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
-    connection.execute("PRAGMA synchronous=NORMAL")
-
-
-def _until_free(change: Callable[[], object]) -> None:
-    """Make a change that SQLite does not wait for by itself."""
-    for attempt in itertools.count():
-        try:
-            change()
-            return
-        except sqlite3.OperationalError:
-            if attempt >= _WAIT / _PAUSE:
-                raise
-            time.sleep(_PAUSE)
+    if not KIND.is_made(database, path):
+        if create:
+            KIND.make(database)
+        else:  # its maker was stopped before there was anything in it
+            for name, columns in KIND.tables.items():
+                database.execute(f"CREATE TEMP TABLE {name} ({columns})")
+    database.execute("PRAGMA synchronous=NORMAL")

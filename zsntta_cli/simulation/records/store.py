@@ -4,21 +4,19 @@ A run is in it whole or not at all, whenever its process or the machine stops. W
 `synchronous=NORMAL`: a power cut may take the last runs with it, and breaks none.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from zsntta_cli.cache.databases import BATCH, transaction
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.database import COLUMNS, CONTENTS, TABLES, opened, readable
+from zsntta_cli.simulation.records.database import COLUMNS, CONTENTS, KIND, opened, readable
 from zsntta_cli.simulation.records.items import Items
 from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.records.lines import NAMES, Line, lines_of, plain_text
 from zsntta_cli.simulation.records.reading import record_from
-
-_BATCH = 500  # keys to a query
 
 
 class RecordStore:
@@ -41,7 +39,7 @@ class RecordStore:
         """
         rows = [_row(kept) for kept in runs]
         lines, contents = [row[0] for row in rows], [row[1] for row in rows]
-        with readable(self.path), self._transaction():
+        with readable(self.path), transaction(self._connection):
             self._connection.executemany(_upsert("runs", COLUMNS), lines)
             self._connection.executemany(_upsert("contents", CONTENTS), contents)
 
@@ -55,8 +53,8 @@ class RecordStore:
     def find(self, keys: Sequence[str]) -> dict[str, Kept]:
         """Kept runs by their keys; those that are not there are left out."""
         found: dict[str, Kept] = {}
-        for start in range(0, len(keys), _BATCH):
-            some = keys[start : start + _BATCH]
+        for start in range(0, len(keys), BATCH):
+            some = keys[start : start + BATCH]
             marks = ", ".join("?" * len(some))
             for key, *content in self._query(f"key IN ({marks})", some):
                 if (kept := _kept(content)) is not None:
@@ -76,8 +74,8 @@ class RecordStore:
 
     def remove(self, keys: Sequence[str]) -> None:
         """Take runs out."""
-        with readable(self.path), self._transaction():
-            for table in TABLES:
+        with readable(self.path), transaction(self._connection):
+            for table in KIND.tables:
                 delete = f"DELETE FROM {table} WHERE key = ?"
                 self._connection.executemany(delete, [(key,) for key in keys])
 
@@ -85,16 +83,6 @@ class RecordStore:
         query = f"SELECT {', '.join(CONTENTS)} FROM contents WHERE {where} ORDER BY rowid"
         with readable(self.path):
             yield from self._connection.execute(query, tuple(values))
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -1,0 +1,76 @@
+"""SQLite files that several processes share: how they are told from others, made and changed."""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.errors import StoreError
+
+WAIT = 60  # seconds for another process's transaction, which takes milliseconds
+BATCH = 500  # keys to a query
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file."""
+
+    application: int  # by which SQLite keeps it apart from other programs' databases
+    format: int  # goes up when older versions cannot read it
+    tables: Mapping[str, str]  # their columns, by name
+
+    def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
+        """Whether there are tables in it.
+
+        Raises:
+            StoreError: they are another program's, or of a newer format.
+        """
+        with transaction(database, "BEGIN"):  # what is asked is of one moment
+            [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            [application] = database.execute("PRAGMA application_id").fetchone()
+            [version] = database.execute("PRAGMA user_version").fetchone()
+        if tables and application != self.application:
+            raise StoreError(f"{path} is a database of another program.")
+        if version > self.format:
+            raise StoreError(
+                f"{path} is of format {version}, and this version of zsntta reads {self.format}: "
+                f"update zsntta."
+            )
+        return bool(tables)
+
+    def make(self, database: sqlite3.Connection) -> None:
+        """The tables of a new file; of two processes that make one, the second changes nothing."""
+        _until_free(database, "PRAGMA journal_mode=WAL")
+        with transaction(database):
+            for name, columns in self.tables.items():
+                database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+            database.execute(f"PRAGMA application_id={self.application}")
+            database.execute(f"PRAGMA user_version={self.format}")
+
+
+@contextlib.contextmanager
+def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Whole, or nothing of it."""
+    database.execute(begin)
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _until_free(database: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that SQLite does not wait with by itself."""
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            database.execute(statement)
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
