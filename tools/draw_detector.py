@@ -14,8 +14,8 @@ import numpy as np
 from matplotlib import pyplot
 from numpy.typing import NDArray
 
-from zsntta_cli.methods import ridge
 from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID, build_stream

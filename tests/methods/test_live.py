@@ -17,8 +17,8 @@ from reference import live as reference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
-from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import SottaSettings, TentSettings

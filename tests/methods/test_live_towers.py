@@ -13,8 +13,9 @@ from torch import nn
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS, adand
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import AdaNDTentSettings, SottaSettings

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import adand as reference
 
-from zsntta_cli.methods import METHODS, adand
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.ood_scores import mine_negatives
 from zsntta_cli.methods.scores import energy, zero_shot
+from zsntta_cli.methods.words.mining import mine_negatives
 from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from reference.ridge import ridge as reference
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import ridge
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.ridge import RidgeDetector
-from zsntta_cli.methods.ridge import rule as ridge_rule
-from zsntta_cli.methods.ridge.items import Items
-from zsntta_cli.methods.ridge.regression import Regression
+from zsntta_cli.methods.detectors import ridge
+from zsntta_cli.methods.detectors.ridge import RidgeDetector
+from zsntta_cli.methods.detectors.ridge import rule as ridge_rule
+from zsntta_cli.methods.detectors.ridge.items import Items
+from zsntta_cli.methods.detectors.ridge.regression import Regression
 from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold

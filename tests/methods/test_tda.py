@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import adand, tda
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.classifiers import tda
+from zsntta_cli.methods.classifiers.tda import Cache, TDASettings
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.tda import AdaNDTDASettings, Cache, TDASettings
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -212,11 +214,11 @@ def test_injected_items_never_enter_the_caches():
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batch_size):
     data = random_stream(4, 400, injected=True, scale=4.0)
-    options = AdaNDTDASettings(
+    options = METHODS["adand+tda"].settings(
         batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
     )
     run = configure(options)
-    decisions = tda.run_behind_adand(data, run.options, run.threshold)
+    decisions = METHODS["adand+tda"].load()(data, run.options, run.threshold)
     detector = adand.run(data, run.options, run.threshold)
     assert np.array_equal(decisions.is_noise, detector.is_noise)
     assert np.array_equal(decisions.id_score, detector.id_score)
@@ -247,7 +249,7 @@ def test_one_class_and_a_zero_feature_are_no_error():
         ({"mask_high": 1.5}, "mask-high is 1.5, must be in [0, 1]."),
     ],
 )
-@pytest.mark.parametrize("kind", [TDASettings, AdaNDTDASettings])
+@pytest.mark.parametrize("kind", [TDASettings, METHODS["adand+tda"].settings])
 def test_settings_out_of_range_are_named(kind, options, message):
     with pytest.raises(SettingsError) as error:
         kind(**options)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zsntta_cli.methods import tda
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.classifiers import tda
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.settings import TDASettings
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.adand import AdaNDStepper
+from zsntta_cli.methods.detectors.adand import AdaNDStepper
 from zsntta_cli.paper import runtime, runtime_stream
 from zsntta_cli.paper.runtime import Job, measure, resident_peak, run_job, table_4
 from zsntta_cli.paper.runtime_stream import live_data, seconds_a_sample, steps

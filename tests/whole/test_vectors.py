@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import released
 
-from zsntta_cli.methods import adand, zs_clip
+from zsntta_cli.methods import zs_clip
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 

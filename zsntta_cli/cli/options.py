@@ -10,7 +10,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name, value_type
@@ -178,7 +178,7 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
 
 def _setting(method: str, option: str) -> tuple[str, type]:
     """The name and type of a method's setting, from that of its option."""
-    check_choice("method", method, tuple(METHODS))
+    check_method(method)
     names = {option_name(field): field for field in declared(method).values()}
     check_choice(f"the setting of {method}", option, tuple(names))
     return names[option].name, value_type(names[option])[0]

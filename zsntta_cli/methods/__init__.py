@@ -3,15 +3,22 @@
 `run(data, options, threshold)` gets the stream, the method's own settings and those of the
 threshold. A cached one returns its decisions on all items; a live one, which is given images and
 the encoder too, yields them as it has them (methods/live/).
+
+A classifier that adapts is a line in CLASSIFIERS: `classes(data, options, offered)` gives the class
+of each item, learned from those that are offered. It goes behind any method that decides, as
+"adand+tda": METHODS makes such a pair at its first use.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.methods import ood_settings, settings
+from zsntta_cli.errors import UnknownName
+from zsntta_cli.methods import settings
 from zsntta_cli.methods.live import settings as live_settings
+from zsntta_cli.methods.words import settings as words_settings
 
 if TYPE_CHECKING:
     from zsntta_cli.methods.base import Stepper
@@ -32,10 +39,20 @@ class Method:
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
     stepper: str = ""  # of one that decides online: where what is pushed to is made
     revision: int = 1  # goes up when its decisions change: older results are then not shown
+    parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
 
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
-        return _found(self.run) if isinstance(self.run, str) else self.run
+        if self.parts:
+            return partial(_found(self.run), *(part.load() for part in self.parts))
+        return _found(self.run)
+
+    @property
+    def own_code(self) -> tuple[Any, ...]:
+        """What of it is of a script outside the package: functions and classes."""
+        if self.parts:
+            return tuple(one for part in self.parts for one in part.own_code)
+        return () if isinstance(self.run, str) else (self.run, self.settings)
 
     def start(self, *given: Any) -> "Stepper":
         """The method before its first item, given what `run` gets: a stream, that may be empty."""
@@ -43,8 +60,28 @@ class Method:
         return stepper
 
 
-def _found(where: str) -> Callable[..., Any]:
-    """A function by its module and name, imported when it is first needed."""
+@dataclass(frozen=True)
+class Classifier:
+    """One line of CLASSIFIERS."""
+
+    classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
+    settings: type[Any]  # a dataclass
+    revision: int = 1  # as a method's
+
+    def load(self) -> Callable[..., Any]:
+        """The function `classes`, imported when it is first needed."""
+        return _found(self.classes)
+
+    @property
+    def own_code(self) -> tuple[Any, ...]:
+        """What of it is of a script outside the package."""
+        return () if isinstance(self.classes, str) else (self.classes, self.settings)
+
+
+def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A function, or one by its module and name, imported when it is first needed."""
+    if not isinstance(where, str):
+        return where
     module, _, name = where.partition(":")
     function: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
     return function
@@ -54,22 +91,80 @@ def _found(where: str) -> Callable[..., Any]:
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
 
-METHODS: dict[str, Method] = {
+
+class _Methods(dict[str, Method]):
+    """Methods by name; "detector+classifier" is made of the two where it is not there."""
+
+    def __missing__(self, name: str) -> Method:
+        detector, _, classifier = name.rpartition("+")
+        if classifier not in CLASSIFIERS or detector not in self:
+            raise KeyError(name)
+        if self[detector].live or not self[detector].decides or self[detector].parts:
+            raise KeyError(name)
+        self[name] = made = behind(detector, classifier)
+        return made
+
+
+def behind(detector: str, classifier: str) -> Method:
+    """A classifier that learns from the items that a detector calls clean."""
+    parts = first, second = METHODS[detector], CLASSIFIERS[classifier]
+    return Method(
+        "classifiers.behind:run", _both_settings(first.settings, second.settings),
+        needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
+        revision=first.revision + second.revision - 1, parts=parts,
+    )  # fmt: skip
+
+
+def _both_settings(detector: type[Any], classifier: type[Any]) -> type[Any]:
+    """The settings of two as one class, made once, which other processes make again."""
+    if both := _BOTH.get((detector, classifier)):
+        return both
+
+    def again(one: Any) -> tuple[Any, ...]:
+        return _given_again, (detector, classifier, vars(one))
+
+    name = f"{detector.__name__}And{classifier.__name__}"
+    made = type(name, (detector, classifier), {"__reduce__": again, "__module__": __name__})
+    both = _BOTH[detector, classifier] = dataclass(frozen=True)(made)
+    return both
+
+
+_BOTH: dict[tuple[type[Any], type[Any]], type[Any]] = {}
+
+
+def _given_again(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
+    return _both_settings(detector, classifier)(**values)
+
+
+def check_method(name: str, what: str = "method") -> None:
+    """Raise UnknownName where there is no such method, nor one of two parts."""
+    try:
+        METHODS[name]
+    except KeyError:
+        raise UnknownName(what, name, tuple(METHODS)) from None
+
+
+CLASSIFIERS: dict[str, Classifier] = {
+    "tda": Classifier("classifiers.tda:adapted_classes", settings.TDASettings),
+}
+
+METHODS: dict[str, Method] = _Methods({
     "zs-clip": Method("zs_clip:run", settings.ZsClipSettings, stepper="zs_clip:stepper"),
     "adand": Method(
-        "adand:run", settings.AdaNDSettings, defaults=_INJECTS, stepper="adand:stepper"
+        "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
+        stepper="detectors.adand:stepper",
     ),
-    "tda": Method("tda:run", settings.TDASettings),
-    "adand+tda": Method("tda:run_behind_adand", settings.AdaNDTDASettings, defaults=_INJECTS),
-    "ridge": Method("ridge:run", settings.RidgeSettings, stepper="ridge:stepper"),
-    "ridge+tda": Method("tda:run_behind_ridge", settings.RidgeTDASettings),
-    "max-logit": Method("ood_scores:max_logit", ood_settings.ScoreSettings, decides=False),
-    "energy": Method("ood_scores:energy", ood_settings.ScoreSettings, decides=False),
-    "mcm": Method("ood_scores:maximum_concept_matching", ood_settings.McmSettings, decides=False),
+    "ridge": Method(
+        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper"
+    ),
+    "tda": Method("classifiers.tda:run", settings.TDASettings),
+    "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
+    "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
+    "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),
     "neglabel": Method(
-        "ood_scores:neglabel", ood_settings.NegLabelSettings, decides=False, needs=WORDS
+        "words.neglabel:score", words_settings.NegLabelSettings, decides=False, needs=WORDS
     ),
-    "clipn": Method("ood_scores:clipn", ood_settings.ClipnSettings, decides=False, needs=NO_TEXT),
+    "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
     "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
     "sotta": Method("live.sotta:run", live_settings.SottaSettings, live=True),
     "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
@@ -77,4 +172,8 @@ METHODS: dict[str, Method] = {
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD,
     ),
-}  # fmt: skip
+})  # fmt: skip
+
+for _detector in ("adand", "ridge"):  # those to choose from; others are made when asked for
+    for _classifier in CLASSIFIERS:
+        METHODS[f"{_detector}+{_classifier}"] = behind(_detector, _classifier)

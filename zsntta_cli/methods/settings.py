@@ -89,11 +89,6 @@ class TDASettings(Settings):
 
 
 @dataclass(frozen=True)
-class AdaNDTDASettings(AdaNDSettings, TDASettings):
-    """TDA's classes behind AdaND's detector: the settings of both."""
-
-
-@dataclass(frozen=True)
 class RidgeSettings(Settings):
     """Ridge: a noise detector without labels (ours); the same values for all sets and encoders."""
 
@@ -142,5 +137,22 @@ class RidgeSettings(Settings):
 
 
 @dataclass(frozen=True)
-class RidgeTDASettings(RidgeSettings, TDASettings):
-    """TDA's classes behind ridge: the settings of both."""
+class ScoreSettings(Settings):
+    """A zero-shot OOD score without settings of its own: max-logit, energy."""
+
+
+@dataclass(frozen=True)
+class McmSettings(Settings):
+    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
+
+    # The ZS-NTTA paper's Table 5 quotes MCM's own figures: temperature 1. None: as in its Eq. 1.
+    temperature: float | None = option(
+        None, "Of the softmax over cosines; none: 1 / logit scale.", within=Range(least=1e-4)
+    )
+
+
+@dataclass(frozen=True)
+class ClipnSettings(Settings):
+    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
+
+    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")

@@ -16,8 +16,8 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.adand import stepper
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.detectors.adand import stepper
 from zsntta_cli.methods.live.base import LiveData, in_batches
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold

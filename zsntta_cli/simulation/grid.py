@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import TINY, EncoderChoice
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.options import option_name
@@ -67,7 +67,7 @@ class Grid:
     def _check_settings(self) -> None:
         """Refuse a setting that none of the methods it is meant for has."""
         for method in (*self.methods, *self.own):
-            check_choice("method", method, tuple(METHODS))
+            check_method(method)
         for method in self.own:
             if method not in self.methods:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")

@@ -17,10 +17,10 @@ def revision(method: str) -> str | None:
     """
     chosen = METHODS[method]
     numbers = f"{RULES}.{chosen.revision}"
-    if isinstance(chosen.run, str):
+    if not chosen.own_code:
         return numbers
     try:
-        files = {inspect.getsourcefile(one) for one in (chosen.run, chosen.settings)}
+        files = {inspect.getsourcefile(one) for one in chosen.own_code}
         contents = [Path(file).read_bytes() for file in sorted(filter(None, files))]
     except (OSError, TypeError):
         return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName, check_plain
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.checks import check, check_choice
@@ -89,7 +89,7 @@ def build_run(
     Raises:
         SettingsError: an unknown method or preset, or a value out of its range.
     """
-    check_choice("method", method, tuple(METHODS))
+    check_method(method)
     check_choice("preset", preset, tuple(PRESETS))
     chosen = METHODS[method]
     family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
@@ -119,7 +119,7 @@ def run_from_record(settings: Any) -> RunSettings:
     """
     _check_names("a run", settings, RunSettings)
     method, prompt = settings.get("method"), settings.get("prompt")
-    check_choice("method", method if isinstance(method, str) else "", tuple(METHODS))
+    check_method(method if isinstance(method, str) else "")
     check(isinstance(prompt, str) and len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
     names = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
     for what, name in names.items():

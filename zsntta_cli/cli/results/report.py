@@ -35,13 +35,12 @@ def report(
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
     from zsntta_cli.cli.results.repeat import repeat_command
     from zsntta_cli.files import check_target, write_whole
-    from zsntta_cli.methods import METHODS
+    from zsntta_cli.methods import check_method
     from zsntta_cli.paper.reported import reported
     from zsntta_cli.report.page.page import page
-    from zsntta_cli.settings.checks import check_choice
 
     gc.disable()  # records make no cycles, and looking for some takes a tenth of the time
-    check_choice("baseline", baseline, tuple(METHODS))
+    check_method(baseline, "baseline")
     if output != _STDOUT:
         check_target(output)  # before the work
     kept = _kept(records or [], store, features_dir)

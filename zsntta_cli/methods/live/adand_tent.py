@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods import adand
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import AdaNDTentSettings
 from zsntta_cli.methods.live.tent import adaptable

@@ -81,7 +81,9 @@ def _run(path: Path, where: str, plain: Any) -> Kept | str:
         check(version == FORMAT, f"its format is {short(ascii(version))}, must be {FORMAT}")
         record = plain.get("record")
         method = _method(record)
-        if method not in METHODS:
+        try:
+            METHODS[method]
+        except KeyError:
             return method
         made = record_from(record)
         check(not made.unfinished, "its run was not finished")

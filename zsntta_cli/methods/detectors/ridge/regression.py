@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import ssymv, ssyrk
 
-from zsntta_cli.methods.ridge.items import Features, Floats, Items
+from zsntta_cli.methods.detectors.ridge.items import Features, Floats, Items
 from zsntta_cli.methods.state import State
 
 _MAX_COVARIANCE = 2048  # dims; above, the penalty outweighs the covariance: lambda -> infinity

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.ridge.items import Floats, Items
-from zsntta_cli.methods.ridge.regression import Regression, Views, deviation
+from zsntta_cli.methods.detectors.ridge.items import Floats, Items
+from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
 

@@ -1,25 +1,10 @@
-"""The settings of zero-shot OOD scores: a dataclass each, as in settings.py."""
+"""The settings of methods that reject what negative words name better than the classes do."""
 
 from dataclasses import dataclass
 
 from zsntta_cli.settings.options import Range, Settings, option
 
 _FROM_ONE, _SHARE = Range(least=1), Range(least=0, most=1)
-
-
-@dataclass(frozen=True)
-class ScoreSettings(Settings):
-    """A zero-shot OOD score without settings of its own: max-logit, energy."""
-
-
-@dataclass(frozen=True)
-class McmSettings(Settings):
-    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
-
-    # The ZS-NTTA paper's Table 5 quotes MCM's own figures: temperature 1. None: as in its Eq. 1.
-    temperature: float | None = option(
-        None, "Of the softmax over cosines; none: 1 / logit scale.", within=Range(least=1e-4)
-    )
 
 
 @dataclass(frozen=True)
@@ -41,10 +26,3 @@ class NegLabelSettings(Settings):
         "ranked", "By distance, or shuffled and of one size.", choices=("ranked", "random")
     )
     percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
-
-
-@dataclass(frozen=True)
-class ClipnSettings(Settings):
-    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
-
-    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.ridge.items import Features, Items, Ring
-from zsntta_cli.methods.ridge.regression import Regression
-from zsntta_cli.methods.ridge.rule import Answer, Rule, next_rule
+from zsntta_cli.methods.detectors.ridge.items import Features, Items, Ring
+from zsntta_cli.methods.detectors.ridge.regression import Regression
+from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule, next_rule
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
 

@@ -13,7 +13,7 @@ An item is decided by what was learned before its block and by itself, so items 
 learning is at the end of a block. Steps are numbered as the equations in docs/detector.md.
 """
 
-from zsntta_cli.methods.ridge.detector import RidgeDetector
-from zsntta_cli.methods.ridge.stepper import RidgeStepper, run, stepper
+from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector
+from zsntta_cli.methods.detectors.ridge.stepper import RidgeStepper, run, stepper
 
 __all__ = ["RidgeDetector", "RidgeStepper", "run", "stepper"]

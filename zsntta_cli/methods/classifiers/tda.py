@@ -5,9 +5,8 @@ looks like, a negative one that says which classes an uncertain sample is not. E
 samples of lowest entropy per predicted class. A sample first enters the caches, then is classified.
 
 Alone (`run`), noise is what ZS-CLIP calls noise, and every sample is offered to the caches, also
-those called noise, as the decisions of AdaND's released code show. Behind AdaND's detector or ours
-(`run_behind_adand`, `run_behind_ridge`), the samples that it calls clean are. Injected noise never
-is.
+those called noise, as the decisions of AdaND's released code show. Behind a detector (behind.py),
+the samples that it calls clean are. Injected noise never is.
 
 What enters and leaves a cache depends on the frozen model alone, not on adapted logits. So a block
 of items is one product: its items against all keys that are in the cache at any time within the
@@ -16,17 +15,15 @@ block, each of which counts within its own time only. The result is that of goin
 
 import bisect
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods import adand, ridge
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import AdaNDTDASettings, RidgeTDASettings, TDASettings
+from zsntta_cli.methods.settings import TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -196,26 +193,6 @@ def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) ->
     found = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
     return Decisions(class_index, u > found, 1 - u, found)
-
-
-def run_behind_adand(
-    data: StreamData, options: AdaNDTDASettings, threshold: ThresholdSettings
-) -> Decisions:
-    """Noise as AdaND decides it, classes by the adapted logits, samples called clean offered."""
-    return _behind(adand.run(data, options, threshold), data, options)
-
-
-def run_behind_ridge(
-    data: StreamData, options: RidgeTDASettings, threshold: ThresholdSettings
-) -> Decisions:
-    """Noise as ridge decides it, likewise."""
-    return _behind(ridge.run(data, options, threshold), data, options)
-
-
-def _behind(decisions: Decisions, data: StreamData, options: TDASettings) -> Decisions:
-    assert decisions.is_noise is not None
-    offered = ~decisions.is_noise & ~data.injected
-    return replace(decisions, class_index=adapted_classes(data, options, offered))
 
 
 def _blocks(total: int) -> Iterator[slice]:

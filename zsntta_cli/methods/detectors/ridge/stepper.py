@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.ridge.detector import RidgeDetector, decided
-from zsntta_cli.methods.ridge.items import Floats, Items, check_classes
-from zsntta_cli.methods.ridge.rule import Rule
+from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, decided
+from zsntta_cli.methods.detectors.ridge.items import Floats, Items, check_classes
+from zsntta_cli.methods.detectors.ridge.rule import Rule
 from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, checked, nested, within

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.methods.threshold import OnlineThreshold

@@ -1,0 +1,1 @@
+"""Classifiers that adapt, behind whatever decides which items are noise."""

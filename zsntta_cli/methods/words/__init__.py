@@ -1,0 +1,1 @@
+"""Negative words: what an image shows if it shows none of the classes."""
