@@ -34,6 +34,7 @@ class Method:
     settings: type[Any]  # a dataclass
     live: bool = False
     decides: bool = True  # or it gives a score without a decision rule
+    offline: bool = False  # it sees the whole stream before it decides: a reference, no competitor
     needs: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family

@@ -1,0 +1,114 @@
+"""What holds for every method that replays from the cache: no future, no labels, any chunk."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.scores import cosine_logits, unit, zero_shot
+from zsntta_cli.settings import ThresholdSettings
+
+COUNT, DIM, CLASSES, NOUNS, ADJECTIVES = 900, 16, 4, 30, 12
+CACHED = [name for name, method in METHODS.items() if not method.live]
+ONLINE = [name for name in CACHED if not METHODS[name].offline]
+SMALL = {  # so that a short stream is enough for every stage of every method
+    "warmup": 2, "update_every": 32, "learning_rate": 0.01, "ridge_first": 16, "ridge_block": 64,
+    "ridge_ring": 128, "groups": 3,
+}  # fmt: skip
+
+
+def options_of(method):
+    settings = METHODS[method].settings
+    names = {field.name for field in dataclasses.fields(settings)}
+    return settings(**{name: value for name, value in SMALL.items() if name in names})
+
+
+def stream(method, seed=0):
+    """Clusters of ID and of noise, injected noise at the pool's end, and what a method needs."""
+    rng = np.random.default_rng(seed)
+    text = unit(rng.normal(size=(CLASSES, DIM))).astype(np.float32)
+    centres = np.concatenate([text, rng.normal(size=(2, DIM)) / 4])
+    features = 10 * centres[rng.integers(len(centres), size=COUNT)]
+    features = (features + 1.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
+    features[-60:] = rng.normal(size=(60, DIM)) + 3
+    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
+    if METHODS[method].needs == WORDS:
+        words = unit(rng.normal(size=(NOUNS + ADJECTIVES, DIM))).astype(np.float32)
+        words[::7] = unit(centres[4:].repeat(3, 0) + 0.1 * rng.normal(size=(6, DIM)))
+        pool = dataclasses.replace(pool, more_text=words, more_sizes=(NOUNS, ADJECTIVES))
+    elif METHODS[method].needs == NO_TEXT:
+        no = unit(text + rng.normal(size=text.shape)).astype(np.float32)
+        pool = dataclasses.replace(pool, more_text=no)
+    index = rng.permutation(COUNT)
+    return StreamData(pool, index, index >= COUNT - 60, seed)
+
+
+def decide(method, data):
+    return METHODS[method].load()(data, options_of(method), ThresholdSettings(queue=64))
+
+
+def another_future(data, now):
+    """The same stream up to an item; then other images, none of them seen before."""
+    rng = np.random.default_rng(9)
+    pool, later = data.pool, data.index[now:]
+    features = pool.image_features.copy()
+    features[later] = 10 * rng.normal(size=(len(later), DIM)).astype(np.float32)
+    scores = zero_shot(features, pool.text_features, pool.logit_scale)
+    other = dataclasses.replace(pool, image_features=features, zero_shot=scores)
+    injected = data.injected.copy()
+    injected[now:] = rng.random(len(later)) < 0.3
+    return StreamData(other, data.index, injected, data.seed)
+
+
+def assert_like(one, other):
+    """Equal but for the last bits of products."""
+    assert (one.class_index != other.class_index).mean() <= 0.002
+    if one.is_noise is not None:
+        assert (one.is_noise != other.is_noise).mean() <= 0.002
+    np.testing.assert_allclose(one.id_score, other.id_score, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ONLINE)
+@pytest.mark.parametrize("now", [1, 333, 700])
+def test_the_future_changes_no_decision(method, now):
+    data = stream(method)
+    seen, other = (decide(method, d).part(slice(now)) for d in (data, another_future(data, now)))
+    assert_like(seen, other)
+
+
+@pytest.mark.parametrize("method", ONLINE)
+def test_a_stream_that_ends_earlier_has_the_same_decisions(method):
+    data = stream(method, 1)
+    assert_like(decide(method, data).part(slice(500)), decide(method, data.part(slice(500))))
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_twice_is_once(method):
+    data = stream(method, 2)
+    first, second = decide(method, data), decide(method, data)
+    for one, other in zip(vars(first).values(), vars(second).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_a_stream_without_noise_images_or_of_one_item_or_of_none(method):
+    data = stream(method, 3)
+    clean = StreamData(data.pool, data.index, np.zeros(COUNT, bool), 0)
+    for length in (COUNT, 1, 0):
+        decisions = decide(method, clean.part(slice(length)))
+        assert len(decisions.class_index) == len(decisions.id_score) == length
+        assert np.isfinite(decisions.id_score).all()
+        assert ((decisions.class_index >= 0) & (decisions.class_index < CLASSES)).all()
+        assert (decisions.is_noise is None) == (not METHODS[method].decides)
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
+    data = stream(method, 4)
+    truth = np.abs(cosine_logits(data.features(slice(None)), data.pool.text_features, 1.0)).max(1)
+    sure = ~data.injected & ((truth > 0.9) | (truth < 0.5))
+    scores = decide(method, data).id_score
+    low, high = (scores[sure & part].mean() for part in (truth < 0.5, truth > 0.9))
+    assert high > low
