@@ -8,14 +8,14 @@ import numba
 import numpy as np
 import pytest
 
-from zsntta_cli.methods import compiled, threshold
+from zsntta_cli.methods import compiled, compiled_threshold
 
 SCORES = np.random.default_rng(0).random(3000)
 
 
 def slid(slide) -> bytes:
-    found, ring, cells = np.empty(len(SCORES)), np.zeros(512), np.zeros((3, 101))
-    slide(SCORES, found, ring, cells, 0, 1, 2.0**42, False)
+    ring, cells = np.zeros(512), np.zeros((3, 101))
+    found = slide(SCORES, ring, cells, 0, 1, 2.0**42, False)
     return found.tobytes() + cells.tobytes()
 
 
@@ -36,8 +36,8 @@ def nowhere(monkeypatch, tmp_path):
 
 
 def test_a_folder_of_ones_own(nowhere):
-    again = compiled.compiled(threshold._slide.__wrapped__)
-    assert slid(again) == slid(threshold._slide)
+    again = compiled.compiled(compiled_threshold.slide.__wrapped__)
+    assert slid(again) == slid(compiled_threshold.slide)
     assert nowhere.stat().st_mode & 0o777 == 0o700
     assert list(nowhere.rglob("*.nbc"))
 
@@ -54,16 +54,18 @@ def test_a_folder_of_somebody_else_is_not_used(nowhere, taken):
     else:
         nowhere.mkdir()
         nowhere.chmod(0o770)
-    again = compiled.compiled(threshold._slide.__wrapped__)
-    assert slid(again) == slid(threshold._slide)
+    again = compiled.compiled(compiled_threshold.slide.__wrapped__)
+    assert slid(again) == slid(compiled_threshold.slide)
     assert not list(nowhere.parent.rglob("*.nb*"))
 
 
 def test_a_damaged_file_is_compiled_anew(nowhere):
-    slid(compiled.compiled(threshold._slide.__wrapped__))
+    slid(compiled.compiled(compiled_threshold.slide.__wrapped__))
     for path in nowhere.rglob("*.nb?"):
         path.write_bytes(b"\x80junk")
-    assert slid(compiled.compiled(threshold._slide.__wrapped__)) == slid(threshold._slide)
+    assert slid(compiled.compiled(compiled_threshold.slide.__wrapped__)) == slid(
+        compiled_threshold.slide
+    )
 
 
 def test_ctrl_c_waits_for_a_kernel_and_then_comes():

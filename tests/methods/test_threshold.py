@@ -1,4 +1,6 @@
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adand import criteria
 
+from zsntta_cli.methods import compiled_threshold, threshold
 from zsntta_cli.methods.threshold import GRID, OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -91,3 +94,43 @@ def test_equal_scores_hold_the_last_threshold_or_zero():
 
 def test_a_fixed_threshold_is_one_on_the_id_score():
     assert OnlineThreshold(ThresholdSettings(fixed=0.7))(np.zeros(2)) == pytest.approx([0.3, 0.3])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    scores=st.lists(score, max_size=80),
+    queue=st.integers(1, 90),
+    batch_size=st.integers(1, 20),
+    seen=st.integers(0, 5),
+    criterion=st.booleans(),
+)
+def test_numpy_and_the_compiled_loop_give_the_same_bits(scores, queue, batch_size, seen, criterion):
+    before = seen * batch_size
+    scores = np.array(scores + before * [0.3], np.float64)
+    states = []
+    for slide in (threshold._slide, compiled_threshold.slide):
+        ring, cells = np.zeros(queue), np.zeros((3, 101))
+        rest = ring, cells
+        first = slide(scores[:before], *rest, 0, batch_size, 2.0**40, criterion)
+        second = slide(scores[before:], *rest, before, batch_size, 2.0**40, criterion)
+        states.append([first.tobytes(), second.tobytes(), ring.tobytes(), (cells + 0).tobytes()])
+    assert states[0] == states[1]
+
+
+def test_a_long_stream_goes_on_by_the_compiled_loop():
+    """In a process of its own: by NumPy at first, and Numba is not loaded for that."""
+    program = """
+import sys
+import numpy as np
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+scores = np.random.default_rng(0).beta(0.5, 0.5, 300_000)
+online = OnlineThreshold(ThresholdSettings())
+first = online(scores[:20_000])
+assert "numba" not in sys.modules
+rest = online(scores[20_000:])
+assert "numba" in sys.modules
+whole = OnlineThreshold(ThresholdSettings())(scores)
+assert np.array_equal(np.concatenate([first, rest]), whole)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
