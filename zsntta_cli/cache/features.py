@@ -1,5 +1,7 @@
 """What a feature file holds, in memory; how it is written stands in hdf5.py."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 
-__all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Text"]
+__all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,41 @@ class FeatureSet:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+class Rows:
+    """Image features of several files, one below the other: float32 rows, made when asked for.
+
+    As an array it can be indexed by a slice or by row numbers, and has a shape and a length.
+    """
+
+    def __init__(
+        self, parts: Sequence[NDArray[np.floating]], factors: Sequence[float] = ()
+    ) -> None:
+        """`parts` (N, D) each; their rows are multiplied by the part's factor."""
+        self._parts, self._factors = parts, factors or [1.0] * len(parts)
+        self._starts = np.cumsum([0, *(len(part) for part in parts)])
+        self.shape = int(self._starts[-1]), parts[0].shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
+        index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        index = np.where(index < 0, index + len(self), index)
+        taken = np.empty((len(index), self.shape[1]), np.float32)
+        bounds = itertools.pairwise(self._starts.tolist())
+        for part, factor, (start, stop) in zip(self._parts, self._factors, bounds, strict=True):
+            here = np.flatnonzero((start <= index) & (index < stop))
+            if len(here):
+                rows_here = part[index[here] - start].astype(np.float32)
+                taken[here] = rows_here if factor == 1 else rows_here * np.float32(factor)
+        return taken
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("rows are made when asked for: there is no array without a copy")
+        return self[:].astype(dtype or np.float32, copy=False)
 
 
 @dataclass(frozen=True)

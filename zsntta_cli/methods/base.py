@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import Rows
 from zsntta_cli.methods.scores import (
     ZeroShot,
     ZeroShotDetail,
@@ -22,7 +23,7 @@ from zsntta_cli.methods.state import State
 class Pool:
     """All P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
 
-    image_features: NDArray[np.float32]  # (P, D) raw, as the encoder gives them
+    image_features: NDArray[np.float32] | Rows  # (P, D) raw, as the encoder gives them
     text_features: NDArray[np.float32]  # (C, D) unit norm
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images

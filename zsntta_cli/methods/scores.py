@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import Rows
+
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
 _FEW = 8  # classes below which rows go one by one
@@ -41,11 +43,23 @@ def cosine_logits(
     What rows stand beside a row changes its last bits at most: not even these with BLAS's kernels
     for AVX-512, as long as the text features are no more than 2**17 numbers (256 classes of 512).
     """
-    images = np.asarray(features, dtype=np.float32)
-    norms = np.linalg.norm(images, axis=1, keepdims=True)
+    room = np.empty((2, *features.shape), np.float32)
+    return _logits_in(room, features, text_features, logit_scale)
+
+
+def _logits_in(
+    room: NDArray[np.float32],
+    features: NDArray[np.floating],
+    text_features: NDArray[np.float32],
+    logit_scale: float,
+) -> NDArray[np.float32]:
+    """The same in `room` (2, N, D), which may be used again: getting memory is what costs."""
+    images, squares = room
+    images[:] = features
+    norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
     # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
-    scaled = images * (np.float32(logit_scale) / np.maximum(norms, 1e-12))
-    return _product(scaled, text_features)
+    images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
+    return _product(images, text_features)
 
 
 def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -101,7 +115,7 @@ class ZeroShotDetail:
 
 
 def zero_shot(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
     scores = _no_scores(len(features))
@@ -111,7 +125,7 @@ def zero_shot(
 
 
 def zero_shot_detail(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """The detail of N raw image features (N, D) beside C text features (C, D)."""
     detail = _no_detail(len(features), len(text_features))
@@ -121,7 +135,7 @@ def zero_shot_detail(
 
 
 def zero_shot_and_detail(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
     """Both of N raw image features (N, D), from the same logits."""
     scores = _no_scores(len(features))
@@ -133,12 +147,14 @@ def zero_shot_and_detail(
 
 
 def _in_chunks(
-    features: NDArray[np.floating], text: NDArray[np.float32], scale: float
+    features: NDArray[np.floating] | Rows, text: NDArray[np.float32], scale: float
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Runs of rows, and their logits."""
+    room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
     for start in range(0, len(features), _CHUNK):
         part = slice(start, start + _CHUNK)
-        yield part, cosine_logits(features[part], text, scale)
+        rows = features[part]
+        yield part, _logits_in(room[:, : len(rows)], rows, text, scale)
 
 
 def _no_scores(count: int) -> ZeroShot:

@@ -64,10 +64,16 @@ class RunSettings:
         return {k: v for group in groups for k, v in dataclasses.asdict(group).items()}
 
 
-def declared(method: str) -> dict[str, "Field[Any]"]:
+def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    groups = (StreamSettings, ThresholdSettings, METHODS[method].settings)
-    return {f.name: f for group in groups for f in dataclasses.fields(group)}
+    own = METHODS[method].settings
+    if own not in _DECLARED:
+        groups = (StreamSettings, ThresholdSettings, own)
+        _DECLARED[own] = {f.name: f for group in groups for f in dataclasses.fields(group)}
+    return _DECLARED[own]
+
+
+_DECLARED: dict[type[Any], Mapping[str, "Field[Any]"]] = {}
 
 
 def setting_names() -> tuple[str, ...]:

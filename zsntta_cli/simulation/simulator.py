@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it imports torch
 
+_FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 
 
@@ -99,7 +99,9 @@ class Simulator:
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)
         text = self._library.text(encoder_name, prompt, id_set)
-        with np.errstate(all="ignore"):  # of what is refused then
+        # Of few classes most of the time goes to what no second BLAS thread helps in.
+        threads = 1 if text.size <= _FEW else None
+        with np.errstate(all="ignore"), self._blas.limit(limits=threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, source.identity["logit_scale"])
         if not np.isfinite(scores.noise_score).all():
             raise StoreError(
@@ -124,15 +126,7 @@ class Simulator:
         )
 
 
-def _raw_features(sources: Sequence[FeatureSet]) -> NDArray[np.float32]:
+def _raw_features(sources: Sequence[FeatureSet]) -> Rows:
     """Features of all sources, one below the other; normalised ones get the norm of raw ones."""
-    shape = sum(len(source) for source in sources), sources[0].image_features.shape[1]
-    pool = np.empty(shape, np.float32)
-    start = 0
-    for source in sources:
-        rows = pool[start : start + len(source)]
-        rows[:] = source.image_features
-        if source.normalized:
-            rows *= _CLIP_NORM
-        start += len(source)
-    return pool
+    factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
+    return Rows([source.image_features for source in sources], factors)
