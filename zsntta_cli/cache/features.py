@@ -53,6 +53,8 @@ class Rows:
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        if (wrong := index[(index < -len(self)) | (index >= len(self))]).size:
+            raise IndexError(f"row {wrong[0]} of {len(self)}")
         index = np.where(index < 0, index + len(self), index)
         taken = np.empty((len(index), self.shape[1]), np.float32)
         bounds = itertools.pairwise(self._starts.tolist())
