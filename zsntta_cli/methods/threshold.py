@@ -30,7 +30,7 @@ _CELLS = len(GRID) + 1
 _COMPILED = "zsntta_cli.methods.compiled_threshold"
 _CHUNK = 128  # batches at a time: what NumPy needs for them stays in the cache
 _CALL = 1024  # items that a call costs as much as: single ones are soon left to the loop
-_MUCH = 1 << 18  # items by NumPy from which loading Numba, half a second, pays
+_MUCH = 1 << 17  # items by NumPy after which loading Numba, a third of a second, has paid
 
 Floats = NDArray[np.float64]
 

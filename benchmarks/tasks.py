@@ -1,0 +1,113 @@
+"""What beside.py times, in a process of its own: `tasks.py TASK FOLDER` prints seconds and MiB.
+
+Runs in the tree that PYTHONPATH names, an older one too: it uses what both have.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+DIM = 512
+
+
+def pairs(folder: Path) -> float:
+    """The paper's 44 pairs at 50 %, ZS-CLIP and AdaND, in process."""
+    from zsntta_cli.datasets import CATALOGUE, partners
+
+    run = simulation(folder / "pairs")
+    started = time.perf_counter()
+    for name in (n for n, e in CATALOGUE.items() if e.role == "id" and len(e.partners) == 4):
+        if (folder / "pairs" / "made" / f"{name}.h5").exists():
+            run("zs-clip", "adand", id_set=name, ood_set=list(partners(name)))
+    return time.perf_counter() - started
+
+
+def grid(folder: Path, jobs: int) -> float:
+    """20 runs: two methods on one pair, ten seeds."""
+    run = simulation(folder / "one")
+    started = time.perf_counter()
+    run("zs-clip", "adand", id_set="cifar10", ood_set="svhn", seed=range(10), jobs=jobs)
+    return time.perf_counter() - started
+
+
+def long_stream(folder: Path, method: str) -> float:
+    """A stream of a million items."""
+    run = simulation(folder / "long")
+    started = time.perf_counter()
+    run(method, id_set="cifar10", ood_set="svhn", ratio=0.55, noise="gaussian")
+    return time.perf_counter() - started
+
+
+def tda(_folder: Path, classes: int) -> float:
+    """TDA on 2,000 items; gives the milliseconds of one, in seconds."""
+    from threadpoolctl import threadpool_limits
+
+    from zsntta_cli.methods import METHODS
+    from zsntta_cli.methods.base import Pool, StreamData
+    from zsntta_cli.methods.scores import zero_shot
+    from zsntta_cli.settings import ThresholdSettings
+
+    rng, count = np.random.default_rng(0), 2000
+    text = rng.normal(size=(classes, DIM)).astype(np.float32)
+    text /= np.linalg.norm(text, axis=1, keepdims=True)
+    features = 3 * text[rng.integers(classes, size=count)] + rng.normal(size=(count, DIM)) / 4
+    features = features.astype(np.float32)
+    pool = Pool(features, text, 100.0, zero_shot(features, text, 100.0))
+    data = StreamData(pool, np.arange(count), np.zeros(count, bool))
+    method = METHODS["tda"]
+    with threadpool_limits(1, "blas"):
+        method.load()(data.part(slice(20)), method.settings(), ThresholdSettings())
+        started = time.perf_counter()
+        method.load()(data, method.settings(), ThresholdSettings())
+        return (time.perf_counter() - started) / count
+
+
+def draw(_folder: Path) -> float:
+    """3,000 built-in pictures as extraction reads them, by two threads."""
+    from zsntta_cli import datasets
+    from zsntta_cli.encoders.batches import load_batches
+
+    images = datasets.load_images("shapes", Path("data"))
+    batches = [range(start, start + 100) for start in range(0, 3000, 100)]
+    started = time.perf_counter()
+    for _ in load_batches(images, batches, np.asarray, 2, False):
+        pass
+    return time.perf_counter() - started
+
+
+def simulation(root: Path) -> Callable[..., object]:
+    from functools import partial
+
+    import zsntta_cli
+
+    store = root / "kept.sqlite"
+    return partial(
+        zsntta_cli.simulate, encoder="made", features_dir=root, records=store, fresh=True
+    )
+
+
+TASKS: dict[str, Callable[[Path], float]] = {
+    "44 pairs, ZS-CLIP and AdaND": pairs,
+    "20 runs, 1 job": lambda folder: grid(folder, 1),
+    "20 runs, 2 jobs": lambda folder: grid(folder, 2),
+    "1,000,000 items, ZS-CLIP": lambda folder: long_stream(folder, "zs-clip"),
+    "1,000,000 items, AdaND": lambda folder: long_stream(folder, "adand"),
+    "TDA, an item of 1,000 classes": lambda folder: tda(folder, 1000),
+    "TDA, an item of 10,000 classes": lambda folder: tda(folder, 10_000),
+    "3,000 pictures drawn": draw,
+}
+
+
+def peak_memory() -> float:
+    """MiB that this process had at most; `ru_maxrss` begins with its parent's."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+if __name__ == "__main__":
+    print(TASKS[sys.argv[1]](Path(sys.argv[2])), peak_memory())
