@@ -91,8 +91,8 @@ def _run_apart(
     with ProcessPoolExecutor(
         min(jobs, len(chunks)), multiprocessing.get_context("spawn")
     ) as workers:
-        done = workers.map(functools.partial(_run_chunk, root, keeping), chunks)
-        results = list(done)
+        with reporter.waiting(lambda: f"{len(runs):,} runs on {jobs} processes"):
+            results = list(workers.map(functools.partial(_run_chunk, root, keeping), chunks))
     _tell(next((problem for _, problem in results if problem), ""), reporter)
     return [record for records, _ in results for record in records]
 
