@@ -88,11 +88,16 @@ def _run_apart(
     pieces = 1 if len(pairs) >= jobs else jobs
     chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
-    with ProcessPoolExecutor(
-        min(jobs, len(chunks)), multiprocessing.get_context("spawn")
-    ) as workers:
-        with reporter.waiting(lambda: f"{len(runs):,} runs on {jobs} processes"):
-            results = list(workers.map(functools.partial(_run_chunk, root, keeping), chunks))
+    workers = ProcessPoolExecutor(min(jobs, len(chunks)), multiprocessing.get_context("spawn"))
+    results: list[tuple[list[Record], str]] = []
+
+    def doing() -> str:
+        done = sum(len(records) for records, _ in results)
+        return f"{done:,} of {len(runs):,} runs done on {jobs} processes"
+
+    with workers, reporter.waiting(doing):
+        for result in workers.map(functools.partial(_run_chunk, root, keeping), chunks):
+            results.append(result)
     _tell(next((problem for _, problem in results if problem), ""), reporter)
     return [record for records, _ in results for record in records]
 

@@ -24,11 +24,15 @@ class Contender:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What it is given besides images and class names."""
+        """What it wants besides images and class names."""
         method = METHODS[self.method]
         injects = method.defaults.get("noise", NO_NOISE) != NO_NOISE
         found = {self.needs or method.needs: True, INJECTED: injects, WHOLE: method.offline}
         return tuple(name for name, is_given in found.items() if name and is_given)
+
+    def given(self, noise: str) -> tuple[str, ...]:
+        """Its inputs on a stream that has noise of this type injected, or none."""
+        return tuple(name for name in self.inputs if name != INJECTED or noise != NO_NOISE)
 
     @property
     def decides(self) -> bool:

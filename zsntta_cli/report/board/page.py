@@ -36,7 +36,7 @@ def _parts(plan: Plan, results: Results) -> Iterator[str]:
     yield f"# Board of methods\n\n{_about(plan, results)}"
     for noise in plan.noises:
         yield f"## All pairs, {INJECTIONS[noise]}\n"
-        yield _table(lines(plan, results, noise), COLUMNS, plan)
+        yield _table(lines(plan, results, noise), COLUMNS, noise)
     if plan.left_out:
         yield "## Not run\n"
         yield "".join(f"- `{label}`: {why}.\n" for label, why in plan.left_out.items())
@@ -45,7 +45,7 @@ def _parts(plan: Plan, results: Results) -> Iterator[str]:
         yield f"## {pair}, 50 % noise\n"
         for noise in plan.noises:
             yield f"**{INJECTIONS[noise].capitalize()}**\n"
-            yield _table(lines(plan, results, noise, pair), OF_A_PAIR, plan)
+            yield _table(lines(plan, results, noise, pair), OF_A_PAIR, noise)
     yield f"Made by `zsntta board`, zsntta {__version__}.\n"
 
 
@@ -60,10 +60,10 @@ def _about(plan: Plan, results: Results) -> str:
         "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best of a column and "
         "what is not significantly worse: a paired t test over the runs (pair and seed) at 5 %, "
         "corrected by Holm for the number of rivals. Runs of a pair show the same images in other "
-        "orders, so this speaks of these pairs and of no others; differences between pairs count as "
-        "spread, so it is a cautious test. A method that sees the whole "
-        "stream before it decides is shown and no rival. A score without a decision rule has an "
-        "AUROC alone.",
+        "orders, so this speaks of these pairs and of no others; what differs between pairs "
+        "counts as spread, so it is a cautious test. A method that sees the whole stream before "
+        "it decides is shown and no rival. A score without a decision rule has an AUROC alone. "
+        "`adand` as it is published injects noise: without, it lacks a part of itself.",
         "µs: time an item of the method alone, the median of its runs as measured in these runs, "
         "from features and zero-shot scores that are there, with whatever else the machine did.",
         *_words(plan),
@@ -96,20 +96,19 @@ def _repeated(results: Results) -> Iterator[str]:
         yield f"Sets that are smaller than a stream needs are shown again: {shown}."
 
 
-def _table(rows: Sequence[Line], columns: Sequence[Column], plan: Plan) -> str:
-    heads = ["method", *(column.head for column in columns), "µs", "is given besides"]
+def _table(rows: Sequence[Line], columns: Sequence[Column], noise: str) -> str:
+    heads = ["method", *(column.head for column in columns), "µs", "given besides"]
     rule = ["---", *["---:"] * (len(columns) + 1), "---"]
-    with_std = len(plan.seeds) > 1
     body = [
-        [f"`{row.contender.label}`", *(_cell(v, with_std) for v in row.values), cost(row),
-         ", ".join(row.contender.inputs)]
+        [f"`{row.contender.label}`", *map(_cell, row.values), cost(row),
+         ", ".join(row.contender.given(noise))]
         for row in rows
     ]  # fmt: skip
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *body))
 
 
-def _cell(value: Value, with_std: bool) -> str:
-    text = value.text(with_std)
+def _cell(value: Value) -> str:
+    text = value.text(with_std=True)
     return f"**{text}**" if value.is_best else text
 
 

@@ -94,9 +94,7 @@ class Plan:
 
     def word_lists(self, id_set: str) -> list[str]:
         """Names of the lists that go with an ID set: those given, or all that are cached."""
-        given = self.words or {}
-        named = given.get(id_set, given.get(ALL_SETS, ""))
-        if named:
+        if named := self._named(id_set):
             return [name.strip() for name in named.split(",")]
         return [SetName.parse(n).bare for n in set_names(self.root, self.encoder, WORDS)]
 
@@ -114,12 +112,16 @@ class Plan:
         prompt = datasets.default_prompt(pair.id_set)
         return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)
 
+    def _named(self, id_set: str) -> str:
+        given = self.words or {}
+        return given.get(id_set, given.get(ALL_SETS, ""))
+
     def _words_lack(self, id_set: str) -> str:
         """Why methods that need words cannot be run on an ID set."""
-        names, is_named = self.word_lists(id_set), bool(self.words)
+        names = self.word_lists(id_set)
         if not names:
             return "no word list is cached"
-        if not is_named and len(names) > 1:
+        if len(names) > 1 and not self._named(id_set):
             return f"several lists are cached, and none is named for {id_set}"
         prompt = datasets.default_prompt(id_set)
         for name in names:
