@@ -89,17 +89,17 @@ def _run_apart(
     chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     workers = ProcessPoolExecutor(min(jobs, len(chunks)), multiprocessing.get_context("spawn"))
-    results: list[tuple[list[Record], str]] = []
-
-    def doing() -> str:
-        done = sum(len(records) for records, _ in results)
-        return f"{done:,} of {len(runs):,} runs done on {jobs} processes"
-
-    with workers, reporter.waiting(doing):
-        for result in workers.map(functools.partial(_run_chunk, root, keeping), chunks):
-            results.append(result)
-    _tell(next((problem for _, problem in results if problem), ""), reporter)
-    return [record for records, _ in results for record in records]
+    records: list[Record] = []
+    problems: list[str] = []
+    with (
+        workers,
+        reporter.waiting(lambda: f"{len(records):,} of {len(runs):,} runs done, {jobs} processes"),
+    ):
+        for done, problem in workers.map(functools.partial(_run_chunk, root, keeping), chunks):
+            records += done
+            problems += [problem] * bool(problem)
+    _tell("".join(problems[:1]), reporter)
+    return records
 
 
 def _run_chunk(
