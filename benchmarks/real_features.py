@@ -5,7 +5,8 @@
 FOLDER has `SET-PART.npz` (features (N, D), labels (N,)) and, for a set that can be ID,
 `text-SET.npz` (text_features (C, D) unit norm, class_names). Where no text tower is at hand, the
 names of the other sets are words: for each ID set a list `not-SET` of them, without those that the
-set has itself. Prints the board's command.
+set has itself. Text features are filed under the sets' default prompt, however they were made.
+Prints the board's command.
 """
 
 import argparse
@@ -32,7 +33,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--features-dir", type=Path, default=Path("features"))
     parser.add_argument("--encoder", default="real")
-    parser.add_argument("--prompt", help="template of the text features; the sets' own by default")
     return parser.parse_args()
 
 
@@ -45,7 +45,7 @@ def imported(given: argparse.Namespace) -> dict[str, FeatureSet]:
         name = re.sub(r"-(val|test)$", "", path.stem)
         text = path.with_name(f"text-{name.partition('-')[0]}.npz")
         text = text if text.exists() else None
-        plan = ImportPlan(name, path, None, None, text, given.encoder, prompt=given.prompt)
+        plan = ImportPlan(name, path, None, None, text, given.encoder)
         found[name] = hdf5.read_features(import_features(plan, given.features_dir).path)
         print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
     return found
@@ -58,7 +58,7 @@ def own_text(one: FeatureSet) -> NDArray[np.float32]:
 
 def write_words(given: argparse.Namespace, sets: Mapping[str, FeatureSet], id_set: str) -> int:
     """The names of all other sets, but for those that `id_set` has: how many."""
-    prompt, own = given.prompt or default_prompt(id_set), own_text(sets[id_set])
+    prompt, own = default_prompt(id_set), own_text(sets[id_set])
     words, rows = [], []
     for name, other in sets.items():
         if name == id_set:
@@ -85,7 +85,10 @@ def main() -> None:
         print(f"words not-{name}: {write_words(given, named, name):,}")
     words = " ".join(f"--words {name}=not-{name}" for name in named)
     folder = shlex.quote(str(given.features_dir))
-    print(f"zsntta board --encoder {given.encoder} --features-dir {folder} {words} --pair ID,OOD …")
+    pairs = " ".join(
+        f"--pair {one},{other}" for one in named for other in sets if other not in named
+    )
+    print(f"zsntta board --encoder {given.encoder} --features-dir {folder} {words} {pairs}")
 
 
 if __name__ == "__main__":

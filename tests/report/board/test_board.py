@@ -189,6 +189,7 @@ def test_who_is_missing_is_told(tmp_path):
     assert own.inputs == ("words",)
     new = Contender("x", "zs-clip", values={"teacher": "neglabel"})
     assert new.unfit == "zs-clip has no setting teacher"
+    assert Contender("x", "zs-clip", needs="words").unfit == "zs-clip has no setting words"
     assert Contender("x", "mcm", values={"fixed": 0.5}).unfit == "mcm does not decide"
 
 

@@ -43,7 +43,7 @@ class Contender:
     def unfit(self) -> str:
         """Why it cannot be run from cached features, whatever these are."""
         method = METHODS[self.method]
-        for name in self.values:
+        for name in (*self.values, *([WORDS] if WORDS in self.inputs else [])):
             if name not in declared(self.method):
                 return f"{self.method} has no setting {name}"
         if "fixed" in self.values and not method.decides:
