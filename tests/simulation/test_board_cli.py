@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made import fails
 
+from zsntta_cli.simulation import batch
 from zsntta_cli.simulation.records.store import RecordStore
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -109,3 +110,16 @@ def test_a_model_has_its_own_pairs(zsntta, cached):
     assert result.exit_code == 0, result.output
     assert "Mean of 4 pairs in %, Gaussian noise injected" in result.stdout
     assert "34 runs in" in result.stderr  # one clean, four pairs at four ratios; two injections
+
+
+def test_parts_of_a_pair_make_no_difference(board, monkeypatch):
+    def cells(result):
+        rows = re.findall(r"^(?:zs-clip|tda) .*", result.stdout, re.MULTILINE)
+        return [row.split()[:7] for row in rows]  # but for the time
+
+    two = ("--method", "zs-clip", "--method", "tda")
+    whole = cells(board(*PAIRS[:2], *two))
+    assert len(whole) == 4
+    monkeypatch.setattr(batch, "_PART", 5)
+    parts = board(*PAIRS[:2], *two, "--fresh", "--jobs", "2")
+    assert (parts.exit_code, cells(parts)) == (0, whole)
