@@ -56,7 +56,7 @@ def _about(plan: Plan, results: Results) -> str:
         f"Features `{plan.encoder}`, {count} pair{'s' * (count > 1)}: "
         f"{'; '.join(map(str, plan.pairs))}. All rows saw the same streams "
         f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}); "
-        "0 % is of the ID sets alone.",
+        "0 % is of the ID sets alone, each once.",
         "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best of a column and "
         "what is not significantly worse: a paired t test over the runs (pair and seed) at 5 %, "
         "corrected by Holm for the number of rivals. Runs of a pair show the same images in other "
