@@ -130,9 +130,7 @@ def test_what_sees_the_whole_stream_is_no_rival(tmp_path, monkeypatch):
     right = {"zs-clip": 50, "tda": 60, "seer": 90}
     rows = by_label(lines(plan, results_of(plan, lambda s: (right[s.label], 50)), "none"))
     assert [row.contender.label for row in rows.values()] == ["seer", "tda", "zs-clip"]
-    assert {name: row.values[0].is_best for name, row in rows.items()} == {
-        "seer": False, "tda": True, "zs-clip": False,
-    }  # fmt: skip
+    assert [name for name, row in rows.items() if row.values[0].is_best] == ["tda"]
     assert rows["seer"].contender.inputs == ("the whole stream",)
 
 
@@ -194,9 +192,8 @@ def test_who_is_missing_is_told(tmp_path):
 
 
 def test_rows_are_chosen_by_label():
-    assert [one.label for one in contenders(("zs-clip+tda", "adand, tuned"))] == [
-        "zs-clip+tda", "adand, tuned",
-    ]  # fmt: skip
+    named = ("zs-clip+tda", "adand, tuned")
+    assert tuple(one.label for one in contenders(named)) == named
     assert {one.label for one in contenders()} >= {*METHODS, *(one.label for one in VARIANTS)}
     with pytest.raises(UnknownName, match="adand, tund"):
         contenders(("adand, tund",))
@@ -233,7 +230,6 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
     assert of_pair[0][1:5] == ["Acc_S 50 %", "Acc_N 50 %", "Acc_H 50 %", "AUROC 50 %"]
     assert "- `clipn`: needs no-text.\n" in text
     assert "Words: shapes `nouns` (2); pets `nouns` (2)." in text
-    assert "28 in all, seeds 0, 1" not in text
     assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections
 
 
