@@ -12,6 +12,7 @@ from zsntta_cli.cli.detection.detect import detect
 from zsntta_cli.cli.encoders import encoders
 from zsntta_cli.cli.extract import extract
 from zsntta_cli.cli.results import records
+from zsntta_cli.cli.results.board import board
 from zsntta_cli.cli.results.paper import paper
 from zsntta_cli.cli.results.plot import plot
 from zsntta_cli.cli.results.report import report
@@ -46,6 +47,7 @@ app.command(cls=Command)(extract)
 app.command(cls=Command)(simulate)
 app.command(cls=Command)(detect)
 app.command(cls=Command)(paper)
+app.command(cls=Command)(board)
 app.command(cls=Command)(report)
 app.command(cls=Command)(demo)
 app.command(cls=Command)(plot)

@@ -15,7 +15,7 @@ from zsntta_cli.cli.hints import worded
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
-_RESUMABLE = ("detect", "extract", "demo", "simulate", "paper")
+_RESUMABLE = ("detect", "extract", "demo", "simulate", "paper", "board")
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 

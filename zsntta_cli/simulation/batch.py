@@ -15,6 +15,8 @@ from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
+_PART = 64  # runs that a process does at a time: it reads and scores their features once
+
 
 def run_one(
     root: Path,
@@ -80,21 +82,31 @@ def _run_apart(
     reporter: Reporter,
     keeping: Keeping | None,
 ) -> list[Record]:
-    """Runs in several processes, those on one pair of sets together."""
+    """Runs in several processes, those on one pair of sets together, in parts of _PART at most."""
     pairs = [
         list(some)
         for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
     ]
-    pieces = 1 if len(pairs) >= jobs else jobs
-    chunks = [pair[i::pieces] for pair in pairs for i in range(min(pieces, len(pair)))]
+    least = 1 if len(pairs) >= jobs else jobs
+    chunks = [
+        pair[i::pieces]
+        for pair in pairs
+        for pieces in [max(min(least, len(pair)), -(-len(pair) // _PART))]
+        for i in range(pieces)
+    ]
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
-    with ProcessPoolExecutor(
-        min(jobs, len(chunks)), multiprocessing.get_context("spawn")
-    ) as workers:
-        done = workers.map(functools.partial(_run_chunk, root, keeping), chunks)
-        results = list(done)
-    _tell(next((problem for _, problem in results if problem), ""), reporter)
-    return [record for records, _ in results for record in records]
+    workers = ProcessPoolExecutor(min(jobs, len(chunks)), multiprocessing.get_context("spawn"))
+    records: list[Record] = []
+    problems: list[str] = []
+    with (
+        workers,
+        reporter.waiting(lambda: f"{len(records):,} of {len(runs):,} runs done, {jobs} processes"),
+    ):
+        for done, problem in workers.map(functools.partial(_run_chunk, root, keeping), chunks):
+            records += done
+            problems += [problem] * bool(problem)
+    _tell("".join(problems[:1]), reporter)
+    return records
 
 
 def _run_chunk(

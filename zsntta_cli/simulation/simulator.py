@@ -38,7 +38,8 @@ class Simulator:
     def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
         self._library = Library(root)
         self._live = functools.cache(live) if live else None
-        self._blas = ThreadpoolController()
+        # A method may load a BLAS of its own, as SciPy has one: looked for when it is loaded.
+        self._blas = functools.cache(lambda _method: ThreadpoolController())
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
@@ -90,7 +91,7 @@ class Simulator:
             run = METHODS[settings.method].load()
             # A method's products are small: a second BLAS thread gains nothing and stalls them
             # where the machine is busy.
-            with self._blas.limit(limits=1, user_api="blas"):
+            with self._blas(settings.method).limit(limits=1, user_api="blas"):
                 return run(data, settings.options, settings.threshold), {}
         assert self._live is not None
         labels = true_labels(sources, stream)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def marks(rows: Sequence[Row], metric: str) -> list[Mark]:
     return _marks(values, metric, lambda best, rival: _test(rows[best], rows[rival], metric))
 
 
-def average_marks(by_seed: Sequence[Mapping[int, float]], metric: str) -> list[Mark]:
-    """The marks of averages over sets, each given by seed: they are tested over seeds."""
+def average_marks(by_seed: Sequence[Mapping[Any, float]], metric: str) -> list[Mark]:
+    """The marks of averages, each given by what its values are paired by: seeds, or runs."""
     values = [math.fsum(one.values()) / len(one) if one else math.nan for one in by_seed]
     return _marks(values, metric, lambda best, rival: _over_seeds(by_seed[best], by_seed[rival]))
 
@@ -96,7 +97,7 @@ def _test(best: Row, rival: Row, metric: str) -> _Tested:
     )
 
 
-def _over_seeds(best: Mapping[int, float], rival: Mapping[int, float]) -> _Tested:
+def _over_seeds(best: Mapping[Any, float], rival: Mapping[Any, float]) -> _Tested:
     differences = [best[seed] - rival[seed] for seed in best if seed in rival]
     if len(differences) < 2 or any(map(math.isnan, differences)):
         return None, NO_TEST

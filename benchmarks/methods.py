@@ -1,0 +1,93 @@
+"""Time an item of every method that decides from cached features, as a table.
+
+    python benchmarks/methods.py [--method NAME …] [--classes 10,100,1000] [--rounds 5]
+
+Random features: the work is that of real ones for all that does not depend on what they show. A
+cell is microseconds an item, the median of some rounds on one BLAS thread, as `simulate` runs, from
+zero-shot scores that are there.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+from zsntta_cli.methods import METHODS, WORDS, check_method
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.simulation.runs import build_run
+
+DIM = 512
+INJECT_EVERY = 9  # one injected item after every eight
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--method", action="append", help="may be given again; all by default")
+    parser.add_argument("--classes", default="10,100,1000")
+    parser.add_argument("--items", type=int, default=5_000)
+    parser.add_argument("--words", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    return parser.parse_args()
+
+
+def rows(generator: np.random.Generator, count: int) -> NDArray[np.float32]:
+    """Unit rows (count, DIM)."""
+    made = generator.standard_normal((count, DIM), np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def stream(items: int, classes: int, words: int) -> StreamData:
+    """A stream whose items lie near a class, so that they are not all noise."""
+    generator = np.random.default_rng(0)
+    text = rows(generator, classes)
+    images = 10 * (rows(generator, items) + 0.3 * text[np.arange(items) % classes])
+    pool = replace(Pool.scored(images, text, 100.0), more_text=rows(generator, words))
+    injected = np.arange(items) % INJECT_EVERY == INJECT_EVERY - 1
+    return StreamData(pool, np.arange(items), injected)
+
+
+def microseconds(method: str, data: StreamData, rounds: int) -> float:
+    """An item's; the first round, which may compile, does not count."""
+    settings = build_run(method, "", "", None, "a photo of a {}.")
+    if METHODS[method].needs != WORDS:
+        data = replace(data, pool=replace(data.pool, more_text=None))
+    run, times = METHODS[method].load(), []  # with a BLAS of its own, maybe: limited after it
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(rounds + 1):
+            started = time.perf_counter()
+            run(data, settings.options, settings.threshold)
+            times.append(time.perf_counter() - started)
+    return statistics.median(times[1:]) / len(data) * 1e6
+
+
+def shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def main() -> None:
+    given = options()
+    for name in given.method or ():
+        check_method(name)
+    names = given.method or [n for n, m in METHODS.items() if m.decides and not m.live]
+    counts = [int(one) for one in given.classes.split(",")]
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    title = f"µs an item of {given.items:,}, D = {DIM}, {os.cpu_count()} cores, load {load}"
+    table = Table("method", "needs", min_width=len(title), title=title, title_justify="left")
+    for count in counts:
+        table.add_column(f"C = {count:,}", justify="right")
+    streams = [stream(given.items, count, given.words) for count in counts]
+    for name in names:
+        cells = [shown(microseconds(name, data, given.rounds)) for data in streams]
+        table.add_row(name, METHODS[name].needs, *cells)
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Feature files, with word lists, of .npz files of CLIP features: what `zsntta board` runs on.
+
+    python benchmarks/real_features.py FOLDER [--features-dir features] [--encoder real]
+
+FOLDER has `SET-PART.npz` (features (N, D), labels (N,)) and, for a set that can be ID,
+`text-SET.npz` (text_features (C, D) unit norm, class_names). Where no text tower is at hand, the
+names of the other sets are words: for each ID set a list `not-SET` of them, without those that the
+set has itself. Text features are filed under the sets' default prompt, however they were made.
+Prints the board's command.
+"""
+
+import argparse
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import WORDS, FeatureSet, Text
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.datasets import default_prompt
+from zsntta_cli.datasets.names import words_name
+
+SAME = 0.98  # cosine of two names that are one: spelled otherwise, or with a space
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--features-dir", type=Path, default=Path("features"))
+    parser.add_argument("--encoder", default="real")
+    return parser.parse_args()
+
+
+def imported(given: argparse.Namespace) -> dict[str, FeatureSet]:
+    """All sets as feature files, by name."""
+    found = {}
+    for path in sorted(given.folder.glob("*.npz")):
+        if path.stem.startswith("text-"):
+            continue
+        name = re.sub(r"-(val|test)$", "", path.stem)
+        text = path.with_name(f"text-{name.partition('-')[0]}.npz")
+        text = text if text.exists() else None
+        plan = ImportPlan(name, path, None, None, text, given.encoder)
+        found[name] = hdf5.read_features(import_features(plan, given.features_dir).path)
+        print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
+    return found
+
+
+def own_text(one: FeatureSet) -> NDArray[np.float32]:
+    [text] = one.text_features.values()
+    return text
+
+
+def write_words(given: argparse.Namespace, sets: Mapping[str, FeatureSet], id_set: str) -> int:
+    """The names of all other sets, but for those that `id_set` has: how many."""
+    prompt, own = default_prompt(id_set), own_text(sets[id_set])
+    words, rows = [], []
+    for name, other in sets.items():
+        if name == id_set:
+            continue
+        text = own_text(other)
+        for i in np.flatnonzero((text @ own.T).max(axis=1) < SAME):
+            words.append(f"{name}: {other.class_names[i]}")
+            rows.append(text[i])
+    name = words_name(f"not-{id_set}")
+    hdf5.write_features(
+        feature_path(given.features_dir, given.encoder, name), kind=WORDS, name=name,
+        encoder=sets[id_set].identity, source={"of": "class names of other sets"},
+        blocks=[np.empty((0, own.shape[1]), np.float16)], labels=np.empty(0, np.int32),
+        sample_ids=[], class_names=words, texts=[Text(prompt, np.stack(rows))],
+    )  # fmt: skip
+    return len(words)
+
+
+def main() -> None:
+    given = options()
+    sets = imported(given)
+    named = {name: one for name, one in sets.items() if one.text_features}
+    for name in named:
+        print(f"words not-{name}: {write_words(given, named, name):,}")
+    words = " ".join(f"--words {name}=not-{name}" for name in named)
+    folder = shlex.quote(str(given.features_dir))
+    pairs = " ".join(
+        f"--pair {one},{other}" for one in named for other in sets if other not in named
+    )
+    print(f"zsntta board --encoder {given.encoder} --features-dir {folder} {words} {pairs}")
+
+
+if __name__ == "__main__":
+    main()

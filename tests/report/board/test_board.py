@@ -1,0 +1,250 @@
+"""The board's numbers, its marks and who is missing."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from kept import kept_run
+from made import MADE_UP, PROMPT
+from scipy.stats import ttest_rel
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import NOISE, WORDS, Text
+from zsntta_cli.errors import UnknownName
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.board.contenders import VARIANTS, Contender, contenders
+from zsntta_cli.report.board.lines import COLUMNS, lines
+from zsntta_cli.report.board.page import page
+from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
+from zsntta_cli.report.board.screen import LABEL, screen
+from zsntta_cli.simulation.metrics import Accuracies
+
+PAIRS = (Pair("shapes", "glyphs"), Pair("shapes", "digits"), Pair("pets", "glyphs"))
+
+
+def plan_of(root, *names, pairs=PAIRS, seeds=(0, 1), words=None):
+    return Plan(root, "tiny", pairs, contenders(names), seeds, words)
+
+
+def results_of(plan, right, **given):
+    """A made-up record for each run: `right(spot)` of 100 ID samples, and of the OOD ones."""
+    made = {}
+    for spot, run in plan.runs().items():
+        known, caught = right(spot)
+        one = kept_run(
+            run.method, spot.pair.ood_set, spot.ratio, spot.seed, known=known, caught=caught,
+            samples=100, id_set=spot.pair.id_set, items=False, noise=spot.noise, **given,
+        )  # fmt: skip
+        made[spot] = one.record
+    return made
+
+
+def write(root, name, kind, words=(), prompt=PROMPT):
+    text = np.eye(16, dtype=np.float32)[: len(words)]
+    hdf5.write_features(
+        root / "tiny" / f"{name}.h5", kind=kind, name=name, encoder=MADE_UP, source={},
+        blocks=[np.zeros((0, 16), np.float16)], labels=np.zeros(0, np.int32), sample_ids=[],
+        class_names=words, texts=[Text(prompt, text)] if words else (),
+    )  # fmt: skip
+
+
+def by_label(rows):
+    return {row.contender.label: row for row in rows}
+
+
+def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip", "mcm")
+
+    def right(spot):  # Acc_S = Acc_N = Acc_H at 50 %, so that the mean is easily made by hand
+        return 50 + 10 * PAIRS.index(spot.pair) + 2 * spot.seed if spot.pair.ood_set else 40, 0
+
+    results = results_of(plan, right)
+    for spot in results:
+        if spot.ratio == 0.5 and spot.label == "zs-clip":
+            known = right(spot)[0]
+            record = kept_run(known=known, caught=known, samples=100).record
+            results[spot] = dataclasses.replace(results[spot], accuracies=record.accuracies)
+        if spot.label == "mcm":
+            results[spot] = dataclasses.replace(results[spot], accuracies=Accuracies(*[np.nan] * 3))
+    row = by_label(lines(plan, results, "none"))["zs-clip"]
+    values = dict(zip(COLUMNS, row.values, strict=True))
+    clean, middle = values["acc_s", 0.0], values["acc_h", 0.5]
+    assert (clean.mean, clean.std) == (pytest.approx(0.4), pytest.approx(0))
+    assert middle.mean == pytest.approx((0.50 + 0.60 + 0.70 + 0.52 + 0.62 + 0.72) / 6)
+    assert middle.std == pytest.approx(0.02 / 2**0.5)  # 0.60 and 0.62
+    assert values["acc_h", 0.05].mean == 0
+    of_pair = by_label(lines(plan, results, "none", PAIRS[2]))["zs-clip"].values
+    assert of_pair[2].mean == pytest.approx(0.71)
+    mcm = by_label(lines(plan, results, "none"))["mcm"]
+    assert [np.isnan(value.mean) for value in mcm.values] == [True] * 5 + [False]
+
+
+def test_a_clean_stream_counts_once_for_an_id_set(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip")
+    results = results_of(plan, lambda spot: (80 if spot.pair.id_set == "pets" else 20, 0))
+    clean = [spot for spot in results if not spot.ratio]
+    assert {spot.pair for spot in clean} == {Pair("shapes", None), Pair("pets", None)}
+    assert len(results) == (2 + 3 * 4) * 2  # ID sets, pairs at four ratios; seeds
+    assert lines(plan, results, "none")[0].values[0].mean == pytest.approx(0.5)
+
+
+def test_marks_are_those_of_scipy_and_holm(tmp_path):
+    names = ("zs-clip", "ridge", "tda", "adand")
+    plan = plan_of(tmp_path, *names, seeds=(0, 1, 2, 3))
+    generator = np.random.default_rng(2)
+    means = dict(zip(names, (58, 66, 64, 65.5), strict=True))
+
+    def right(spot):
+        known = int(generator.normal(means[spot.label], 2))
+        return known, range(known % 7)
+
+    results = results_of(plan, right)
+    rows, seen = by_label(lines(plan, results, "none")), set()
+    for i, column in enumerate(COLUMNS[:5]):
+        metric = "acc_h" if column.ratio else "acc_s"
+        values = {
+            name: [
+                getattr(record.accuracies, metric)
+                for spot, record in results.items()
+                if (spot.label, spot.ratio) == (name, column.ratio)
+            ]
+            for name in names
+        }
+        best = max(names, key=lambda name: np.mean(values[name]))
+        p = {n: ttest_rel(values[best], values[n]).pvalue for n in names if n != best}
+        worse = set()
+        for rank, name in enumerate(sorted(p, key=p.get)):  # Holm: the first that holds ends it
+            if p[name] * (len(p) - rank) >= 0.05:
+                break
+            worse.add(name)
+        marked = {name for name in names if rows[name].values[i].is_best}
+        assert marked == set(names) - worse
+        seen.add(len(marked))
+    assert seen & {2, 3}  # neither all nor the best alone
+
+
+def test_what_sees_the_whole_stream_is_no_rival(tmp_path, monkeypatch):
+    monkeypatch.setitem(METHODS, "seer", dataclasses.replace(METHODS["tda"], offline=True))
+    plan = plan_of(tmp_path, "zs-clip", "tda", "seer")
+    right = {"zs-clip": 50, "tda": 60, "seer": 90}
+    rows = by_label(lines(plan, results_of(plan, lambda s: (right[s.label], 50)), "none"))
+    assert [row.contender.label for row in rows.values()] == ["seer", "tda", "zs-clip"]
+    assert [name for name, row in rows.items() if row.values[0].is_best] == ["tda"]
+    assert rows["seer"].contender.inputs == ("the whole stream",)
+
+
+def test_cost_is_the_median_of_an_items(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip", pairs=PAIRS[:1], seeds=(0,))
+    results = results_of(plan, lambda _: (50, 50))
+    items = [sum(record.counts.values()) for record in results.values()]
+    assert items == [100, 105, 133, 200, 400]
+    made = {
+        spot: dataclasses.replace(record, seconds=much * count / 1e6)
+        for (spot, record), much, count in zip(
+            results.items(), (900, 3, 1, 2, 4), items, strict=True
+        )
+    }
+    assert lines(plan, made, "none")[0].microseconds == pytest.approx(3)
+
+
+def test_all_see_the_same_streams_whatever_their_preset(tmp_path):
+    write(tmp_path, "noise-gaussian", NOISE)
+    plan = plan_of(tmp_path, "zs-clip", "adand", "adand, tuned", "adand, official")
+    streams = {}
+    for spot, run in plan.runs().items():
+        streams.setdefault(spot[1:], set()).add(run.stream)
+    assert {spot[0] for spot in streams} == {"none", "gaussian"}
+    assert {len(found) for found in streams.values()} == {1}
+    assert {spot[2] for spot in streams} == set(RATIOS)
+    options = {s.label: r.options for s, r in plan.runs().items()}
+    assert options["adand, official"].late_start
+    assert options["adand, tuned"].warmup == 3
+
+
+def test_who_is_missing_is_told(tmp_path):
+    names = ("neglabel", "clipn", "tent", "zs-clip")
+    told = plan_of(tmp_path, *names).left_out
+    assert told == {
+        "neglabel": "needs words: no word list is cached", "clipn": "needs no-text",
+        "tent": "encodes its images live",
+    }  # fmt: skip
+    write(tmp_path, "words-nouns", WORDS, ["oak"], "other {}")
+    lacks = f"needs words: 'nouns' lacks the prompt of shapes, '{PROMPT}'"
+    assert plan_of(tmp_path, *names).left_out["neglabel"] == lacks
+    write(tmp_path, "words-verbs", WORDS, ["run"])
+    several = plan_of(tmp_path, *names, words={"shapes": "verbs"}).left_out["neglabel"]
+    assert several == "needs words: several lists are cached, and none is named for pets"
+    gone = plan_of(tmp_path, *names, words={"": "verbs", "pets": "verb"}).left_out["neglabel"]
+    assert gone == "needs words: 'verb' is not cached"
+    fit = plan_of(tmp_path, *names, words={"": "nouns", "shapes": "verbs", "pets": "verbs"})
+    assert "neglabel" not in fit.left_out
+    words = {
+        spot.pair: run.options.words for spot, run in fit.runs().items() if "neg" in spot.label
+    }
+    assert words == dict.fromkeys(PAIRS, "verbs")
+    [own] = [one for one in fit.running if one.label == "neglabel"]
+    assert own.inputs == ("words",)
+    new = Contender("x", "zs-clip", values={"teacher": "neglabel"})
+    assert new.unfit == "zs-clip has no setting teacher"
+    assert Contender("x", "zs-clip", needs="words").unfit == "zs-clip has no setting words"
+    assert Contender("x", "mcm", values={"fixed": 0.5}).unfit == "mcm does not decide"
+
+
+def test_rows_are_chosen_by_label():
+    named = ("zs-clip+tda", "adand, tuned")
+    assert tuple(one.label for one in contenders(named)) == named
+    assert {one.label for one in contenders()} >= {*METHODS, *(one.label for one in VARIANTS)}
+    with pytest.raises(UnknownName, match="adand, tund"):
+        contenders(("adand, tund",))
+
+
+def cells(text, head):
+    """The first table below a heading, as rows of cells."""
+    below = text.split(f"{head}\n", 1)[1]
+    table = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE)[0]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+
+
+def test_the_page_has_the_numbers_of_the_lines(tmp_path):
+    write(tmp_path, "noise-gaussian", NOISE)
+    write(tmp_path, "words-nouns", WORDS, ["oak", "elm"])
+    plan = plan_of(tmp_path, "zs-clip", "adand", "neglabel", "clipn")
+    generator = np.random.default_rng(0)
+    results = results_of(plan, lambda _: generator.integers(3, 30, 2).tolist())
+    text = page(plan, results)
+    for noise, head in (("none", "nothing injected"), ("gaussian", "Gaussian noise injected")):
+        heads, _, *body = cells(text, f"## All pairs, {head}")
+        assert heads[1:7] == [
+            "Acc_S 0 %", "Acc_H 5 %", "Acc_H 25 %", "Acc_H 50 %", "Acc_H 75 %", "AUROC 50 %",
+        ]  # fmt: skip
+        for row, line in zip(body, lines(plan, results, noise), strict=True):
+            assert row[0] == f"`{line.contender.label}`"
+            for cell, value in zip(row[1:7], line.values, strict=True):
+                assert cell.startswith("**") == cell.endswith("**") == value.is_best
+                assert cell.strip("*") == value.text(with_std=True)
+            given = {"zs-clip": "", "neglabel": "words", "adand": "injected noise"}
+            wanted = given[line.contender.label]
+            assert row[8] == ("" if (noise, wanted) == ("none", "injected noise") else wanted)
+    of_pair = cells(text, "## pets against glyphs, 50 % noise")
+    assert of_pair[0][1:5] == ["Acc_S 50 %", "Acc_N 50 %", "Acc_H 50 %", "AUROC 50 %"]
+    assert "- `clipn`: needs no-text.\n" in text
+    assert "Words: shapes `nouns` (2); pets `nouns` (2)." in text
+    assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections
+
+
+def test_sets_that_are_shown_again_are_told(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip")
+    results = results_of(plan, lambda _: (5, 5), record={"repeated": {"glyphs": 2.51}})
+    assert "are shown again: glyphs up to 2.5 times." in page(plan, results)
+
+
+def test_the_screen_keeps_to_80_columns(tmp_path):
+    plan = plan_of(tmp_path)
+    results = results_of(plan, lambda spot: (100, range(10_000)))
+    slow = {s: dataclasses.replace(r, seconds=0.5) for s, r in results.items()}
+    shown = screen(plan, slow).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert max(len(one.label) for one in contenders()) <= LABEL
+    [row] = [line for line in shown if line.startswith("zs-clip ")]
+    assert row.split()[1:6] == ["100.00*"] * 5

@@ -1,0 +1,34 @@
+"""Products take one BLAS thread, also those of a library that a method itself loads."""
+
+import subprocess
+import sys
+
+PROBE = """
+import sys
+from pathlib import Path
+from threadpoolctl import threadpool_info
+from zsntta_cli.methods import Method
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+
+simulator, load = Simulator(Path(sys.argv[1])), Method.load
+assert "scipy.linalg" not in sys.modules
+
+def probed(method):
+    run = load(method)
+    def told(*given):
+        print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
+        return run(*given)
+    return told
+
+Method.load = probed
+simulator.run(build_run("ridge", "made", "pets", "sky", "a photo of a {}."))
+"""
+
+
+def test_a_blas_that_a_method_loads_is_limited_too(features):
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, features], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"1"}

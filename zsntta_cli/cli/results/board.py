@@ -1,0 +1,126 @@
+"""`zsntta board`."""
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.options import (
+    EncoderName,
+    FeaturesDir,
+    Fresh,
+    Model,
+    Precision,
+    Pretrained,
+    Records,
+    chosen_encoder,
+)
+from zsntta_cli.cli.output import put
+from zsntta_cli.settings import FEATURES, EncoderChoice
+
+if TYPE_CHECKING:
+    from zsntta_cli.report.board.plan import Pair
+
+_SEEDS = 5
+
+
+def board(
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID,OOD", help="Sets. [the model's ID set, its cached partners]"),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Rows of the board. [all]", autocompletion=completion.methods
+        ),
+    ] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ID=]LIST", help="Word lists, with commas; of one ID set. [the cached one]"
+        ),
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Of the streams. [0 to 4]", min=0)] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    model: Model = None,
+    pretrained: Pretrained = None,
+    precision: Precision = None,
+    encoder: EncoderName = None,
+    features_dir: FeaturesDir = FEATURES,
+    records: Records = None,
+    fresh: Fresh = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "--out", help="Write a page (Markdown) to this file.")
+    ] = None,
+) -> None:
+    """All methods on the same streams: one table, and a page with each pair and all deviations.
+
+    Noise 0, 5, 25, 50, 75 %; with injected Gaussian noise too, where its features are cached. What
+    was run before is kept.
+    """
+    from zsntta_cli.cache.folder import folder_name
+    from zsntta_cli.files import check_target
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.board.contenders import contenders
+    from zsntta_cli.report.board.measuring import measured
+    from zsntta_cli.report.board.page import not_run, page
+    from zsntta_cli.report.board.plan import Plan
+    from zsntta_cli.report.board.screen import screen
+    from zsntta_cli.simulation.records.keeping import Keeping
+
+    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
+    if output:
+        check_target(output)  # before the runs, which may take long
+    choice = chosen_encoder(model, pretrained, precision, encoder)
+    plan = Plan(
+        features_dir, folder_name(features_dir, choice), _pairs(features_dir, choice, pair or ()),
+        contenders(method or ()), tuple(dict.fromkeys(seed or range(_SEEDS))), _words(words or ()),
+    )  # fmt: skip
+    reporter = ConsoleReporter()
+    for line in not_run(plan):
+        reporter.note(line)
+    results = measured(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
+    put(screen(plan, results), None)
+    if output:
+        put(page(plan, results), output)
+        say(str(output))
+
+
+def _pairs(root: Path, choice: EncoderChoice, texts: Sequence[str]) -> "tuple[Pair, ...]":
+    """The pairs that are named, of features that are there; or those that simulate would run.
+
+    Raises:
+        UsageError: a text of another form.
+        MissingFeatures: a set is not cached.
+    """
+    from zsntta_cli.cache.folder import find, folder_name
+    from zsntta_cli.report.board.plan import Pair
+    from zsntta_cli.simulation.grid import Grid
+
+    if not texts:
+        runs = Grid(("zs-clip",), choice).runs(root)
+        return tuple(Pair(run.id_set, run.ood_set) for run in runs)
+    found = []
+    for text in texts:
+        id_set, _, ood_set = text.partition(",")
+        if not ood_set or ood_set == id_set:
+            raise misused(f"--pair is '{text}', must be ID,OOD: two sets.")
+        found.append(Pair(id_set, ood_set))
+    find(root, [name for pair in found for name in pair if name], folder_name(root, choice))
+    return tuple(dict.fromkeys(found))
+
+
+def _words(texts: Sequence[str]) -> dict[str, str]:
+    """Word lists by ID set; those of all sets under ALL_SETS."""
+    from zsntta_cli.report.board.plan import ALL_SETS
+
+    found = {}
+    for text in texts:
+        id_set, equals, lists = text.rpartition("=")
+        found[id_set if equals else ALL_SETS] = lists
+    return found

@@ -1,0 +1,85 @@
+"""Who stands on the board: every method, and a few variants by their settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zsntta_cli.errors import UnknownName
+from zsntta_cli.methods import METHODS, WORDS
+from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.runs import declared
+
+INJECTED, WHOLE = "injected noise", "the whole stream"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method with its settings: one row of the board."""
+
+    label: str
+    method: str
+    preset: str = "paper"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    needs: str = ""  # where its settings want more than its method does
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What it wants besides images and class names."""
+        method = METHODS[self.method]
+        injects = method.defaults.get("noise", NO_NOISE) != NO_NOISE
+        found = {self.needs or method.needs: True, INJECTED: injects, WHOLE: method.offline}
+        return tuple(name for name, is_given in found.items() if name and is_given)
+
+    def given(self, noise: str) -> tuple[str, ...]:
+        """Its inputs on a stream that has noise of this type injected, or none."""
+        return tuple(name for name in self.inputs if name != INJECTED or noise != NO_NOISE)
+
+    @property
+    def decides(self) -> bool:
+        """Whether it has a decision rule, or a score alone."""
+        return METHODS[self.method].decides
+
+    @property
+    def unfit(self) -> str:
+        """Why it cannot be run from cached features, whatever these are."""
+        method = METHODS[self.method]
+        for name in (*self.values, *([WORDS] if WORDS in self.inputs else [])):
+            if name not in declared(self.method):
+                return f"{self.method} has no setting {name}"
+        if "fixed" in self.values and not method.decides:
+            return f"{self.method} does not decide"
+        if method.live:
+            return "encodes its images live"
+        needs = self.needs or method.needs
+        return "" if needs in ("", WORDS) else f"needs {needs}"
+
+
+VARIANTS = (
+    Contender("adand, tuned", "adand", "tuned"),
+    Contender("adand, official", "adand", "official"),
+    Contender(
+        "adand, neglabel teaches", "adand", values={"teacher": "neglabel", "gap": 0.5}, needs=WORDS
+    ),
+    Contender("neglabel, threshold 0.5", "neglabel", values={"fixed": 0.5}),
+)
+
+
+def contenders(names: Sequence[str] = ()) -> tuple[Contender, ...]:
+    """Those that are named, by the labels of their rows, or all.
+
+    Raises:
+        UnknownName: there is no such row.
+    """
+    known = {name: Contender(name, name) for name in METHODS}
+    known |= {variant.label: variant for variant in VARIANTS}
+    return tuple(_found(name, known) for name in dict.fromkeys(names or known))
+
+
+def _found(name: str, known: Mapping[str, Contender]) -> Contender:
+    if name in known:
+        return known[name]
+    try:
+        METHODS[name]  # a detector with a classifier behind it is made when it is asked for
+    except KeyError:
+        raise UnknownName("method", name, tuple(known)) from None
+    return Contender(name, name)

@@ -1,0 +1,133 @@
+"""What the board runs: all contenders on the same streams, pair by pair."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from zsntta_cli import datasets
+from zsntta_cli.cache.features import WORDS
+from zsntta_cli.cache.folder import feature_path, set_names
+from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.report.board.contenders import Contender
+from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.runs import RunSettings, build_run
+
+RATIOS = (0.0, 0.05, 0.25, 0.5, 0.75)
+MIDDLE = 0.5  # where scores are ranked and pairs are told
+GAUSSIAN = "gaussian"
+ALL_SETS = ""  # in Plan.words: for every ID set
+# All see the same streams: a preset's are not taken.
+_STREAM = {"placement": "periodic", "rounded_odds": False}
+
+
+class Pair(NamedTuple):
+    """An ID set, and what comes between its images; nothing on a clean stream."""
+
+    id_set: str
+    ood_set: str | None
+
+    def __str__(self) -> str:
+        return f"{self.id_set} against {self.ood_set}" if self.ood_set else f"{self.id_set} alone"
+
+
+class Spot(NamedTuple):
+    """Where a run stands on the board."""
+
+    label: str
+    noise: str  # what is injected
+    pair: Pair
+    ratio: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared, on which features."""
+
+    root: Path
+    encoder: str  # the folder name
+    pairs: tuple[Pair, ...]
+    chosen: tuple[Contender, ...]
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    words: Mapping[str, str] | None = None  # by ID set, or for ALL_SETS: word lists, with commas
+
+    @property
+    def noises(self) -> tuple[str, ...]:
+        """With nothing injected; and with noise, where there are features of it."""
+        cached = feature_path(self.root, self.encoder, noise_name(GAUSSIAN)).exists()
+        return (NO_NOISE, GAUSSIAN) if cached else (NO_NOISE,)
+
+    @property
+    def id_sets(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(pair.id_set for pair in self.pairs))
+
+    @functools.cached_property
+    def left_out(self) -> dict[str, str]:
+        """Who is not run, by label: why."""
+        lacks = next(filter(None, map(self._words_lack, self.id_sets)), "")
+        found = {}
+        for one in self.chosen:
+            wants_words = f"needs words: {lacks}" if lacks and WORDS in one.inputs else ""
+            if why := one.unfit or wants_words:
+                found[one.label] = why
+        return found
+
+    @property
+    def running(self) -> tuple[Contender, ...]:
+        """Who is run."""
+        return tuple(one for one in self.chosen if one.label not in self.left_out)
+
+    def runs(self) -> dict[Spot, RunSettings]:
+        """All runs, those on one pair together."""
+        return {
+            Spot(one.label, noise, pair, ratio, seed): self._run(one, noise, pair, ratio, seed)
+            for pair, ratio in self._streams()
+            for one in self.running
+            if one.decides or ratio == MIDDLE
+            for noise in self.noises
+            for seed in self.seeds
+        }
+
+    def word_lists(self, id_set: str) -> list[str]:
+        """Names of the lists that go with an ID set: those given, or all that are cached."""
+        if named := self._named(id_set):
+            return [name.strip() for name in named.split(",")]
+        return [SetName.parse(n).bare for n in set_names(self.root, self.encoder, WORDS)]
+
+    def _streams(self) -> Iterator[tuple[Pair, float]]:
+        """Clean streams are those of an ID set, and of no pair."""
+        for id_set in self.id_sets:
+            yield Pair(id_set, None), 0.0
+            for pair in (pair for pair in self.pairs if pair.id_set == id_set):
+                yield from ((pair, ratio) for ratio in RATIOS if ratio)
+
+    def _run(self, one: Contender, noise: str, pair: Pair, ratio: float, seed: int) -> RunSettings:
+        values = {**_STREAM, "noise": noise, "ratio": ratio, "seed": seed, **one.values}
+        if WORDS in one.inputs:
+            values["words"] = ",".join(self.word_lists(pair.id_set))
+        prompt = datasets.default_prompt(pair.id_set)
+        return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)
+
+    def _named(self, id_set: str) -> str:
+        given = self.words or {}
+        return given.get(id_set, given.get(ALL_SETS, ""))
+
+    def _words_lack(self, id_set: str) -> str:
+        """Why methods that need words cannot be run on an ID set."""
+        names = self.word_lists(id_set)
+        if not names:
+            return "no word list is cached"
+        if len(names) > 1 and not self._named(id_set):
+            return f"several lists are cached, and none is named for {id_set}"
+        prompt = datasets.default_prompt(id_set)
+        for name in names:
+            path = feature_path(self.root, self.encoder, words_name(name))
+            if not path.exists():
+                return f"'{name}' is not cached"
+            if prompt not in read_header(path).templates:
+                return f"'{name}' lacks the prompt of {id_set}, '{prompt}'"
+        return ""
