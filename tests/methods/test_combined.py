@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from test_steppers import stream
+from streams import stream
 
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import CLASSIFIERS, METHODS, check_method

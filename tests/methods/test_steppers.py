@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streams import COUNT, stream
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.scores import cosine_logits, zero_shot, zero_shot_and_detail
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.scores import cosine_logits, zero_shot_and_detail
 from zsntta_cli.methods.settings import AdaNDSettings, RidgeSettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
-COUNT, DIM, CLASSES = 400, 16, 4
 QUEUE = ThresholdSettings(queue=64)
 CASES = {
     "zs-clip": ("zs-clip", ZsClipSettings(), QUEUE),
@@ -35,19 +35,6 @@ CASES = {
     "ridge": ("ridge", RidgeSettings(ridge_first=16, ridge_block=64, ridge_ring=128), QUEUE),
     "ridge as it is": ("ridge", RidgeSettings(), ThresholdSettings()),
 }
-
-
-def stream(seed=0, count=COUNT):
-    """Three clusters of ID, others of noise, an item known to be noise now and then."""
-    rng = np.random.default_rng(seed)
-    text = rng.normal(size=(CLASSES, DIM))
-    text /= np.linalg.norm(text, axis=1, keepdims=True)
-    centres = np.concatenate([text, rng.normal(size=(2, DIM)) / 4])
-    features = 10 * centres[rng.integers(len(centres), size=count)]
-    features = (features + 1.5 * rng.normal(size=(count, DIM))).astype(np.float32)
-    text = text.astype(np.float32)
-    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
-    return StreamData(pool, rng.permutation(count), rng.random(count) < 0.1, seed)
 
 
 def pieces(data, bounds):

@@ -38,7 +38,7 @@ class Simulator:
     def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
         self._library = Library(root)
         self._live = functools.cache(live) if live else None
-        # A method may load a BLAS of its own, as SciPy has one: looked for when it is loaded.
+        # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
         self._blas = functools.cache(lambda _method: ThreadpoolController())
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
@@ -102,7 +102,7 @@ class Simulator:
         text = self._library.text(encoder_name, prompt, id_set)
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
-        with np.errstate(all="ignore"), self._blas.limit(limits=threads, user_api="blas"):
+        with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, source.identity["logit_scale"])
         if not np.isfinite(scores.noise_score).all():
             raise StoreError(
