@@ -6,8 +6,8 @@ what an online one such as ridge can be measured by. Then the exact Otsu split o
 
 Our choices: features of unit norm, an intercept, a tiny ridge so that there may be more dims than
 items, one split for the stream. Known noise counts for neither fit nor split, as for ridge. The
-robust step of its successor (RTL, CVPR 2024) is an option: a second fit without the share with the largest residuals of the
-first (their lasso over principal components is left out).
+robust step of its successor (RTL, CVPR 2024) is an option: a second fit without the share with the
+largest residuals of the first (their lasso over principal components is left out).
 """
 
 import numpy as np

@@ -32,8 +32,7 @@ class SelfOrganisingMap:
     def prototypes(self) -> NDArray[np.float32]:
         """Means of what was won (K, D), of cells that won anything."""
         won = self._counts > 0
-        means: NDArray[np.float32] = self._sums[won] / self._counts[won, None].astype(np.float32)
-        return means
+        return (self._sums[won] / self._counts[won, None]).astype(np.float32)
 
     def learn(self, samples: NDArray[np.float32], steps: int) -> None:
         """Steps on samples (N, D) in turn, then each sample counts for the cell that it is in."""
