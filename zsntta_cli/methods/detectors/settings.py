@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from zsntta_cli.methods.words.settings import NegLabelSettings
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
 
@@ -14,9 +15,7 @@ class CmaSettings(Settings):
 
     word_prompts = "run"  # no option: its texts are whole sentences
 
-    words: str = option(
-        "cma", "Word lists of `extract --words`: NAME or NAME,NAME; if one is cached, that."
-    )
+    words: str = option("cma", NegLabelSettings.__dataclass_fields__["words"].metadata["about"])
     cma_times: int = option(1, "k: k C neutral texts, repeated in turn.", within=_FROM_ONE)
 
 
