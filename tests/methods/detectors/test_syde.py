@@ -31,7 +31,8 @@ def stream(seed=0, count=400, known=0.1, scale=10.0):
     features = 10 * centres[rng.integers(len(centres), size=count)]
     features = (features + 1.5 * rng.normal(size=(count, DIM))).astype(np.float32)
     injected = rng.random(count) < known
-    features[injected] = (rng.normal(size=(injected.sum(), DIM)) + 3).astype(np.float32)
+    strange = injected & (rng.random(count) < 0.5)  # the others look like any item
+    features[strange] = (rng.normal(size=(strange.sum(), DIM)) + 3).astype(np.float32)
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     return StreamData(pool, np.arange(count), injected, seed)
 
