@@ -329,7 +329,7 @@ def test_detail_of_one_class():
 
 
 def test_otsu_by_hand():
-    assert ridge_rule._otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
+    assert ridge_rule.otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(0, 1))

@@ -33,6 +33,9 @@ PAGES = [README, *DOCS]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ALL = "\n".join(TEXT.values())
 
+# A page may show a file of the package; that is tested elsewhere.
+PACKAGE = {path.read_text(encoding="utf-8") for path in (ROOT / "zsntta_cli").rglob("*.py")}
+
 # What stands above a block: run on the built-in sets and the embedded encoder, or not at all.
 DATA, UNRUN = "data", ("gpu", "hours")
 PLAIN = ("pip", "uv", "make")  # shell lines that install
@@ -195,7 +198,7 @@ def test_what_a_page_says_to_type_runs(page, everything, tmp_path, monkeypatch):
         if block.language == "sh" and block.needs not in UNRUN:
             for line in lines(block):
                 run(line, folder, on_built_in=block.needs == DATA)
-        if block.language == "python":
+        if block.language == "python" and block.text not in PACKAGE:
             saved = re.search(r"save as (\w+\.py)", block.text)
             (folder / (saved[1] if saved else "block.py")).write_text(block.text)
             if not saved:
@@ -225,6 +228,15 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     assert refused.returncode == 2
     assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
     assert "--runner-up NUMBER" in python(tmp_path, "margin.py", "simulate", "--help").stdout
+
+
+def test_the_example_of_the_package_is_its_file_and_its_line():
+    page = ROOT / "docs" / "extending.md"
+    shown = (ROOT / "zsntta_cli" / "methods" / "detectors" / "cma.py").read_text(encoding="utf-8")
+    assert shown in [block.text for block in blocks(page)]
+    [line] = [b.text for b in blocks(page) if b.text.startswith('"cma": ')]
+    table = (ROOT / "zsntta_cli" / "methods" / "__init__.py").read_text(encoding="utf-8")
+    assert f"    {line}" in table
 
 
 def test_the_recipes_service_answers(everything, tmp_path):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
+from zsntta_cli.methods.detectors import settings as detectors_settings
 from zsntta_cli.methods.live import settings as live_settings
 from zsntta_cli.methods.words import settings as words_settings
 
@@ -88,7 +89,7 @@ def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# AdaND injects noise as part of the method; ZS-CLIP only where it is asked to.
+# AdaND and Syde inject noise as part of the method; others only where it is asked to.
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
 
@@ -111,7 +112,7 @@ def behind(detector: str, classifier: str) -> Method:
     parts = first, second = METHODS[detector], CLASSIFIERS[classifier]
     return Method(
         "classifiers.behind:run", _both_settings(first.settings, second.settings),
-        needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
+        offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
         revision=first.revision + second.revision - 1, parts=parts,
     )  # fmt: skip
 
@@ -158,6 +159,10 @@ METHODS: dict[str, Method] = _Methods({
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper"
     ),
+    "cma": Method("detectors.cma:run", detectors_settings.CmaSettings, needs=WORDS),
+    "oodd": Method("detectors.oodd:run", detectors_settings.OoddSettings),
+    "syde": Method("detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS),
+    "etlt": Method("detectors.etlt:run", detectors_settings.EtltSettings, offline=True),
     "tda": Method("classifiers.tda:run", settings.TDASettings),
     "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),

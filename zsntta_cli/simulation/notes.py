@@ -9,6 +9,7 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
@@ -51,6 +52,11 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
     if id_set.classes == 1:
         text = f"'{run.id_set}' has one class: MCM is constant there, and tells no noise."
         yield "one class", run.id_set, text, 0
+    if METHODS[run.method].offline:
+        text = (
+            f"{run.method} sees the whole stream before it decides: a reference, no online method."
+        )
+        yield "offline", run.method, text, 0
     if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= tests + injected:
         text = (
             f"{run.method} decides as zs-clip does throughout: a stream of {tests + injected:,} "

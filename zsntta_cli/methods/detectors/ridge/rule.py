@@ -103,7 +103,7 @@ def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSetting
     hesitation = _hesitation(ring, o.ridge_doubt)
     base = b + hesitation
     usual = float(ring.zero_shot_noise.mean()) * (1 - (1 - o.ridge_clean) * trust.unseen)
-    shares = float((base > _otsu(base)).mean()), usual
+    shares = float((base > otsu(base)).mean()), usual
     tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
 
@@ -150,7 +150,7 @@ def _quantile(ordered: Floats, share: float) -> float:
     return float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
 
 
-def _otsu(scores: Floats) -> float:
+def otsu(scores: Floats) -> float:
     """The exact Otsu split of scores: between the two neighbours that part best."""
     v = np.sort(scores)
     n, sums, k = len(v), np.cumsum(v), np.arange(1, len(v))

@@ -1,0 +1,106 @@
+"""OODD: the dictionary by hand, blocks against one item after another."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import oodd as reference
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.detectors import oodd
+from zsntta_cli.methods.detectors.settings import OoddSettings
+from zsntta_cli.methods.scores import ZeroShot
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+A, B, C, D = [1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]
+
+
+def stream(features, u, injected=None):
+    """Items with given noise scores: the dictionary depends on nothing else."""
+    features, u = np.asarray(features, np.float32), np.asarray(u, float)
+    scores = ZeroShot(np.zeros(len(u), np.int32), u)
+    pool = Pool(features, np.eye(1, features.shape[1], dtype=np.float32), 1.0, scores)
+    known = np.zeros(len(u), bool) if injected is None else np.asarray(injected, bool)
+    return StreamData(pool, np.arange(len(u)), known)
+
+
+def random_stream(items, seed, known=0.1, dim=6, steps=None):
+    rng = np.random.default_rng(seed)
+    u = rng.random(items) if steps is None else rng.integers(0, steps, items) / steps
+    features = 3 * rng.normal(size=(items, dim)) + 2
+    return stream(features, u, rng.random(items) < known)
+
+
+def test_by_hand():
+    # Two entries, the nearest counts. d has less u than both: it does not enter.
+    options = OoddSettings(oodd_items=2, oodd_neighbour=1)
+    scores = oodd.noise_scores(stream([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
+    np.testing.assert_allclose(scores, [0.9, 1.5 / 2, 1.7 / 2, (0.1 + 0.8) / 2], rtol=1e-6)
+
+
+def test_itself_is_the_first_neighbour_and_the_second_counts():
+    # c: itself, b at 0.8. d stays out: b at 0.96, a at 0.8.
+    options = OoddSettings(oodd_items=3, oodd_neighbour=2)
+    scores = oodd.noise_scores(stream([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
+    np.testing.assert_allclose(scores, [0.9, 0.5, 0.75, 0.45], rtol=1e-6)
+
+
+def test_known_noise_always_enters_and_may_leave():
+    # d takes c's place, and loses it to the next item: that one finds itself, the last one a.
+    options = OoddSettings(oodd_items=2, oodd_neighbour=1)
+    data = stream([A, C, D, C, D], [0.9, 0.7, 0.1, 0.2, 0.1], [0, 0, 1, 0, 0])
+    scores = oodd.noise_scores(data, options)
+    np.testing.assert_allclose(scores, [0.9, 0.85, 0.55, 0.6, 0.45], rtol=1e-6)
+
+
+def test_cosines_below_zero_count_as_zero_and_scores_stay_within_the_grid():
+    options = OoddSettings(oodd_items=2, oodd_neighbour=1)
+    opposite = stream([A, A, [-1, 0]], [1.0, 1.0, 0.0])
+    assert oodd.noise_scores(opposite, options).tolist() == [1.0, 1.0, 0.0]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    items=st.integers(0, 80),
+    kept=st.integers(2, 20),
+    neighbour=st.integers(1, 6),
+    batch_size=st.integers(1, 9),
+    block=st.sampled_from([1, 7, 256]),
+    known=st.sampled_from([0.0, 0.2, 1.0]),
+    steps=st.sampled_from([None, 3]),
+    seed=st.integers(0, 1 << 30),
+)
+def test_blocks_are_one_item_after_another(
+    items, kept, neighbour, batch_size, block, known, steps, seed
+):
+    data = random_stream(items, seed, known, steps=steps)
+    options = OoddSettings(
+        batch_size=batch_size, oodd_items=max(kept, neighbour + 1), oodd_neighbour=neighbour
+    )
+    with mock.patch.object(oodd, "_BLOCK", block):
+        scores = oodd.noise_scores(data, options)
+    np.testing.assert_allclose(scores, reference.oodd(data, options), atol=1e-6)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+@pytest.mark.parametrize("batch_size", [1, 16])
+@pytest.mark.parametrize("known", [0.0, 0.12])
+@pytest.mark.parametrize("seed", range(3))
+def test_decisions_of_a_stream_that_fills_the_dictionary(batch_size, known, seed):
+    data = random_stream(600, seed, known)
+    options = OoddSettings(batch_size=batch_size, oodd_items=100)
+    threshold = ThresholdSettings(queue=64)
+    expected = reference.oodd(data, options)
+    found = OnlineThreshold(threshold, batch_size)(expected)
+    decisions = oodd.run(data, options, threshold)
+    np.testing.assert_allclose(1 - decisions.id_score, expected, atol=1e-6)
+    assert np.array_equal(decisions.is_noise, expected > found)
+
+
+def test_a_dictionary_has_more_items_than_the_neighbour_that_counts():
+    with pytest.raises(SettingsError, match="oodd-items is 5, must be above oodd-neighbour, 5"):
+        OoddSettings(oodd_items=5)

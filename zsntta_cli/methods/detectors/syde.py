@@ -1,0 +1,174 @@
+"""Syde without its view of shuffled pixels: AdaND's detector, with labels from visual prototypes.
+
+"Disentangling Signal from Noise: Synergistic Structure Modeling for Zero-shot Noisy Test-time
+Adaptation", by its released code; no article is known. Whenever L items are in the queue:
+
+1. What ZS-CLIP calls noise trains a self-organising map, whose cells' means are prototypes o of
+   noise; of what it calls clean each class keeps the images of lowest entropy: its prototype w is
+   the direction of their sum with the text feature.
+2. The visual noise score is 1 - the mass of w in the softmax of w and o. Only scores far from their
+   threshold are labels: see gate.py. An item of high entropy is none.
+3. A step of the detector on these.
+
+From the N-th step on the detector decides, by a threshold of its own; until then ZS-CLIP does. The
+class is the largest of the weighted probabilities by text and by w.
+
+Other than the released code: unit features in the memory (theirs are raw, so that one image
+outweighs the text), one queue for each kind of score (theirs share one), no weight normalisation of
+the detector, its prototypes as they were before the item, injected noise is noise throughout, and
+entropy alone drops items (theirs also needs shuffled pixels, at a tenth of the logits).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.settings import SydeSettings
+from zsntta_cli.methods.detectors.som import SelfOrganisingMap
+from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
+from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+Array = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -> Decisions:
+    """Decide on every item of the stream as it would be online."""
+    dim = data.pool.image_features.shape[1]
+    return adapt(
+        data, options, threshold, NoiseDetector.random(dim, data.seed),
+        first_cells(options.syde_map**2, dim, data.seed),
+    )  # fmt: skip
+
+
+def first_cells(count: int, dim: int, seed: int) -> Array:
+    """Random directions (M, D): the map before the first item."""
+    drawn = np.random.default_rng((seed, count)).standard_normal((count, dim))
+    return unit(drawn).astype(np.float32)
+
+
+def adapt(
+    data: StreamData,
+    options: SydeSettings,
+    threshold: ThresholdSettings,
+    detector: NoiseDetector,
+    cells: Array,
+) -> Decisions:
+    """The same from a given detector and map."""
+    u, size = data.noise_score, options.update_every
+    zero_shot = OnlineThreshold(threshold)(u)
+    is_noise = (u > zero_shot) | data.injected
+    syde = _Syde(data, options, threshold, detector, cells)
+    v, classes = np.empty(len(u)), data.class_index.copy()
+    first = options.warmup * size
+    for start in range(0, len(u), size):
+        part = slice(start, min(start + size, len(u)))
+        ring = Ring.of(data, part, is_noise[part])
+        v[part] = syde.noise_scores(ring)
+        if start >= first:
+            classes[part] = syde.classes(ring)
+        if len(ring.is_noise) == size:
+            syde.learn(ring)
+    late = np.arange(len(u)) >= first
+    found = np.full(len(u), np.nan)
+    found[late] = OnlineThreshold(threshold)(v[late])
+    decided = np.where(late, v > found, is_noise) | data.injected
+    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, found)
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Items of a queue, full or not."""
+
+    raw: Array  # (B, D) features as the encoder gives them
+    x: Array  # (B, D) of unit norm
+    logits: Array  # (B, C) the frozen model's
+    class_index: NDArray[np.int32]  # (B,)
+    entropy: NDArray[np.float64]  # (B,) in nats
+    is_noise: Mask  # (B,) by ZS-CLIP, or known
+    known: Mask  # (B,)
+
+    @classmethod
+    def of(cls, data: StreamData, part: slice, is_noise: Mask) -> "Ring":
+        """A run of a stream's items."""
+        raw, classes = data.features(part), len(data.pool.text_features)
+        entropy = data.detail(part).entropy * np.log(max(classes, 2))
+        return cls(
+            raw, unit(raw), data.logits(part), data.class_index[part], entropy, is_noise,
+            data.injected[part],
+        )  # fmt: skip
+
+
+class Memory:
+    """Per class the text feature and the images of lowest entropy: their directions (C, D)."""
+
+    def __init__(self, text: Array, shots: int) -> None:
+        self.proxies = text.copy()
+        self._features = np.zeros((len(text), 1 + shots, text.shape[1]), np.float32)
+        self._features[:, 0] = text
+        self._entropy = np.full((len(text), shots), np.inf)  # inf: free
+
+    def offer(self, x: Array, class_index: NDArray[np.int32], entropy: NDArray[np.float64]) -> None:
+        """Offer images (B, D): each replaces its class's worst if that has more entropy."""
+        touched = set()
+        for feature, c, doubt in zip(x, class_index.tolist(), entropy.tolist(), strict=True):
+            worst = int(self._entropy[c].argmax())
+            if doubt < self._entropy[c, worst]:
+                self._entropy[c, worst] = doubt
+                self._features[c, 1 + worst] = feature
+                touched.add(c)
+        rows = sorted(touched)
+        self.proxies[rows] = unit(self._features[rows].sum(axis=1))
+
+
+class _Syde:
+    """All that is learned."""
+
+    def __init__(
+        self,
+        data: StreamData,
+        options: SydeSettings,
+        threshold: ThresholdSettings,
+        detector: NoiseDetector,
+        cells: Array,
+    ) -> None:
+        self._options, self._scale = options, np.float32(data.pool.logit_scale)
+        self._detector = detector
+        self._memory = Memory(data.pool.text_features, options.syde_shots)
+        self._map = SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
+        self._threshold = OnlineThreshold(threshold, options.update_every)  # one for a full queue
+
+    def noise_scores(self, ring: Ring) -> NDArray[np.float64]:
+        """The detector's noise scores v (B,)."""
+        return sigmoid(self._detector.logits(ring.raw))
+
+    def classes(self, ring: Ring) -> NDArray[np.int32]:
+        """Classes (B,) by text and by prototypes."""
+        share = np.float32(self._options.syde_visual)
+        visual = softmax(self._scale * (ring.x @ self._memory.proxies.T))
+        mixed = (1 - share) * softmax(ring.logits) + share * visual
+        return mixed.argmax(axis=1).astype(np.int32)
+
+    def learn(self, ring: Ring) -> None:
+        """What a full queue changes: prototypes first, then the detector by their labels."""
+        o, noise = self._options, ring.is_noise
+        self._map.learn(ring.x[noise], o.syde_map_steps)
+        self._memory.offer(ring.x[~noise], ring.class_index[~noise], ring.entropy[~noise])
+        u = self._visual_scores(ring.x)
+        found = self._threshold(u)
+        is_noise = is_surely_noise(u, found, o.syde_gap) | ring.known
+        used = is_noise | is_surely_id(u, found, o.syde_gap)
+        used &= (ring.entropy <= o.syde_entropy) | ring.known
+        if used.any():
+            self._detector = self._detector.after(ring.raw[used], is_noise[used], o.learning_rate)
+
+    def _visual_scores(self, x: Array) -> NDArray[np.float64]:
+        """1 - the mass of the classes' prototypes in the softmax with those of noise, (B,)."""
+        proxies = np.concatenate([self._memory.proxies, unit(self._map.prototypes)])
+        mass = softmax(self._scale * (x @ proxies.T))[:, len(self._memory.proxies) :]
+        return mass.sum(axis=1).astype(np.float64)
