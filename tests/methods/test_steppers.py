@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import COUNT, stream
+from streams import CLASSES, COUNT, stream
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions

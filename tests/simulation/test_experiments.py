@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -21,6 +24,7 @@ from zsntta_cli.simulation.runs import build_run, run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
 CHOICE = EncoderChoice(folder="made")
+ROOT = Path(__file__).parents[2]
 
 
 PAIR = ("--id", "pets", "--ood", "sky")
@@ -69,6 +73,33 @@ def test_two_processes_give_the_bytes_of_one(simulate, ood):
     one = simulate(*command, "--format", "json")
     two = simulate(*command, "--format", "json", "--jobs", 2)
     assert timeless(one.stdout) == timeless(two.stdout)
+
+
+@pytest.mark.parametrize("first", ["", "import torch"])
+def test_several_processes_in_a_script(first, features, tmp_path):
+    """Copies of the process, or, where torch runs in it, new ones."""
+    script = f"""
+{first}
+import sys
+import zsntta_cli
+
+if __name__ == "__main__":
+    one, two = (
+        zsntta_cli.simulate("zs-clip", "adand", id_set="pets", ood_set="sky", encoder="made",
+                            seed=range(5), features_dir=sys.argv[1], fresh=True, jobs=jobs,
+                            records=sys.argv[2])
+        for jobs in (1, 2)
+    )
+    assert [r.accuracies for r in one] == [r.accuracies for r in two]
+    print(len(two))
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, path, features, tmp_path / "kept.sqlite"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "10\n"), done.stderr
 
 
 def test_a_run_is_repeated_from_its_record(simulate, tmp_path):

@@ -3,9 +3,11 @@
 import functools
 import itertools
 import multiprocessing
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
@@ -15,7 +17,8 @@ from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
-_PART = 64  # runs that a process does at a time: it reads and scores their features once
+_PART = 16  # runs that a process does at a time, on one pair of sets
+_FEW = 8  # runs that several processes are not worth
 
 
 def run_one(
@@ -66,7 +69,7 @@ def run_all(
     left = [run for run in runs if run not in before]
     if jobs > 1 and any(METHODS[run.method].live for run in left):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs == 1 or len(left) < 2:
+    if jobs == 1 or len(left) < _FEW:
         made = _run_some(root, left, live, reporter, keeping)
     else:
         made = _run_apart(root, left, jobs, reporter, keeping)
@@ -95,25 +98,41 @@ def _run_apart(
         for i in range(pieces)
     ]
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
-    workers = ProcessPoolExecutor(min(jobs, len(chunks)), multiprocessing.get_context("spawn"))
     records: list[Record] = []
     problems: list[str] = []
-    with (
-        workers,
-        reporter.waiting(lambda: f"{len(records):,} of {len(runs):,} runs done, {jobs} processes"),
-    ):
-        for done, problem in workers.map(functools.partial(_run_chunk, root, keeping), chunks):
-            records += done
-            problems += [problem] * bool(problem)
+    with ProcessPoolExecutor(min(jobs, len(chunks)), _processes()) as workers:
+        # Before there is a thread that tells how it goes: processes begin as copies of this one.
+        results = workers.map(functools.partial(_run_chunk, root, keeping), chunks)
+        with reporter.waiting(
+            lambda: f"{len(records):,} of {len(runs):,} runs done, {jobs} processes"
+        ):
+            for done, problem in results:
+                records += done
+                problems += [problem] * bool(problem)
     _tell("".join(problems[:1]), reporter)
     return records
+
+
+def _processes() -> Any:
+    """How processes begin: as copies of this one where that is safe, else with imports anew.
+
+    A copy of a process that torch or a GPU runs in is not.
+    """
+    is_light = sys.platform == "linux" and "torch" not in sys.modules
+    return multiprocessing.get_context("fork" if is_light else "spawn")
+
+
+@functools.cache
+def _simulator(root: Path) -> Simulator:
+    """That of a process: its next part may be on the same features."""
+    return Simulator(root)
 
 
 def _run_chunk(
     root: Path, keeping: Keeping | None, runs: Sequence[RunSettings]
 ) -> tuple[list[Record], str]:
     """Runs in a process of their own, and why one of them could not be kept."""
-    simulator = Simulator(root)
+    simulator = _simulator(root)
     with Keeper(keeping) as keeper:
         return [keeper.keep(simulator.replay(run)) for run in runs], keeper.problem
 

@@ -369,7 +369,7 @@ def test_processes_share_a_store(features, tmp_path):
 
 def test_jobs_keep_each_run_when_it_is_finished(features, tmp_path):
     keeping = Keeping(tmp_path / "kept.sqlite", items=True)
-    runs = grid(features, ["zs-clip", "adand"], seed=[0, 1])
+    runs = grid(features, ["zs-clip", "adand"], seed=[*range(5)])
     made = run_all(features, runs, jobs=2, keeping=keeping)
     before = kept_before(features, runs, keeping)
     assert [before[run].record for run in runs] == made
