@@ -297,6 +297,8 @@ def test_batches_are_preprocessed_as_open_clip_does_it_to_the_bit(tiny, size):
     reference = open_clip.transform.image_transform_v2(config, is_train=False)
     expected = torch.stack([reference(image) for image in images])
     assert torch.equal(tiny.normalize(np.stack([tiny.resize(i) for i in images])), expected)
+    grey = images[0].convert("L")  # of the final size or not, it gets its three channels
+    assert torch.equal(tiny.normalize(np.stack([tiny.resize(grey)]))[0], reference(grey))
 
 
 def test_half_precision_is_near_and_recorded(tiny):

@@ -24,10 +24,10 @@ def nowhere(monkeypatch, tmp_path):
     """Numba finds no place but one that it is given; gives where that would be."""
     real = numba.njit
 
-    def njit(*functions, cache=False):
+    def njit(*functions, cache=False, **options):
         if cache and not numba.config.CACHE_DIR:
             raise RuntimeError("cannot cache function: no locator available")
-        return real(*functions, cache=cache)
+        return real(*functions, cache=cache, **options)
 
     monkeypatch.setattr(numba, "njit", njit)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")

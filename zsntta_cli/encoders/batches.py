@@ -1,25 +1,32 @@
 """Images to batches of pixels, read and resized by threads ahead of the encoder.
 
-Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled. What is
-arithmetic (scaling, normalising) is left to the encoder, a batch at a time.
+Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled; drawing
+does not, so many pictures are drawn by processes. What is arithmetic (scaling, normalising) is left
+to the encoder, a batch at a time.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.datasets.drawn.builtin import RenderedImages
+from zsntta_cli.datasets.drawn.children import drawing
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.errors import DatasetError, first_line
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
+_MANY = 2_000  # pictures to draw, about a second: a process takes a third of one to start
 
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
+Fetch = Callable[[Sequence[int]], ImageSet]
 Batch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
 
 
@@ -38,16 +45,32 @@ def load_batches(
     waiting: deque[list[Future[list[Pixels | None]]]] = deque()
     upcoming = iter(batches)
     threads = ThreadPoolExecutor(workers)
-    try:
-        for _ in range(len(batches)):
-            while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
-                tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
-                waiting.append(
-                    [threads.submit(_read, images, t, resize, skip_broken) for t in tasks]
-                )
-            yield _collate([one for task in waiting.popleft() for one in task.result()])
-    finally:
-        threads.shutdown(cancel_futures=True)
+    with _fetching(images, workers, sum(map(len, batches))) as fetch:
+
+        def read(rows: Sequence[int]) -> list[Pixels | None]:
+            return _read(fetch(rows), rows, resize, skip_broken)
+
+        try:
+            for _ in range(len(batches)):
+                while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
+                    tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
+                    waiting.append([threads.submit(read, task) for task in tasks])
+                yield _collate([one for task in waiting.popleft() for one in task.result()])
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _fetching(images: ImageSet, workers: int, count: int) -> Iterator[Fetch]:
+    """What gives the set to read some rows of: as it is, or with their pictures drawn elsewhere."""
+    source = images.read
+    if not isinstance(source, RenderedImages) or workers == 1 or count < _MANY:
+        yield lambda _: images
+        return
+    with drawing(source, workers) as draw:
+        yield lambda rows: replace(
+            images, read=dict(zip(rows, draw(rows), strict=True)).__getitem__
+        )
 
 
 def _read(

@@ -18,9 +18,13 @@ from typing import Any
 import numba
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as machine code; what it calls itself is `numba.njit`."""
-    kernel = _kept(function)
+def compiled(function: Callable[..., Any], nogil: bool = False) -> Callable[..., Any]:
+    """The function as machine code; what it calls itself is `numba.njit`.
+
+    With `nogil` other threads of Python run beside it.
+    """
+    njit = functools.partial(numba.njit, nogil=nogil)
+    kernel = _kept(function, njit)
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
@@ -29,7 +33,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return kernel(*values)
             except Exception:  # its file is damaged or cannot be written; kernels raise none
-                kernel = numba.njit(function)
+                kernel = njit(function)
                 return kernel(*values)
 
     return call
@@ -51,18 +55,18 @@ def _ctrl_c_waits() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _kept(function: Callable[..., Any]) -> Any:
+def _kept(function: Callable[..., Any], njit: Callable[..., Any]) -> Any:
     try:
-        return numba.njit(cache=True)(function)
+        return njit(cache=True)(function)
     except RuntimeError:  # "no locator available"
         folder = _own_folder()
     if folder is None:
-        return numba.njit(function)
+        return njit(function)
     numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
     try:
-        return numba.njit(cache=True)(function)
+        return njit(cache=True)(function)
     except RuntimeError:
-        return numba.njit(function)
+        return njit(function)
 
 
 def _own_folder() -> Path | None:

@@ -133,6 +133,8 @@ class RenderedImages:
         concept = self.entry.concepts[i % len(self.entry.concepts)]
         return Image.fromarray(draw(concept, self.entry.distribution, gen).pixels)
 
+    __call__ = image
+
     def _scan(self, i: int) -> Image.Image:
         if self._scans is None:
             self._scans = _load_digits()[0]
@@ -153,7 +155,7 @@ def read(name: str, _root: Path) -> ImageSet:
     """A built-in set; needs no files."""
     images = render(name)
     return ImageSet(
-        name, images.image, images.labels, images.sample_ids, images.class_names,
+        name, images, images.labels, images.sample_ids, images.class_names,
         f"rendering {VERSION}",
     )  # fmt: skip
 

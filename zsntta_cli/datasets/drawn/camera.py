@@ -1,11 +1,15 @@
 """What happens to a drawn picture on its way to pixels: styles, blur, noise, bytes."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from zsntta_cli.datasets.drawn.outlines import SIZE
 from zsntta_cli.datasets.drawn.textures import Pixels
+
+Value = TypeVar("Value", np.uint8, np.floating)
 
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
@@ -16,12 +20,12 @@ def _faded(picture: Pixels, strength: float) -> Pixels:
 
 
 def _colourless(picture: Pixels) -> Pixels:
-    return np.repeat((picture @ _LUMA)[..., None], 3, axis=2)
+    return np.broadcast_to(_interleaved(picture) @ _LUMA, picture.shape)
 
 
-def _soften(picture: Pixels, radius: float, factor: int) -> Pixels:
+def _soften(picture: Pixels, radius: float, factor: int) -> NDArray[np.float32]:
     """Blur with PIL, and coarsen to squares of `factor` pixels if it is above 1."""
-    image = Image.fromarray(to_bytes(picture))
+    image = Image.fromarray(_interleaved(_to_bytes(picture)))
     if radius > 0.2:
         image = image.filter(ImageFilter.GaussianBlur(radius))
     if factor > 1:
@@ -29,9 +33,20 @@ def _soften(picture: Pixels, radius: float, factor: int) -> Pixels:
     return np.asarray(image, dtype=np.float32) / np.float32(255)
 
 
-def to_bytes(picture: Pixels) -> NDArray[np.uint8]:
-    """Round a picture in [0, 1] to bytes."""
-    return (np.clip(picture, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
+def _to_bytes(values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Round values in [0, 1] to bytes."""
+    scaled = np.clip(values, 0, 1)
+    scaled *= np.float32(255)
+    scaled += np.float32(0.5)
+    return scaled.astype(np.uint8)
+
+
+def _interleaved(planes: NDArray[Value]) -> NDArray[Value]:
+    """Pixels (SIZE, SIZE, 3) of planes: in three copies, thrice as fast as in one."""
+    pixels = np.empty((SIZE, SIZE, 3), planes.dtype)
+    for channel, plane in enumerate(planes):
+        pixels[..., channel] = plane
+    return pixels
 
 
 def photograph(
@@ -57,7 +72,8 @@ def photograph(
             noise += 0.04 + 0.16 * strength
         case "pixelated":
             factor = 2 if strength < 0.4 else 4
-    if blur > 0.2 or factor > 1:
-        picture = _soften(picture, blur, factor)
+    is_sharp = blur <= 0.2 and factor == 1
+    pixels = _interleaved(picture) if is_sharp else _soften(picture, blur, factor)
     grain = gen.standard_normal((SIZE, SIZE, 3), dtype=np.float32)
-    return to_bytes(picture + np.float32(noise) * grain)
+    grain *= np.float32(noise)
+    return _to_bytes(pixels + grain)

@@ -26,6 +26,7 @@ from zsntta_cli.datasets.drawn.outlines import (
 )
 from zsntta_cli.datasets.drawn.textures import (
     BACKGROUNDS,
+    Colour,
     Field,
     Pixels,
     blend,
@@ -108,7 +109,7 @@ def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) 
     return allowed[-1][0]
 
 
-def _pick_ink(dist: Distribution, base: Pixels, gen: np.random.Generator) -> tuple[str, Pixels]:
+def _pick_ink(dist: Distribution, base: Colour, gen: np.random.Generator) -> tuple[str, Colour]:
     """Draw a colour that stands out from the colour `base`, and vary it a little."""
     least = _between(dist.contrast, gen)
     distance = np.abs(_RGB - base).max(axis=1)
@@ -117,9 +118,9 @@ def _pick_ink(dist: Distribution, base: Pixels, gen: np.random.Generator) -> tup
     return _COLOURS[index], _vary(_RGB[index], gen)
 
 
-def _vary(colour: Pixels, gen: np.random.Generator) -> Pixels:
-    varied: Pixels = np.clip(colour + 0.05 * gen.standard_normal(3, dtype=np.float32), 0, 1)
-    return varied
+def _vary(colour: Colour, gen: np.random.Generator) -> Colour:
+    varied = colour + 0.05 * gen.standard_normal(3, dtype=np.float32)
+    return np.minimum(np.maximum(varied, 0), 1)  # np.clip takes twice as long for three values
 
 
 def _place(
@@ -151,7 +152,7 @@ def _as_field(mask: Image.Image) -> Field:
 
 
 def _paint_background(
-    dist: Distribution, gen: np.random.Generator, base: Pixels
+    dist: Distribution, gen: np.random.Generator, base: Colour
 ) -> tuple[str, Pixels]:
     name = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
     other = _RGB[int(gen.random() * len(_RGB))]
@@ -163,8 +164,9 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     """Lay a bar of one colour across the concept, off its centre."""
     angle = 2 * np.pi * gen.random()
     along = np.array([np.cos(angle), np.sin(angle)])
-    reach = float(np.sqrt(abs(np.linalg.det(place.matrix))))
-    middle = place.shift + np.array([-along[1], along[0]]) * reach * (0.25 + 0.6 * gen.random())
+    middle = place.shift + np.array([-along[1], along[0]]) * place.reach * (
+        0.25 + 0.6 * gen.random()
+    )
     width = 0.1 + 0.25 * gen.random()
     bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
     mask = draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
@@ -210,7 +212,7 @@ def _scan_of_handwriting(
     mask = _mask(concept, "handwritten", place, gen)
     if gen.random() < 0.7:
         mask = mask.reduce(4).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-    return np.repeat(_as_field(mask)[..., None], 3, axis=2), "white", "large", "plain"
+    return np.broadcast_to(_as_field(mask), (3, SIZE, SIZE)), "white", "large", "plain"
 
 
 def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:

@@ -36,14 +36,23 @@ class Placement:
     weight: float = 1.0  # thickness of strokes and arms, 1 = usual
     wobble: float = 0.0  # standard deviation of every corner, for hand-drawn lines
 
+    @property
+    def reach(self) -> float:
+        """By how much lengths grow, in the mean over directions."""
+        return float(np.sqrt(abs(np.linalg.det(self.matrix))))
+
 
 Outline = Callable[[float], list[Part]]
 
 
-def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
+@cache
+def _unit_arc(start: float, stop: float, count: int) -> Points:
     angle = np.linspace(start, stop, count)
-    arc: Points = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    return arc
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
+    return radius * _unit_arc(start, stop, count)
 
 
 def _circle(radius: float = 0.9, x: float = 0.0, y: float = 0.0) -> Points:
@@ -55,13 +64,19 @@ def _points(*numbers: float) -> Points:
     return np.array(numbers, dtype=np.float64).reshape(-1, 2)
 
 
-def _star(_: float) -> list[Part]:
+def _fixed(make: Callable[[], list[Part]]) -> Outline:
+    """An outline that no weight changes: made once."""
+    made = cache(make)
+    return lambda _: made()
+
+
+def _star() -> list[Part]:
     angle = np.arange(10) * np.pi / 5 - np.pi / 2
     radius = np.where(np.arange(10) % 2 == 0, 1.0, 0.42)
     return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))]
 
 
-def _heart(_: float) -> list[Part]:
+def _heart() -> list[Part]:
     t = np.linspace(0, 2 * np.pi, 28)
     x = np.sin(t) ** 3
     y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)) / 16
@@ -94,17 +109,17 @@ def _spiral(weight: float) -> list[Part]:
     return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1), 0.2 * weight)]
 
 
-def _raindrop(_: float) -> list[Part]:
+def _raindrop() -> list[Part]:
     round_side = _arc(0.62, -0.15 * np.pi, 1.15 * np.pi, 18) + np.array([0, 0.35])
     return [Part(np.concatenate([round_side, _points(0, -1)]))]
 
 
-def _house(_: float) -> list[Part]:
+def _house() -> list[Part]:
     walls = _points(-0.7, -0.1, -0.95, -0.1, 0, -1, 0.95, -0.1, 0.7, -0.1, 0.7, 0.9, -0.7, 0.9)
     return [Part(walls), Part(_points(-0.2, 0.9, -0.2, 0.3, 0.2, 0.3, 0.2, 0.9), 0)]
 
 
-def _flower(_: float) -> list[Part]:
+def _flower() -> list[Part]:
     petals = [
         Part(_circle(0.38, 0.58 * np.cos(a), 0.58 * np.sin(a)))
         for a in np.arange(5) * 0.4 * np.pi - 0.5 * np.pi
@@ -112,7 +127,7 @@ def _flower(_: float) -> list[Part]:
     return [*petals, Part(_circle(0.24), 0)]
 
 
-def _fish(_: float) -> list[Part]:
+def _fish() -> list[Part]:
     body = _arc(1.0, 0, 2 * np.pi, 20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
     tail = _points(0.2, 0, 1, -0.55, 0.8, 0, 1, 0.55)
     return [Part(body), Part(tail), Part(_circle(0.1, -0.62, -0.1), 0)]
@@ -130,11 +145,11 @@ def _flag(weight: float) -> list[Part]:
 
 
 OUTLINES: dict[str, Outline] = {
-    "circle": lambda _: [Part(_circle())],
+    "circle": _fixed(lambda: [Part(_circle())]),
     "square": lambda _: [Part(_points(-0.8, -0.8, 0.8, -0.8, 0.8, 0.8, -0.8, 0.8))],
     "triangle": lambda _: [Part(_points(0, -0.95, 0.95, 0.75, -0.95, 0.75))],
-    "star": _star,
-    "heart": _heart,
+    "star": _fixed(_star),
+    "heart": _fixed(_heart),
     "cross": _cross,
     "ring": _ring,
     "crescent": _crescent,
@@ -144,11 +159,11 @@ OUTLINES: dict[str, Outline] = {
     "lightning bolt": lambda _: [
         Part(_points(0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1, 0.6, -0.25, 0.08, -0.25, 0.5, -1))
     ],
-    "raindrop": _raindrop,
-    "house": _house,
-    "half circle": lambda _: [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))],
-    "flower": _flower,
-    "fish": _fish,
+    "raindrop": _fixed(_raindrop),
+    "house": _fixed(_house),
+    "half circle": _fixed(lambda: [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))]),
+    "flower": _fixed(_flower),
+    "fish": _fixed(_fish),
     "tree": _tree,
     "zigzag": lambda w: [
         Part(_points(-1, 0.35, -0.6, -0.35, -0.2, 0.35, 0.2, -0.35, 0.6, 0.35, 1, -0.35), 0.24 * w)
@@ -160,7 +175,6 @@ OUTLINES: dict[str, Outline] = {
 def draw_parts(parts: list[Part], place: Placement, gen: np.random.Generator) -> Image.Image:
     """Draw parts into a SIZE x SIZE mask (mode L, 255 = ink)."""
     side = SIZE * _FINE
-    scale = float(np.sqrt(abs(np.linalg.det(place.matrix)))) * side / 2
     canvas = Image.new("L", (side, side))
     pencil = ImageDraw.Draw(canvas)
     for part in parts:
@@ -170,7 +184,8 @@ def draw_parts(parts: list[Part], place: Placement, gen: np.random.Generator) ->
         flat = ((points + 1) * (side / 2)).ravel().tolist()
         if part.width:
             joint = "curve" if len(points) < 8 else None  # dense curves need no round joints
-            pencil.line(flat, fill=255, width=max(2, round(part.width * scale)), joint=joint)
+            width = max(2, round(part.width * (place.reach * side / 2)))
+            pencil.line(flat, fill=255, width=width, joint=joint)
         else:
             pencil.polygon(flat, fill=255 if part.width is None else 0)
     return canvas.reduce(_FINE)

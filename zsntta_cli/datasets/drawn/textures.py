@@ -9,7 +9,8 @@ from PIL import Image
 from zsntta_cli.datasets.drawn.outlines import SIZE
 
 Field = NDArray[np.floating]  # (SIZE, SIZE) in [0, 1]: 0 = first colour, 1 = second
-Pixels = NDArray[np.floating]  # (SIZE, SIZE, 3) in [0, 1]
+Pixels = NDArray[np.floating]  # (3, SIZE, SIZE) in [0, 1]: a plane a channel, fast to mix
+Colour = NDArray[np.floating]  # (3,) in [0, 1]
 
 _AXIS = (np.arange(SIZE, dtype=np.float32) + 0.5) / (SIZE / 2) - 1
 _X, _Y = np.meshgrid(_AXIS, _AXIS)
@@ -144,9 +145,10 @@ BACKGROUNDS: dict[str, Callable[[np.random.Generator], Field]] = {
 }
 
 
-def blend(field: Field, first: Pixels, second: Pixels) -> Pixels:
-    """Mix two colours (or pictures) by a field: 0 gives the first, 1 the second."""
-    mixed: Pixels = first + field[..., None] * (second - first)
+def blend(field: Field, first: Pixels | Colour, second: Colour) -> Pixels:
+    """Mix a picture or colour with a colour by a field: 0 gives the first, 1 the second."""
+    below = first if first.ndim == 3 else first[:, None, None]
+    mixed: Pixels = below + field * (second[:, None, None] - below)
     return mixed
 
 
@@ -158,4 +160,4 @@ def static(gen: np.random.Generator) -> Pixels:
     else:
         contrast = np.float32(0.1 + 0.2 * gen.random())
         grain = 0.5 + contrast * gen.standard_normal(shape, dtype=np.float32)
-    return np.clip(np.broadcast_to(grain, (SIZE, SIZE, 3)), 0, 1)
+    return np.moveaxis(np.clip(np.broadcast_to(grain, (SIZE, SIZE, 3)), 0, 1), 2, 0)

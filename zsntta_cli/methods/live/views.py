@@ -1,13 +1,13 @@
 """The augmented views of an image that TPT tunes its prompt on.
 
-A view is a random crop, resized and perhaps flipped; with AugMix ("A Simple Data Processing Method
-to Improve Robustness and Uncertainty", arXiv 1912.02781), it is mixed with three chains of one to
-three random operations on it. Every random choice comes from one generator per item, so the views
-do not depend on the method, the pipeline or the threads.
+A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it. Every
+random choice comes from one generator per item, so the views do not depend on the method, the
+pipeline or the threads.
 """
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -17,15 +17,13 @@ from PIL import Image, ImageOps
 
 from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.encoders.batches import unreadable
+from zsntta_cli.methods.live.augmix import Random, mixed
 from zsntta_cli.methods.live.base import LiveData
 
 _AREA = (0.08, 1.0)  # of a crop, as a share of the image's
 _ASPECT = (3 / 4, 4 / 3)
+_LOG_ASPECT = (math.log(_ASPECT[0]), math.log(_ASPECT[1]))
 _ATTEMPTS = 10  # at a crop that fits
-_CHAINS, _LONGEST_CHAIN = 3, 3
-_LEVEL = (0.1, 1.0)  # of AugMix's operations, of ten; TPT's severity
-
-Random = np.random.Generator
 
 
 def load_views(
@@ -63,7 +61,7 @@ def image_views(
     views = np.empty((count, size, size, 3), np.float32)
     for i in range(count):
         view = random_crop(image, size, generator)
-        views[i] = mixed(view, generator) if augmix else np.asarray(view)
+        views[i] = mixed(np.array(view), generator) if augmix else np.asarray(view)
     return views
 
 
@@ -80,7 +78,7 @@ def _random_box(size: tuple[int, int], generator: Random) -> tuple[int, int, int
     width, height = size
     for _ in range(_ATTEMPTS):
         area = width * height * generator.uniform(*_AREA)
-        aspect = np.exp(generator.uniform(*np.log(_ASPECT)))
+        aspect = np.exp(generator.uniform(*_LOG_ASPECT))
         w, h = round(np.sqrt(area * aspect)), round(np.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
             left = int(generator.integers(0, width - w + 1))
@@ -90,51 +88,3 @@ def _random_box(size: tuple[int, int], generator: Random) -> tuple[int, int, int
     w, h = min(width, round(height * aspect)), min(height, round(width / aspect))
     left, upper = (width - w) // 2, (height - h) // 2
     return left, upper, left + w, upper + h
-
-
-def mixed(view: Image.Image, generator: Random) -> NDArray[np.float32]:
-    """AugMix of a view (H, W, 3): a convex combination of it and of chains of operations on it."""
-    weights = generator.dirichlet([1.0] * _CHAINS)
-    own = generator.beta(1.0, 1.0)
-    mix = own * np.asarray(view, np.float32)
-    for weight in weights:
-        chained = view
-        for _ in range(int(generator.integers(1, _LONGEST_CHAIN + 1))):
-            operation = OPERATIONS[int(generator.integers(len(OPERATIONS)))]
-            chained = operation(chained, generator)
-        mix += np.float32((1 - own) * weight) * np.asarray(chained, np.float32)
-    return mix.astype(np.float32)
-
-
-def _amount(most: float, generator: Random) -> float:
-    """A random strength: `most` would be level 10."""
-    return float(generator.uniform(*_LEVEL)) * most / 10
-
-
-def _signed(value: float, generator: Random) -> float:
-    return -value if generator.random() < 0.5 else value
-
-
-def _sheared(view: Image.Image, x: float, y: float) -> Image.Image:
-    matrix = (1, x, 0, y, 1, 0)
-    return view.transform(view.size, Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
-
-
-def _translated(view: Image.Image, x: int, y: int) -> Image.Image:
-    moved = Image.new(view.mode, view.size)
-    moved.paste(view, (x, y))
-    return moved
-
-
-# AugMix's nine operations; none of them is among the corruptions of ImageNet-C.
-OPERATIONS: tuple[Callable[[Image.Image, Random], Image.Image], ...] = (
-    lambda view, _: ImageOps.autocontrast(view),
-    lambda view, _: ImageOps.equalize(view),
-    lambda view, g: ImageOps.posterize(view, 4 - int(_amount(4, g))),
-    lambda view, g: ImageOps.solarize(view, 256 - int(_amount(256, g))),
-    lambda view, g: view.rotate(_signed(int(_amount(30, g)), g), Image.Resampling.BILINEAR),
-    lambda view, g: _sheared(view, _signed(_amount(0.3, g), g), 0),
-    lambda view, g: _sheared(view, 0, _signed(_amount(0.3, g), g)),
-    lambda view, g: _translated(view, int(_signed(_amount(view.width / 3, g), g)), 0),
-    lambda view, g: _translated(view, 0, int(_signed(_amount(view.height / 3, g), g))),
-)
