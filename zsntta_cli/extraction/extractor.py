@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Text
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
@@ -130,15 +130,20 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         lists = set_names(self.root, self._folder, WORDS)
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
-        for one in stored(self.root, self._folder) if prompts else ():
-            header = one.header
-            if header is None or header.kind != DATASET or not header.classes:
-                continue
-            is_own = not difference(header.identity, self._request, self._request)
-            if is_own and not set(prompts) <= set(header.templates):
-                self.reporter.note(f"{one.name}: class names are embedded as the word lists'.")
-                with locked(one.path, self.reporter.note):
-                    self._add_texts(hdf5.read_features(one.path), prompts)
+        found = stored(self.root, self._folder) if prompts else []
+        lacking = [one for one in found if one.header and self._lacks(one.header, prompts)]
+        if lacking:
+            names = ", ".join(one.name for one in lacking)
+            self.reporter.note(f"class names as the word lists have them, too: {names}")
+        for one in lacking:
+            with locked(one.path, self.reporter.note):
+                self._add_texts(hdf5.read_features(one.path), prompts)
+
+    def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
+        """Whether class names of this encoder's set are not embedded under all of some prompts."""
+        if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
+            return False
+        return difference(header.identity, self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
