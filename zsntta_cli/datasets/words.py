@@ -15,7 +15,6 @@ from zsntta_cli.datasets.drawn.concepts import (
     NUMERALS,
     OTHER_SHAPES,
     PALETTE,
-    SHAPES,
     STATIC,
     STYLES,
     SURFACES,
@@ -71,7 +70,8 @@ def _csp_phrases() -> list[str]:
 
 
 def _drawn() -> list[str]:
-    concepts = (*SHAPES, *OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
+    """What the built-in sets but for `shapes`, the ID set, show, and in which looks."""
+    concepts = (*OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
     nouns = (concept.noun for concept in concepts)
     return _once([*nouns, *PALETTE, *STYLES])
 

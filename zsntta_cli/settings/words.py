@@ -45,7 +45,9 @@ WORD_SETS: dict[str, WordSet] = {
     ),
     "cma": WordSet("CMA's five neutral prompts", {"cma": "{}"}, None, of_method=True),
     "drawn": WordSet(
-        "what the built-in sets show, for the embedded encoder", {"drawn": DEFAULT_PROMPT}, None
+        "what the built-in sets show beside shapes, for the embedded encoder",
+        {"drawn": DEFAULT_PROMPT},
+        None,
     ),
 }
 
