@@ -100,7 +100,10 @@ def _(error: MissingSets, given: Given) -> str:
 
 @mend.register
 def _(error: MissingText, given: Given) -> str:
-    if words := _words_with(error.prompt):  # class names get what no one types along with the words
+    imported = _folder(given) is not None and _choice(given) is None
+    if (
+        words := _words_with(error.prompt)
+    ) and not imported:  # class names get what no one types along with the words
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
     return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
