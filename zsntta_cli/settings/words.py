@@ -25,7 +25,6 @@ CSP_PHRASE_PROMPT = joined(
 class WordSet:
     """A name for word lists, and the prompts that they are embedded under."""
 
-    about: str
     prompts: dict[str, str]  # by the list's name
     class_prompt: str | None  # of the class names beside them; None: the run's
     of_method: bool = False  # one method's own, no choice for the others where none is named
@@ -33,22 +32,16 @@ class WordSet:
 
 WORD_SETS: dict[str, WordSet] = {
     "wordnet": WordSet(
-        "all nouns and adjectives of WordNet 3.0",
         {f"wordnet-{speech}": prompt for speech, prompt in SPEECH_PROMPTS.items()},
         NOUN_PROMPT,
     ),
     "csp": WordSet(
-        "the same as CSP takes them: adjectives as phrases, averaged prompts",
         {"csp-nouns": CSP_NOUN_PROMPT, "csp-adjectives": CSP_PHRASE_PROMPT},
         CSP_NOUN_PROMPT,
         of_method=True,
     ),
-    "cma": WordSet("CMA's five neutral prompts", {"cma": "{}"}, None, of_method=True),
-    "drawn": WordSet(
-        "what the built-in sets show beside shapes, for the embedded encoder",
-        {"drawn": DEFAULT_PROMPT},
-        None,
-    ),
+    "cma": WordSet({"cma": "{}"}, None, of_method=True),
+    "drawn": WordSet({"drawn": DEFAULT_PROMPT}, None),  # for the embedded encoder
 }
 
 
