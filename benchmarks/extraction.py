@@ -32,7 +32,7 @@ class Silent:
     def note(self, text: str) -> None:
         """Tell nothing."""
 
-    def track(self, _name: str, _total: int) -> nullcontext[Callable[[int], None]]:
+    def track(self, _name: str, _total: int, _unit: str = "") -> nullcontext[Callable[[int], None]]:
         """Show nothing."""
         return nullcontext(lambda _: None)
 

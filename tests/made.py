@@ -40,7 +40,7 @@ class Notes(Silent):
         self.notes.append(text)
         self.told.set()
 
-    def track(self, _name, _total):
+    def track(self, _name, _total, _unit="images"):
         return nullcontext(self.advanced.append)
 
 

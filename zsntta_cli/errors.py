@@ -134,12 +134,12 @@ class MissingText(StoreError):
 class MissingWords(StoreError):
     """No word list is cached, or several and none is named."""
 
-    def __init__(self, cached: Sequence[str]) -> None:
-        super().__init__(cached)
-        self.cached = cached
+    def __init__(self, method: str, cached: Sequence[str]) -> None:
+        super().__init__(method, cached)
+        self.method, self.cached = method, cached
 
     def __str__(self) -> str:
-        return f"neglabel needs a word list (cached: {', '.join(self.cached) or 'none'})"
+        return f"{self.method} needs a word list (cached: {', '.join(self.cached) or 'none'})"
 
 
 def near(value: str, choices: Sequence[str]) -> str:

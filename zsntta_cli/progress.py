@@ -29,8 +29,8 @@ class Reporter(Protocol):
     def note(self, text: str) -> None:
         """Tell one thing."""
 
-    def track(self, name: str, total: int) -> AbstractContextManager[Advance]:
-        """Show progress; the function advances it by so many images."""
+    def track(self, name: str, total: int, unit: str = "images") -> AbstractContextManager[Advance]:
+        """Show progress; the function advances it by so many images, or what `unit` says."""
 
     def waiting(self, doing: Callable[[], str]) -> AbstractContextManager[None]:
         """Say what is being done meanwhile, should it take long; not while a progress is shown."""
@@ -56,7 +56,7 @@ class Silent:
         """Nothing."""
 
     @contextmanager
-    def track(self, _name: str, _total: int) -> Iterator[Advance]:
+    def track(self, _name: str, _total: int, _unit: str = "") -> Iterator[Advance]:
         """Nothing either."""
         yield self._advance
 
@@ -81,15 +81,15 @@ class ConsoleReporter:
         self._console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
-    def track(self, name: str, total: int) -> Iterator[Advance]:
+    def track(self, name: str, total: int, unit: str = "images") -> Iterator[Advance]:
         """Show progress; the function advances it by so many images, and says how it goes."""
         self._tracking = True
         try:
             if self._console.is_terminal:
-                with self._bar(name, total) as advance:
+                with self._bar(name, total, unit) as advance:
                     yield advance
             else:
-                yield self._lines(name, total)
+                yield self._lines(name, total, unit)
         finally:
             self._tracking = False
 
@@ -113,7 +113,7 @@ class ConsoleReporter:
             ended.set()
             thread.join()
 
-    def _lines(self, name: str, total: int) -> Advance:
+    def _lines(self, name: str, total: int, unit: str) -> Advance:
         started = last = time.monotonic()
         first: int | None = None
         done = 0
@@ -127,7 +127,7 @@ class ConsoleReporter:
                 last, rate = now, (done - first) / (now - started)
                 left = (total - done) / rate
                 self.note(
-                    f"{name}: {done:,}/{total:,} images, {rate:,.1f} images/s, {left:,.0f} s left"
+                    f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, {left:,.0f} s left"
                     + (f", {status}" if status else "")
                 )
 
@@ -139,7 +139,7 @@ class ConsoleReporter:
         return max(4, min(40, self._console.width - 72))
 
     @contextmanager
-    def _bar(self, name: str, total: int) -> Iterator[Advance]:
+    def _bar(self, name: str, total: int, unit: str) -> Iterator[Advance]:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -159,8 +159,7 @@ class ConsoleReporter:
             def advance(images: int, status: str = "") -> None:
                 progress.advance(task, images)
                 speed = progress.tasks[0].speed
-                unit = "" if status else " images"
-                rate = f"{speed:,.0f}{unit}/s" if speed else ""
+                rate = f"{speed:,.0f}{'' if status else f' {unit}'}/s" if speed else ""
                 progress.update(task, rate=rate, status=status)
 
             yield advance

@@ -10,6 +10,7 @@ import typer
 from zsntta_cli import errors
 from zsntta_cli.cli import app, hints
 from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.settings.words import CSP_NOUN_PROMPT
 
 COMMANDS = typer.main.get_command(app)
 GIVEN = {
@@ -25,10 +26,12 @@ SETS = ("cifar10", "cifar10-c:fog:1", "pets37", "svhn", "mine", "noise-poisson")
 ERRORS = {
     **{f"features of {n}": errors.MissingFeatures(n, "", "features", ()) for n in SETS},
     "features of words": errors.MissingFeatures("words-nouns", "", "features", ()),
+    "features of built-in words": errors.MissingFeatures("words-csp-nouns", "", "features", ()),
     **{f"text of {n}": errors.MissingText("art of a {}.", n, ()) for n in ("cifar10", "mine")},
     "text of words": errors.MissingText("it's a {}", "words-nouns", ("a {}",)),
-    "words": errors.MissingWords(()),
-    "one of several words": errors.MissingWords(("nouns", "verbs")),
+    "words' prompt of class names": errors.MissingText(CSP_NOUN_PROMPT, "cifar10", ()),
+    "words": errors.MissingWords("neglabel", ()),
+    "one of several words": errors.MissingWords("neglabel", ("nouns", "verbs")),
     "partners": errors.NoPartner("cifar10", "features", ("svhn", "lsun")),
     "partners that a hand gets": errors.NoPartner("cub200", "features", ("inaturalist", "sun")),
     "no partners": errors.NoPartner("mine", "features", ()),
@@ -95,6 +98,16 @@ def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
         assert set(options) <= known, word
         line = hints.worded(errors.StoreError("it is so.", remedy=word), {})
         assert line == f"it is so: {hints._REMEDIES[word]}"
+
+
+def test_built_in_words_are_typed_by_the_name_of_their_set():
+    line = hints.worded(errors.MissingFeatures("words-csp-nouns", "", "features", ()), {})
+    assert line.endswith("type zsntta extract --words csp")
+    line = hints.worded(errors.MissingText(CSP_NOUN_PROMPT, "cifar10", (), 300), {})
+    assert line.endswith("type zsntta extract --words csp"), "all lists, however small the set is"
+    assert hints.worded(errors.MissingWords("neglabel", ("csp",)), {}).endswith(
+        "(cached: csp): name one with --words NAME, or type zsntta extract --words wordnet"
+    )
 
 
 def leaves(command):

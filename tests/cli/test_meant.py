@@ -388,7 +388,7 @@ def test_every_option_of_the_settings_shows_its_default(zsntta):
             assert f"--{option_name(field)} " in text
 
 
-def test_completion_knows_methods_sets_and_encoders(cached):
+def test_completion_knows_methods_sets_encoders_and_words(cached, tmp_path):
     from zsntta_cli.cli import completion
 
     context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
@@ -397,4 +397,8 @@ def test_completion_knows_methods_sets_and_encoders(cached):
     assert "noise-gaussian" not in completion.cached(context, "")
     assert completion.encoders(context, "t") == ["tiny"]
     assert completion.presets("t") == ["tuned"]
+    assert completion.word_sets("c") == ["cma", "csp"]
+    (tmp_path / "features" / "tiny" / "words-czech.h5").touch()
+    (tmp_path / "features" / "tiny" / "words-csp-nouns.h5").touch()
+    assert completion.cached_words(context, "c") == ["cma", "csp", "czech"]
     assert "cifar10" in completion.known_sets("cif")

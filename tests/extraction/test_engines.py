@@ -44,7 +44,7 @@ class Watching(Silent):
     def __init__(self, act=lambda done: None):
         self.act, self.encoded = act, -1
 
-    def track(self, _name, _total):
+    def track(self, _name, _total, _unit="images"):
         return nullcontext(self.advance)
 
     def advance(self, images, status=""):

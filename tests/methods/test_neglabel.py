@@ -230,8 +230,11 @@ def test_several_lists_and_none_named_name_both_ways(root):
 class Recorder:
     """An extractor that only notes what is asked of it."""
 
-    def words(self, name, words, templates):
+    def words(self, name, words, templates, limit=None):
         return name, tuple(words), tuple(templates)
+
+    def match_class_names(self):
+        pass
 
 
 def embedded(tmp_path, *specs, prompts=()):
@@ -242,11 +245,11 @@ def embedded(tmp_path, *specs, prompts=()):
 
 
 def test_a_lists_name_says_its_part_of_speech(tmp_path):
-    specs = ("nouns={}", "wordnet-adjectives={}", "mine={}", "{}")
+    specs = ("nouns={}", "my-adjectives={}", "mine={}", "{}")
     words = ("red", "soft")
     assert embedded(tmp_path, *specs) == [
         ("nouns", words, (DEFAULT_PROMPT, NOUN_PROMPT)),
-        ("wordnet-adjectives", words, (DEFAULT_PROMPT, ADJECTIVE_PROMPT)),
+        ("my-adjectives", words, (DEFAULT_PROMPT, ADJECTIVE_PROMPT)),
         ("mine", words, (DEFAULT_PROMPT,)),
         ("list", words, (DEFAULT_PROMPT,)),
     ]

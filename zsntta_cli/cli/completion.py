@@ -5,8 +5,10 @@ from typing import Any
 
 from zsntta_cli.cache.folder import encoder_names, set_names
 from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import FEATURES, EncoderChoice
+from zsntta_cli.settings.words import WORD_SETS, set_of
 from zsntta_cli.simulation.runs import PRESETS
 
 
@@ -29,6 +31,17 @@ def known_sets(incomplete: str) -> list[str]:
     return _starting(CATALOGUE, incomplete)
 
 
+def word_sets(incomplete: str) -> list[str]:
+    """Built-in word lists."""
+    return _starting(WORD_SETS, incomplete)
+
+
+def cached_words(ctx: Any, incomplete: str) -> list[str]:
+    """Built-in word lists, and those of one's own that there are features of."""
+    lists = [SetName.parse(name).bare for name in _cached(ctx, WORDS)]
+    return _starting({*WORD_SETS, *(name for name in lists if not set_of(name))}, incomplete)
+
+
 def encoders(ctx: Any, incomplete: str) -> list[str]:
     """Encoders that there are features of."""
     return _starting(encoder_names(_root(ctx)), incomplete)
@@ -36,13 +49,16 @@ def encoders(ctx: Any, incomplete: str) -> list[str]:
 
 def cached(ctx: Any, incomplete: str) -> list[str]:
     """Sets that there are features of, by the encoder that is named, or by any."""
+    return _starting(_cached(ctx, DATASET), incomplete)
+
+
+def _cached(ctx: Any, kind: str) -> list[str]:
     given, names = ctx.params, encoder_names(_root(ctx))
     if given.get("encoder"):
         names = [given["encoder"]]
     elif given.get("model"):
         names = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
-    sets = (name for one in names for name in set_names(_root(ctx), one))
-    return _starting(sets, incomplete)
+    return [name for one in names for name in set_names(_root(ctx), one, kind)]
 
 
 def _root(ctx: Any) -> Path:

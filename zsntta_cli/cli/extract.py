@@ -17,6 +17,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
+from zsntta_cli.settings.words import WORD_SETS
 
 _EXTRACT = ExtractSettings()
 
@@ -46,7 +47,9 @@ def extract(
     ),
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
-    limit: Annotated[int | None, typer.Option(help="At most so many images a set. [all]")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="At most so many images a set, words a list. [all]")
+    ] = None,
     class_names: Annotated[
         Path | None,
         typer.Option(
@@ -58,7 +61,10 @@ def extract(
     ] = None,
     words: Annotated[
         list[str] | None,
-        typer.Option(help="FILE or NAME=FILE, a word a line, for neglabel: nouns, adjectives."),
+        typer.Option(
+            help=f"{', '.join(WORD_SETS)}; or a word a line: FILE or NAME=FILE.",
+            autocompletion=completion.word_sets,
+        ),
     ] = None,
     noise: Annotated[
         list[str] | None,

@@ -23,6 +23,8 @@ from zsntta_cli.errors import (
     near,
 )
 from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice
+from zsntta_cli.settings.prompts import templates_of
+from zsntta_cli.settings.words import WORD_SETS, set_of
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
@@ -32,6 +34,7 @@ NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
     "or zsntta cache import NAME --features FILE"
 )
+_USUAL_WORDS = "wordnet"
 
 _REMEDIES = {
     "data-root": "name the folder of all sets with --data-root",
@@ -97,16 +100,22 @@ def _(error: MissingSets, given: Given) -> str:
 
 @mend.register
 def _(error: MissingText, given: Given) -> str:
+    imported = _folder(given) is not None and _choice(given) is None
+    if (
+        words := _words_with(error.prompt)
+    ) and not imported:  # class names get what no one types along with the words
+        return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
     return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
 
 
 @mend.register
 def _(error: MissingWords, given: Given) -> str:
-    embed = f"type zsntta extract --words FILE.txt{options_of(given)}"
-    if len(error.cached) < 2:
+    embed = f"type zsntta extract --words {_USUAL_WORDS}{options_of(given)}"
+    if not error.cached:
         return embed
-    return f"name one with --words NAME, several with --words {','.join(error.cached)}, or {embed}"
+    several = f", several with --words {','.join(error.cached)}" if len(error.cached) > 1 else ""
+    return f"name one with --words NAME{several}, or {embed}"
 
 
 @mend.register
@@ -131,10 +140,17 @@ def _making(name: str, given: Given) -> str:
             words += ["--features-dir", str(given["features_dir"])]
         return shlex.join(words)
     what = {
-        WORDS: ["--words", f"{parsed.bare}.txt"],
+        WORDS: ["--words", set_of(parsed.bare) or f"{parsed.bare}.txt"],
         NOISE: ["--noise", parsed.bare],
     }.get(parsed.kind, ["--dataset", name + "=PATH" * (parsed.base not in CATALOGUE)])
     return f"zsntta extract {shlex.join(what)}{options_of(given)}"
+
+
+def _words_with(prompt: str) -> str:
+    """The built-in word lists that joined templates are of: no option names such."""
+    joined = len(templates_of(prompt)) > 1
+    found = (n for n, s in WORD_SETS.items() if prompt in (s.class_prompt, *s.prompts.values()))
+    return next(found, "") if joined else ""
 
 
 def making_all(missing: Mapping[str, Sequence[str]], given: Given) -> str:

@@ -121,6 +121,7 @@ def _annotation(name: str, panel: str) -> Any:
         metavar=metavar,
         rich_help_panel=panel,
         parser=_truth if kind is _NO else None,
+        autocompletion=completion.cached_words if name == "words" else None,
     )
     return Annotated[list[str if kind is _NO else kind] | None, shown]  # type: ignore[misc]
 

@@ -48,8 +48,7 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
     """At most `limit` images, drawn without regard to class but always the same."""
     if limit is None or limit >= len(images):
         return images
-    generator = np.random.Generator(np.random.PCG64(_LIMIT_SEED))
-    rows = np.sort(generator.permutation(len(images))[:limit])
+    rows = subset(len(images), limit)
     return replace(
         images,
         read=_Rows(images.read, rows),
@@ -58,6 +57,12 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
         limit=limit,
         reload=images.reload and partial(_limited_again, images.reload, limit),
     )
+
+
+def subset(count: int, limit: int) -> NDArray[np.int64]:
+    """At most `limit` of `count` rows, drawn but always the same, in order."""
+    generator = np.random.Generator(np.random.PCG64(_LIMIT_SEED))
+    return np.sort(generator.permutation(count)[:limit])
 
 
 def _limited_again(reload: Callable[[], ImageSet], limit: int) -> ImageSet:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import open_clip
     import torch
 
-_BATCH = 256  # prompts at a time
+BATCH = 256  # prompts at a time
 _GROUP, _GROUPS = 32, 8  # the least prompts of about one length, and the most groups
 
 
@@ -34,8 +34,8 @@ class TextTower:
 
         parts = []
         with torch.inference_mode():
-            for start in range(0, len(prompts), _BATCH):
-                features = self.features(self.tokens(prompts[start : start + _BATCH]))
+            for start in range(0, len(prompts), BATCH):
+                features = self.features(self.tokens(prompts[start : start + BATCH]))
                 parts.append(features.cpu().numpy())
         return np.concatenate(parts)
 

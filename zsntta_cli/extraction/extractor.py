@@ -14,23 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Text
-from zsntta_cli.cache.folder import feature_path, folder_name, stored
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text
+from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.names import noise_name, words_name
+from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.errors import DatasetError
 from zsntta_cli.extraction.engines import Encoded, Engine, encode_parts, job_for
+from zsntta_cli.extraction.existing import check_encoder, check_folder, existing_features
 from zsntta_cli.extraction.extracted import Extracted
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
+from zsntta_cli.extraction.words import embedded, text_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import class_prompts
+from zsntta_cli.settings.words import class_prompts_beside
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -57,20 +58,10 @@ class Extractor:
         if self._encoder is None:
             with self.reporter.waiting(lambda: f"loading {self.choice.model}"):
                 loaded = self.load()
-            self._check_folder(loaded.identity)
+            if not self.settings.overwrite:
+                check_folder(self.root, self._folder, loaded.identity)
             self._encoder = loaded
         return self._encoder
-
-    def _check_folder(self, identity: Mapping[str, Any]) -> None:
-        """A folder holds the features of one encoder, and weights behind a name may change."""
-        headers = [one for one in stored(self.root, self._folder) if one.header]
-        for other in headers if not self.settings.overwrite else ():
-            if other.header and (found := difference(other.header.identity, identity)):
-                raise StoreError(
-                    f"{other.path} was made by another encoder than this is now ({found.key}: "
-                    f"{found.one}, now {found.other})",
-                    remedy="other-folder",
-                )
 
     @cached_property
     def engine(self) -> Engine | None:
@@ -92,6 +83,7 @@ class Extractor:
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             if existing is not None:
+                discard_parts(path)
                 self._add_texts(existing, templates)
                 return Extracted(path, len(existing), 0, 0.0)
             return self._extract(path, DATASET, images, templates)
@@ -105,49 +97,57 @@ class Extractor:
         with locked(path, self.reporter.note):
             pool = hdf5.read_features(path) if path.exists() else None
             if pool is not None:
-                self._check_encoder(pool)
+                check_encoder(pool, self._request)
                 if len(pool) >= count:
                     return Extracted(path, len(pool), 0, 0.0)
             return self._extract(path, NOISE, make(self.encoder.image_size), (), pool)
 
-    def words(self, name: str, words: Sequence[str], templates: Sequence[str]) -> Extracted:
+    def words(
+        self, name: str, words: Sequence[str], templates: Sequence[str], limit: int | None = None
+    ) -> Extracted:
         """Embed a word list: a feature file without images, whose class names are the words."""
         path = feature_path(self.root, self._folder, words_name(name))
-        images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words)
+        images = word_set(path.stem, words, limit)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
-            if existing is not None:
-                self._add_texts(existing, templates)
-                return Extracted(path, len(words), 0, 0.0, unit="words")
+            known = existing.text_features if existing is not None else {}
+            missing = [template for template in templates if template not in known]
+            if missing:
+                _ = self.encoder  # its loading is no word's time
             started = time.monotonic()
-            hdf5.write_features(
-                path, kind=WORDS, name=path.stem, encoder=self.encoder.identity,
-                source=images.identity(),
-                blocks=[np.empty((0, self.encoder.embed_dim), np.float16)],
-                labels=images.labels, sample_ids=(), class_names=words,
-                texts=self._texts(words, templates),
-            )  # fmt: skip
+            for template in missing:
+                identity = {**self._identity(images, WORDS), "template": template}
+                text = embedded(path, images, template, identity, self.encoder, self.reporter)
+                if existing is None and template == missing[0]:
+                    write_words(path, images, self.encoder, text)
+                else:
+                    hdf5.add_texts(path, [text])
+            discard_parts(path)
             seconds = time.monotonic() - started
-            return Extracted(path, len(words), len(words), seconds, unit="words")
+            return Extracted(path, len(words), len(words) * bool(missing), seconds, unit="words")
+
+    def match_class_names(self) -> None:
+        """Embed the class names of all cached sets as the cached built-in word lists need them."""
+        lists = set_names(self.root, self._folder, WORDS)
+        prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
+        found = stored(self.root, self._folder) if prompts else []
+        lacking = [one for one in found if one.header and self._lacks(one.header, prompts)]
+        if lacking:
+            names = ", ".join(one.name for one in lacking)
+            self.reporter.note(f"class names as the word lists have them, too: {names}")
+        for one in lacking:
+            with locked(one.path, self.reporter.note):
+                self._add_texts(hdf5.read_features(one.path), prompts)
+
+    def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
+        """Whether class names of this encoder's set are not embedded under all of some prompts."""
+        if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
+            return False
+        return difference(header.identity, self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
-        if not path.exists() or self.settings.overwrite:
-            return None
-        existing = hdf5.read_features(path)
-        self._check_encoder(existing)
-        if what := _other(existing, images):
-            raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
-        discard_parts(path)
-        return existing
-
-    def _check_encoder(self, existing: FeatureSet) -> None:
-        if found := difference(existing.identity, self._request, self._request):
-            raise StoreError(
-                f"{existing.path} was made by another encoder ({found.key} is {found.one}, not "
-                f"{found.other})",
-                remedy="other-folder",
-            )
+        return None if self.settings.overwrite else existing_features(path, images, self._request)
 
     def _add_texts(self, existing: FeatureSet, templates: Sequence[str]) -> None:
         missing = [t for t in templates if t not in existing.text_features]
@@ -155,9 +155,7 @@ class Extractor:
             hdf5.add_texts(existing.path, self._texts(existing.class_names, missing))
 
     def _texts(self, class_names: Sequence[str], templates: Sequence[str]) -> list[Text]:
-        return [
-            Text(t, self.encoder.encode_texts(class_prompts(t, class_names))) for t in templates
-        ]
+        return [Text(t, text_features(self.encoder, t, class_names)) for t in templates]
 
     def _extract(
         self,
@@ -223,19 +221,3 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
-
-
-def _other(existing: FeatureSet, images: ImageSet) -> str:
-    """What of a feature file's images is other than of these; nothing if they are the same."""
-    found = difference(existing.source, images.identity(), images.identity())
-    if found is None:
-        same = list(existing.class_names) == list(images.class_names)
-        return "" if same else "the class names are others"
-    if found.key == "digest":
-        return "names, sizes, labels or class names of files are others"
-    one, other = ("all" if value is None else f"{value}" for value in found[1:])
-    return f"{found.key} {one}, now {other}"
-
-
-def _no_image(_: int) -> Image.Image:
-    raise AssertionError("a word list has no images")

@@ -76,7 +76,7 @@ class Parts:
 
     def missing(self) -> list[range]:
         """The images of each part that is still to be encoded."""
-        return [rows for rows in self._all() if not self._file(rows).exists()]
+        return [rows for rows in self.all() if not self._file(rows).exists()]
 
     def write(
         self, rows: range, features: NDArray[np.floating], readable: NDArray[np.bool_]
@@ -88,18 +88,19 @@ class Parts:
 
     def readable(self) -> NDArray[np.bool_]:
         """Which of the images have features, (N,): all but those skipped as broken."""
-        parts = [self._load(rows)[1] for rows in self._all()]
+        parts = [self._load(rows)[1] for rows in self.all()]
         return np.concatenate([np.empty(0, bool), *parts])
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
         """The features of all parts in order, a part at a time."""
-        return (self._load(rows)[0] for rows in self._all())
+        return (self._load(rows)[0] for rows in self.all())
 
     def discard(self) -> None:
         """Remove all parts."""
         _remove(self._folder)
 
-    def _all(self) -> list[range]:
+    def all(self) -> list[range]:
+        """The images of each part, in order."""
         images, size = self._images, self._size
         return [images[start : start + size] for start in range(0, len(images), size)]
 

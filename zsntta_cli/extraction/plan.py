@@ -1,7 +1,7 @@
 """What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -12,13 +12,13 @@ from zsntta_cli.datasets.classnames import named
 from zsntta_cli.datasets.images import ImageSet, limited
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.noise import noise_images
+from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import DatasetError, SettingsError, first_line
+from zsntta_cli.errors import DatasetError, SettingsError
 from zsntta_cli.extraction.engines import engine_for
 from zsntta_cli.extraction.extracted import Extracted
 from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.files import read_input
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import (
     NO_NOISE,
@@ -30,8 +30,8 @@ from zsntta_cli.settings import (
 )
 from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template, speech_prompt
+from zsntta_cli.settings.words import lists_of
 
-_LARGEST_LIST = 2**26  # bytes of words: WordNet has two million
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
 
@@ -41,7 +41,7 @@ class ExtractPlan:
 
     datasets: tuple[str, ...]  # names, or NAME=PATH
     data_root: Path = Path("data")
-    words: tuple[Path | str, ...] = ()  # word lists for NegLabel, a word a line: FILE or NAME=FILE
+    words: tuple[Path | str, ...] = ()  # built-in ones, or a word a line: FILE or NAME=FILE
     limit: int | None = None
     prompts: tuple[str, ...] = ()  # templates or their names; the set's own without any
     noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
@@ -94,11 +94,10 @@ def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
         yield extractor.dataset(images, templates or default)
     for words in plan.words:
-        name, path = named_words(str(words))
-        own = [p for p in [speech_prompt(name)] if p]
-        yield extractor.words(name, read_words(path), templates or [DEFAULT_PROMPT, *own])
+        yield from _extract_words(str(words), plan, templates, extractor)
     yield from _extract_noise(plan, extractor, largest_id_set)
     yield from _extract_partners(plan, extractor)
+    extractor.match_class_names()
 
 
 def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
@@ -112,36 +111,36 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     return images
 
 
+def _extract_words(
+    spec: str, plan: ExtractPlan, templates: Sequence[str], extractor: Extractor
+) -> Iterator[Extracted]:
+    """The lists of a built-in set, under prompts of their own, or a list of one's own."""
+    if built_in := lists_of(spec):
+        lists = [(name, built_in_words(name), [prompt]) for name, prompt in built_in.items()]
+    else:
+        name, path = named_words(spec)
+        own = [p for p in [speech_prompt(name)] if p]
+        lists = [(name, read_words(path), [*(templates or [DEFAULT_PROMPT, *own])])]
+    for name, words, prompts in lists:
+        some = limited_words(words, plan.limit)
+        yield extractor.words(name, some, prompts, plan.limit if len(some) < len(words) else None)
+
+
 def named_words(spec: str) -> tuple[str, Path]:
     """The name of a word list, which says its part of speech, and its file: FILE, or NAME=FILE.
 
     Raises:
-        DatasetError: a name that no file should have.
+        DatasetError: a name that no file should have, or that a built-in list has.
     """
     parsed = SetName.parse(spec)
-    if parsed.path is None:
-        return Path(spec).stem, Path(spec)
-    if not re.fullmatch(r"[\w.-]+", parsed.base):
+    name, path = (parsed.base, parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
+    if parsed.path and not re.fullmatch(r"[\w.-]+", name):
         raise DatasetError(
-            f"'{parsed.base}' cannot name a word list: take letters, digits, '.', '_' or '-'."
+            f"'{name}' cannot name a word list: take letters, digits, '.', '_' or '-'."
         )
-    return parsed.base, parsed.path
-
-
-def read_words(path: Path) -> list[str]:
-    """The words of a list, one a line, each once, in order.
-
-    Raises:
-        DatasetError: no such file, no text, or no word in it.
-    """
-    try:
-        lines = read_input(path, _LARGEST_LIST).decode().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"cannot read the word list {path} ({first_line(error)}).") from error
-    words = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    if not words:
-        raise DatasetError(f"the word list {path} is empty: one word a line.")
-    return words
+    if lists_of(name):
+        raise DatasetError(f"'{name}' is a built-in word list: give yours a name, as mine=FILE.")
+    return name, path
 
 
 def _extract_noise(

@@ -33,6 +33,20 @@ def speech_prompt(words: str) -> str | None:
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
+_AND = " | "  # between templates whose features are averaged; none can be typed with two {}
+
+
+def joined(*templates: str) -> str:
+    """Several templates as one name: a class's feature is the mean of theirs."""
+    return _AND.join(templates)
+
+
+def templates_of(name: str) -> list[str]:
+    """The templates that a name of text features stands for: itself, or those joined to it."""
+    parts = name.split(_AND)
+    return parts if all("{}" in part for part in parts) else [name]
+
+
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
     """The prompts of all classes; underscores in names become spaces."""
     return [template.format(name.replace("_", " ")) for name in class_names]

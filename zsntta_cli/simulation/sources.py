@@ -28,6 +28,7 @@ from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, speech_prompt
+from zsntta_cli.settings.words import WORD_SETS, lists_of, set_of
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count
 
@@ -123,13 +124,19 @@ class Library:
         return None
 
     def _words(self, settings: RunSettings) -> MoreText:
-        """Word lists, one below the other; a word that an earlier list has is left out."""
-        encoder, by_speech = settings.encoder, settings.options.word_prompts == "speech"
-        names = self.text(encoder, NOUN_PROMPT, settings.id_set) if by_speech else None
+        """Word lists, one below the other; a word that an earlier list has is left out.
+
+        Built-in lists have prompts of their own, and then so have all lists and the class names.
+        """
+        encoder, prompts = settings.encoder, self._word_lists(settings)
+        built_in = [WORD_SETS[one] for name in prompts if (one := set_of(name))]
+        by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
+        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else None
+        names = self.text(encoder, beside, settings.id_set) if beside else None
         parts, seen = [], set[str]()
-        for name in self._word_lists(encoder, settings.options.words):
-            own = speech_prompt(name) or NOUN_PROMPT
-            features = self.text(encoder, own if by_speech else settings.prompt, words_name(name))
+        for name, own in prompts.items():
+            prompt = own if built_in or by_speech else settings.prompt
+            features = self.text(encoder, prompt, words_name(name))
             words = self.read(encoder, words_name(name)).class_names
             new = [row for row, word in enumerate(words) if word not in seen]
             parts.append(features if len(new) == len(words) else features[new])
@@ -137,14 +144,23 @@ class Library:
         sizes = tuple(len(part) for part in parts if len(part))
         return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
 
-    def _word_lists(self, encoder_name: str, words: str) -> list[str]:
-        """The lists that are named, or the only one that is cached."""
-        if named := [name.strip() for name in words.split(",") if name.strip()]:
-            return list(dict.fromkeys(named))
-        found = [SetName.parse(n).bare for n in set_names(self._root, encoder_name, WORDS)]
-        if len(found) != 1:
-            raise MissingWords(tuple(found))
-        return found
+    def _word_lists(self, settings: RunSettings) -> dict[str, str]:
+        """The lists of the names that are given, or of the only one cached, and their prompts."""
+        named = [name.strip() for name in settings.options.words.split(",") if name.strip()]
+        lists: dict[str, str] = {}
+        for name in named or [self._only_words(settings)]:
+            lists |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}
+        return lists
+
+    def _only_words(self, settings: RunSettings) -> str:
+        """The only list or built-in set that is cached, but for those of one method."""
+        files = set_names(self._root, settings.encoder, WORDS)
+        lists = [SetName.parse(name).bare for name in files]
+        found = list(dict.fromkeys(set_of(name) or name for name in lists))
+        meant = [name for name in found if name not in WORD_SETS or not WORD_SETS[name].of_method]
+        if len(meant) != 1:
+            raise MissingWords(settings.method, tuple(found))
+        return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
         path = feature_path(self._root, encoder_name, name)

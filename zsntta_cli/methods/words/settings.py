@@ -12,10 +12,10 @@ class NegLabelSettings(Settings):
     """NegLabel, arXiv 2403.20078, with its paper's settings; `official` has its released code's."""
 
     words: str = option(
-        "", "Word lists of `extract --words`: NAME or NAME,NAME; if one is cached, that."
+        "", "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
     )
     word_prompts: str = option(
-        "run", "The run's, or each list's by its part of speech.", choices=("run", "speech")
+        "run", "Of one's own lists: the run's, or by part of speech.", choices=("run", "speech")
     )
     negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
     mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives

@@ -1,0 +1,153 @@
+"""The shipped words of WordNet, the tool that makes them, and the lists made of them."""
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from zsntta_cli.datasets import words
+from zsntta_cli.datasets.words import built_in_words, limited_words, wordnet
+from zsntta_cli.settings.prompts import joined, templates_of
+from zsntta_cli.settings.words import WORD_SETS, class_prompts_beside, lists_of, set_of
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "zsntta_cli" / "datasets" / "wordnet"
+
+# Distinct first lemmas of synsets, counted in WordNet 3.0's database by awk, sort and uniq.
+COUNTS = {
+    "noun.Tops": 50, "noun.act": 5890, "noun.animal": 7362, "noun.artifact": 10329,
+    "noun.attribute": 2728, "noun.food": 2477, "noun.person": 9627, "noun.plant": 7630,
+    "noun.time": 930, "adj.all": 10994, "adj.pert": 3394, "adj.ppl": 60,
+}  # fmt: skip
+
+
+def test_the_shipped_words_are_wordnets():
+    by_file = wordnet()
+    assert len(by_file) == 26 + 3
+    assert {name: len(by_file[name]) for name in COUNTS} == COUNTS
+    for name, some in by_file.items():
+        assert len(set(some)) == len(some), name
+        for word in some:
+            assert word == word.strip().lower()
+            assert word
+            assert "_" not in word
+            assert "(" not in word
+    assert {"entity", "physical entity"} <= set(by_file["noun.Tops"])
+    assert {"dog", "aardvark"} <= set(by_file["noun.animal"])
+    assert "domestic dog" not in by_file["noun.animal"], "dog's second lemma"
+    assert "outback" in by_file["adj.all"], "outback(a) in the database"
+    assert "able" in by_file["adj.all"]
+
+
+def test_lists_of_nouns_and_of_adjectives_that_are_no_nouns():
+    nouns, adjectives = built_in_words("wordnet-nouns"), built_in_words("wordnet-adjectives")
+    assert (len(nouns), len(adjectives)) == (67_186, 12_217)
+    assert not set(nouns) & set(adjectives)
+    assert len({*nouns, *adjectives}) == 79_403
+    assert "orange" in nouns
+
+
+def test_csp_leaves_groups_out_and_makes_phrases_of_adjectives():
+    nouns, phrases = built_in_words("csp-nouns"), built_in_words("csp-adjectives")
+    assert "aardvark" in nouns
+    # Each is of a single file of the database.
+    assert not {"actress", "handful", "dynasty"} & set(nouns)
+    [able] = [phrase for phrase in phrases if phrase.startswith("able ")]
+    assert able.split()[1] in words._CSP_NOUNS
+    used = {phrase.rpartition(" ")[2] for phrase in phrases}
+    assert used == set(words._CSP_NOUNS)
+    assert built_in_words("csp-adjectives") == phrases, "the same draw each time"
+
+
+@pytest.mark.parametrize("name", WORD_SETS)
+def test_a_set_has_words_for_each_of_its_lists(name):
+    for one, prompt in WORD_SETS[name].prompts.items():
+        found = built_in_words(one)
+        assert len(set(found)) == len(found) >= 5
+        assert set_of(one) == name
+        assert lists_of(one) == {one: prompt}
+        assert all(template.count("{}") == 1 for template in templates_of(prompt))
+    assert lists_of(name) == WORD_SETS[name].prompts
+
+
+def test_names_that_no_set_has():
+    assert set_of("mine") is None
+    assert lists_of("mine") == {}
+    assert class_prompts_beside(["mine", "cma", "wordnet-nouns"]) == ["the nice {}"]
+
+
+def test_templates_are_joined_only_where_each_has_a_place():
+    assert templates_of(joined("{}", "the {}")) == ["{}", "the {}"]
+    assert templates_of("a | b {}") == ["a | b {}"]
+
+
+def test_a_limited_list_is_the_same_each_time():
+    some = limited_words(built_in_words("wordnet-nouns"), 50)
+    assert len(some) == 50
+    assert some == sorted(some)
+    assert some == limited_words(built_in_words("wordnet-nouns"), 50)
+    assert limited_words(["a", "b"], 3) == limited_words(["a", "b"], None) == ["a", "b"]
+
+
+def test_the_licence_stands_beside_the_words():
+    licence = (SHIPPED / "LICENSE").read_text()
+    said = ("WordNet 3.0 Copyright 2006 by Princeton", "without fee or\nroyalty", "on ALL copies")
+    assert all(one in licence for one in said)
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 400_000
+
+
+# --- the tool -----------------------------------------------------------------------------------
+
+LICENCE = "  1 This software and database is being provided to you, the LICENSEE, by  \n"
+DATA_NOUN = """\
+00001740 03 n 01 entity 0 003 ~ 00001930 n 0000 | that which is perceived
+00001930 04 n 02 Physical_Act 0 deed 0 001 @ 00001740 n 0000 | a doing
+00001931 04 n 01 deed 0 001 @ 00001740 n 0000 | another
+00001932 04 n 01 physical_act 0 001 @ 00001740 n 0000 | the same word again
+00001933 28 n 0a time_(a)_b 0 000 | no marker within a word
+"""
+DATA_ADJ = """\
+00001740 00 a 01 able(p) 0 000 | can
+00002098 00 s 01 galore(ip) 0 000 | behind its noun
+00002312 00 s 01 main(a) 0 000 | before its noun
+00002843 01 a 01 entity 0 000 | of an entity
+00003131 44 a 01 Well-worn 0 000 | a participle
+"""
+
+
+@pytest.fixture
+def tool():
+    spec = importlib.util.spec_from_file_location("tool", ROOT / "tools" / "wordnet_words.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tool_takes_first_lemmas_by_file(tool, tmp_path, monkeypatch, capsys):
+    (tmp_path / "data.noun").write_text(LICENCE + DATA_NOUN)
+    (tmp_path / "data.adj").write_text(LICENCE + DATA_ADJ)
+    target = tmp_path / "made" / "words.tsv.gz"
+    tool.main(tmp_path, target)
+    monkeypatch.setattr(words, "_WORDNET", target)
+    found = {name: some for name, some in words.wordnet.__wrapped__().items() if some}
+    assert found == {
+        "noun.Tops": ("entity",),
+        "noun.act": ("deed", "physical act"),
+        "noun.time": ("time (a) b",),
+        "adj.all": ("able", "galore", "main"),
+        "adj.pert": ("entity",),
+        "adj.ppl": ("well-worn",),
+    }
+    assert "8 words, " in capsys.readouterr().out.splitlines()[-1]
+    before = target.read_bytes()
+    tool.main(tmp_path, target)
+    assert target.read_bytes() == before
+
+
+def test_the_shipped_file_is_one_the_tool_packs(tool):
+    content = (SHIPPED / "words.tsv.gz").read_bytes()
+    assert content[4:8] == bytes(4), "no time in it"
+    by_file = {name: list(some) for name, some in wordnet().items()}
+    assert gzip.decompress(tool.packed(by_file)) == gzip.decompress(content)
+    assert set(tool.LEXNAMES.values()) == set(by_file)

@@ -1,0 +1,263 @@
+"""Word lists to features: in parts, by name, with the class names that go beside them."""
+
+import os
+import signal
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from made import PROMPT, Notes, fails
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.datasets import words as word_lists
+from zsntta_cli.encoders.text import BATCH
+from zsntta_cli.encoders.weights import weights_request
+from zsntta_cli.errors import StoreError
+from zsntta_cli.extraction import words as embedding
+from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.extraction.words import text_features
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings.prompts import NOUN_PROMPT, joined
+from zsntta_cli.settings.words import WORD_SETS
+
+TINY = EncoderChoice("tiny")
+PART = BATCH * embedding._BATCHES_A_PART
+WORDS = [f"word {i}" for i in range(3 * PART + 100)]
+TEMPLATES = [PROMPT, joined("{}", "the {}")]
+
+
+class Noon(datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2025, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch):
+    """The time that files say they were made: with it, they can be compared as a whole."""
+    monkeypatch.setattr(hdf5, "datetime", Noon)
+
+
+class Batched:
+    """An encoder whose features depend on all prompts of a batch, as sums' last bits do."""
+
+    identity: ClassVar = {**weights_request(TINY), "logit_scale": 100.0}
+    embed_dim = 8
+
+    def __init__(self, act=lambda batches: None):
+        self.act, self.batches = act, 0
+
+    def encode_texts(self, prompts):
+        self.act(self.batches)
+        self.batches += 1
+        seeds = [sum(map(ord, prompt)) for prompt in prompts]
+        rows = np.sin(np.outer(seeds, np.arange(1, 9)) + len(prompts) + seeds[0])
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def extractor(root, encoder):
+    return Extractor(TINY, lambda: encoder, root, ExtractSettings(), Notes())
+
+
+def whole(root):
+    return extractor(root, Batched()).words("many", WORDS, TEMPLATES).path.read_bytes()
+
+
+def path_in(root):
+    return feature_path(root, "tiny", "words-many")
+
+
+def test_a_stopped_list_goes_on_where_it_was(tmp_path):
+    def stop(batches):
+        if batches == 9:  # within the third part
+            raise KeyboardInterrupt
+
+    root = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
+    assert not path_in(root).exists()
+    resumed = extractor(root, again := Batched())
+    assert resumed.words("many", WORDS, TEMPLATES).encoded == len(WORDS)
+    assert resumed.reporter.advanced[0] == 2 * PART
+    left = -(-(len(WORDS) - 2 * PART) // BATCH)
+    assert again.batches == left + 2 * -(-len(WORDS) // BATCH), "of a joined prompt, two each"
+    assert path_in(root).read_bytes() == whole(tmp_path / "whole")
+    assert {p.name for p in path_in(root).parent.iterdir()} == {
+        ".words-many.lock", "words-many.h5",
+    }  # fmt: skip
+
+
+def test_a_list_stopped_between_two_prompts_keeps_the_first(tmp_path):
+    first = -(-len(WORDS) // BATCH)
+
+    def stop(batches):
+        if batches == first + 2 * 5:  # one part of the second prompt is finished
+            raise KeyboardInterrupt
+
+    root = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
+    assert list(hdf5.read_features(path_in(root)).text_features) == [PROMPT]
+    resumed = extractor(root, again := Batched())
+    resumed.words("many", WORDS, TEMPLATES)
+    assert resumed.reporter.advanced[0] == PART
+    assert again.batches == 2 * (first - embedding._BATCHES_A_PART)
+    assert path_in(root).read_bytes() == whole(tmp_path / "whole")
+    assert extractor(root, again).words("many", WORDS, TEMPLATES).encoded == 0
+
+
+@pytest.mark.parametrize("batch", [2, 11, 17, 30])
+def test_a_killed_list_loses_a_part_at_most(tmp_path, batch):
+    root, done = tmp_path / "killed", tmp_path / "done"
+    child = os.fork()
+    if child == 0:  # which dies within a batch
+
+        def die(batches):
+            if batches == batch:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            extractor(root, Batched(die)).words("many", WORDS, TEMPLATES)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    before = path_in(root).exists()
+    assert before == (batch >= -(-len(WORDS) // BATCH))
+    again = Batched()
+    extractor(root, again).words("many", WORDS, TEMPLATES)
+    total = 3 * -(-len(WORDS) // BATCH)
+    assert again.batches <= total - batch + 2 * embedding._BATCHES_A_PART
+    assert path_in(root).read_bytes() == whole(done)
+
+
+def test_parts_of_another_list_are_not_taken(tmp_path):
+    def stop(batches):
+        if batches == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extractor(tmp_path, Batched(stop)).words("many", WORDS, TEMPLATES)
+    other = [word.replace("word", "term") for word in WORDS]
+    changed = extractor(tmp_path, Batched())
+    changed.words("many", other, [PROMPT])
+    assert "made again" in changed.reporter.notes[0]
+    with pytest.raises(StoreError, match="class names of files are others"):
+        extractor(tmp_path, Batched()).words("many", WORDS, [PROMPT])
+
+
+def test_joined_templates_give_the_mean_of_theirs(tiny):
+    each = [tiny.encode_texts([f"{start}circle", f"{start}blue square"]) for start in ("", "the ")]
+    mean = sum(each) / 2
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    found = text_features(tiny, joined("{}", "the {}"), ["circle", "blue_square"])
+    np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-7)
+    assert found.dtype == np.float32
+
+
+def test_what_takes_long_is_told_before(tmp_path, monkeypatch):
+    def notes(seconds):
+        moments = iter([0.0, 0.0, seconds, *[seconds] * 1000])  # the extraction's, the batch's
+        monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+        made = extractor(tmp_path / str(seconds), Batched())
+        made.words("many", WORDS, [PROMPT])
+        return made.reporter.notes
+
+    # 256 of 3,172 words: 12.4 such batches of 30 seconds.
+    assert notes(30.0) == ["words-many: 3,172 words, about 6 minutes"]
+    assert notes(1.0) == []
+
+
+# --- by name, through the command line ----------------------------------------------------------
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """WordNet, as if it were small."""
+    by_file = {
+        "noun.animal": ("cat", "dog"),
+        "noun.person": ("actress", "king"),
+        "noun.shape": ("circle",),
+        "adj.all": ("blue", "round", "king"),
+        "adj.pert": ("feline",),
+    }
+    monkeypatch.setattr(word_lists, "wordnet", lambda: by_file)
+
+
+EXTRACT = ("extract", "--model", "tiny", "--words")
+
+
+def cached_words(name):
+    return hdf5.read_features(Path(f"features/tiny/words-{name}.h5"))
+
+
+def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
+    result = cached(*EXTRACT, "wordnet", "--words", "csp", "--words", "cma", "--words", "drawn")
+    assert result.exit_code == 0, result.stderr
+    lists = [name for one in WORD_SETS.values() for name in one.prompts]
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == [
+        f"features/tiny/words-{name}.h5" for name in lists
+    ]
+    prompts = {name: p for one in WORD_SETS.values() for name, p in one.prompts.items()}
+    for name in lists:
+        assert list(cached_words(name).text_features) == [prompts[name]]
+    nouns = ("actress", "cat", "circle", "dog", "king")
+    assert cached_words("wordnet-nouns").class_names == nouns
+    assert cached_words("wordnet-adjectives").class_names == ("blue", "feline", "round")
+    assert cached_words("csp-nouns").class_names == ("cat", "circle", "dog")
+    phrases = cached_words("csp-adjectives").class_names
+    assert [phrase.split()[0] for phrase in phrases] == ["blue", "king", "round"]
+    assert len(cached_words("cma").class_names) == 5
+    names = hdf5.read_features(Path("features/tiny/shapes.h5")).text_features
+    assert set(names) == {PROMPT, NOUN_PROMPT, WORD_SETS["csp"].class_prompt}
+    assert result.stderr.count("class names as the word lists have them, too: ") == 1
+    again = cached(*EXTRACT, "wordnet", "--words", "csp", "--words", "cma", "--words", "drawn")
+    assert again.stdout.count("there already") == len(lists)
+    assert "class names" not in again.stderr
+
+
+def test_neglabel_runs_at_once_on_the_only_set(cached, few):
+    line = ("simulate", "--model", "tiny", "--method", "neglabel", "--ood", "glyphs",
+            "--report", "ood", "--limit", "100")  # fmt: skip
+    fails(cached(*line), "neglabel needs a word list (cached: none): type zsntta extract --words "
+          "wordnet --model tiny\n")  # fmt: skip
+    fails(cached(*line, "--words", "csp"), "type zsntta extract --words csp --model tiny\n")
+    cached(*EXTRACT, "cma")
+    fails(cached(*line), "(cached: cma): name one with --words NAME, or type zsntta extract")
+    cached(*EXTRACT, "wordnet")
+    result = cached(*line)
+    assert result.exit_code == 0, result.stderr
+    assert cached(*line, "--words", "wordnet", "--fresh").stdout == result.stdout
+    both = cached(*line, "--words", "wordnet-nouns,wordnet-adjectives", "--fresh")
+    assert both.stdout == result.stdout
+    assert cached(*line, "--words", "wordnet-nouns").stdout != result.stdout
+    assert cached(*line, "--words", "cma").exit_code == 0
+    cached(*EXTRACT, "drawn")
+    fails(cached(*line), "(cached: cma, drawn, wordnet): name one with --words NAME, several with")
+
+
+def test_a_set_that_comes_later_gets_the_prompt_of_the_words(cached, few, picture_folder):
+    cached(*EXTRACT, "wordnet")
+    cached("extract", "--model", "tiny", "--dataset", f"pets={picture_folder}")
+    pets = hdf5.read_features(Path("features/tiny/pets.h5"))
+    assert set(pets.text_features) == {PROMPT, NOUN_PROMPT}
+
+
+def test_a_built_in_name_goes_before_a_file_and_no_other_list_takes_it(zsntta, few, tmp_path):
+    (tmp_path / "wordnet").write_text("apple\n")
+    assert zsntta(*EXTRACT, "wordnet").exit_code == 0
+    assert "apple" not in cached_words("wordnet-nouns").class_names
+    for spec in ("./wordnet", "csp=wordnet", "wordnet-nouns=wordnet"):
+        fails(zsntta(*EXTRACT, spec), "is a built-in word list: give yours a name, as mine=FILE.")
+    assert zsntta(*EXTRACT, "mine=./wordnet").exit_code == 0
+    assert cached_words("mine").class_names == ("apple",)
+
+
+def test_limit_holds_for_words(zsntta, few):
+    assert zsntta(*EXTRACT, "wordnet-nouns", "--limit", "2").exit_code == 0
+    assert len(cached_words("wordnet-nouns").class_names) == 2
+    fails(zsntta(*EXTRACT, "wordnet-nouns"), "made from other images: limit 2, now all")
+    fails(zsntta(*EXTRACT, "wordnt"), "cannot read the word list wordnt (No such file")

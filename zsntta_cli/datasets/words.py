@@ -1,0 +1,116 @@
+"""The words of the built-in lists, and lists of one's own.
+
+WordNet's are made by tools/wordnet_words.py; its licence stands beside them.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from zsntta_cli.datasets.drawn.concepts import (
+    LETTERS,
+    NUMERALS,
+    OTHER_SHAPES,
+    PALETTE,
+    STATIC,
+    STYLES,
+    SURFACES,
+)
+from zsntta_cli.datasets.images import subset
+from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.files import read_input
+
+_WORDNET = Path(__file__).parent / "wordnet" / "words.tsv.gz"
+_LARGEST_LIST = 2**26  # bytes of words: WordNet has two million
+
+# CSP, arXiv 2410.08611: what it leaves out, and the nouns that adjectives are put before.
+_CSP_LEFT_OUT = ("noun.person", "noun.quantity", "noun.group", "adj.pert")
+_CSP_NOUNS = (
+    "environment", "space", "object", "scene", "place", "item", "area", "view", "thing", "pattern",
+    "structure", "landscape", "vista", "creature",
+)  # fmt: skip
+_CSP_SEED = 0  # the released code's, of another generator
+
+# CMA, arXiv 2405.16766.
+_CMA_PROMPTS = (
+    "a photo of a thing.", "a photo of an everyday object.", "a photo of a scene we live in.",
+    "a photo highlighting different textures.",
+    "a photo of a thing that we can see in nature.",
+)  # fmt: skip
+
+
+@cache
+def wordnet() -> dict[str, tuple[str, ...]]:
+    """WordNet 3.0's words by lexicographer file, "noun.act" and so on; some are in several."""
+    lines = gzip.decompress(_WORDNET.read_bytes()).decode().split("\n")
+    return {name: tuple(words) for name, *words in (line.split("\t") for line in lines)}
+
+
+def _of_speech(speech: str, left_out: Sequence[str]) -> set[str]:
+    names = (n for n in wordnet() if n.startswith(speech) and n not in left_out)
+    return {word for name in names for word in wordnet()[name]}
+
+
+def _nouns(left_out: Sequence[str] = ()) -> list[str]:
+    return sorted(_of_speech("noun.", left_out))
+
+
+def _adjectives(left_out: Sequence[str] = ()) -> list[str]:
+    """Those that are no nouns as well: a word counts once."""
+    return sorted(_of_speech("adj.", left_out) - _of_speech("noun.", left_out))
+
+
+def _csp_phrases() -> list[str]:
+    adjectives = _adjectives(_CSP_LEFT_OUT)
+    drawn = np.random.default_rng(_CSP_SEED).integers(len(_CSP_NOUNS), size=len(adjectives))
+    return [f"{word} {_CSP_NOUNS[i]}" for word, i in zip(adjectives, drawn, strict=True)]
+
+
+def _drawn() -> list[str]:
+    """What the built-in sets but for `shapes`, the ID set, show, and in which looks."""
+    concepts = (*OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
+    nouns = (concept.noun for concept in concepts)
+    return _once([*nouns, *PALETTE, *STYLES])
+
+
+_LISTS: dict[str, Callable[[], list[str]]] = {
+    "wordnet-nouns": _nouns,
+    "wordnet-adjectives": _adjectives,
+    "csp-nouns": lambda: _nouns(_CSP_LEFT_OUT),
+    "csp-adjectives": _csp_phrases,
+    "cma": lambda: list(_CMA_PROMPTS),
+    "drawn": _drawn,
+}
+
+
+def built_in_words(name: str) -> list[str]:
+    """The words of a built-in list, each once, in order."""
+    return _LISTS[name]()
+
+
+def limited_words(words: list[str], limit: int | None) -> list[str]:
+    """At most `limit` words, always the same."""
+    return words if limit is None else [words[row] for row in subset(len(words), limit)]
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a list of one's own, one a line, each once, in order.
+
+    Raises:
+        DatasetError: no such file, no text, or no word in it.
+    """
+    try:
+        lines = read_input(path, _LARGEST_LIST).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read the word list {path} ({first_line(error)}).") from error
+    words = _once(line.strip() for line in lines if line.strip())
+    if not words:
+        raise DatasetError(f"the word list {path} is empty: one word a line.")
+    return words
+
+
+def _once(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))

@@ -1,0 +1,93 @@
+"""Word lists to text features, in parts as images are: a list has thousands of words.
+
+A part is of whole batches, and batches are counted from the list's start: a resumed run gives the
+bytes of an uninterrupted one.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import WORDS, Text
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.encoders.text import BATCH
+from zsntta_cli.extraction.parts import Parts
+from zsntta_cli.progress import Reporter
+from zsntta_cli.settings.prompts import class_prompts, templates_of
+
+_BATCHES_A_PART = 4  # a killed run loses at most this much
+_SECONDS_TO_TELL = 60  # of work that is announced
+
+
+def word_set(name: str, words: Sequence[str], limit: int | None = None) -> ImageSet:
+    """A list as a set without images, whose class names are the words."""
+    return ImageSet(name, _no_image, np.empty(0, np.int32), (), words, limit=limit)
+
+
+def _no_image(_: int) -> Image.Image:
+    raise AssertionError("a word list has no images")
+
+
+def text_features(encoder: Encoder, name: str, words: Sequence[str]) -> NDArray[np.float32]:
+    """Unit-norm text features (W, D) under a template; of joined ones, their mean."""
+    each = [encoder.encode_texts(class_prompts(t, words)) for t in templates_of(name)]
+    if len(each) == 1:
+        return each[0]
+    mean = np.mean(each, axis=0)
+    return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
+
+
+def embedded(
+    path: Path,
+    words: ImageSet,
+    template: str,
+    identity: Mapping[str, Any],
+    encoder: Encoder,
+    reporter: Reporter,
+) -> Text:
+    """The features of all words of a list under a template: what no part has yet is encoded.
+
+    The parts stay: they go once the features are in the list's file.
+    """
+    names, rows = words.class_names, range(len(words.class_names))
+    parts = Parts(path, identity, rows, BATCH * _BATCHES_A_PART, reporter.note)
+    missing = parts.missing()
+    todo = sum(map(len, missing))
+    with reporter.track(words.name, len(names), "words") as advance:
+        advance(len(names) - todo)
+        for part in missing:
+            batches = []
+            for start in range(0, len(part), BATCH):
+                batch, started = part[start : start + BATCH], time.monotonic()
+                batches.append(text_features(encoder, template, [names[i] for i in batch]))
+                if batch.start == missing[0].start:
+                    _announce(words.name, todo, (time.monotonic() - started) / len(batch), reporter)
+                advance(len(batch))
+            parts.write(part, np.concatenate(batches), np.ones(len(part), bool))
+    features = np.empty((len(names), encoder.embed_dim), np.float32)
+    for part, block in zip(parts.all(), parts.blocks(), strict=True):
+        features[part.start : part.stop] = block
+    return Text(template, features)
+
+
+def _announce(name: str, words: int, seconds_a_word: float, reporter: Reporter) -> None:
+    """Say how long it will take, by the time of the first batch, where it will take long."""
+    seconds = words * seconds_a_word
+    if seconds >= _SECONDS_TO_TELL:
+        reporter.note(f"{name}: {words:,} words, about {seconds / 60:,.0f} minutes")
+
+
+def write_words(path: Path, words: ImageSet, encoder: Encoder, text: Text) -> None:
+    """Write the feature file of a list, with its features under one template."""
+    hdf5.write_features(
+        path, kind=WORDS, name=words.name, encoder=encoder.identity, source=words.identity(),
+        blocks=[np.empty((0, encoder.embed_dim), np.float16)], labels=words.labels,
+        sample_ids=(), class_names=words.class_names, texts=[text],
+    )  # fmt: skip
