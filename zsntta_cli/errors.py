@@ -139,7 +139,7 @@ class MissingWords(StoreError):
         self.cached = cached
 
     def __str__(self) -> str:
-        return f"neglabel needs a word list (cached: {', '.join(self.cached) or 'none'})"
+        return f"negative words need a word list (cached: {', '.join(self.cached) or 'none'})"
 
 
 def near(value: str, choices: Sequence[str]) -> str:

@@ -86,8 +86,8 @@ class Job:
 
 
 def _timeable() -> tuple[str, ...]:
-    """Methods that decide; the others give a score."""
-    return tuple(name for name, method in METHODS.items() if method.decides)
+    """Methods that decide, by images and class names alone; the others give a score."""
+    return tuple(n for n, method in METHODS.items() if method.decides and not method.needs)
 
 
 @dataclass(frozen=True)
