@@ -1,9 +1,9 @@
-"""AdaNeg, "AdaNeg: Adaptive Negative Proxy Guided OOD Detection …", arXiv 2410.20149.
+"""AdaNeg, arXiv 2410.20149: negatives that images of the stream adapt, by its task-adaptive proxies.
 
-Its task-adaptive proxies: a memory has images beside the names and the negative words; the unit mean of a text and its images
-is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. What NegLabel's
-score is sure of enters the memory before it is scored: an ID image beside the class that it is
-nearest to, noise beside the nearest negative.
+A memory has images beside the class names and the negative words; the unit mean of a text and its
+images is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. What the
+score on texts is sure of enters the memory before it is scored: an ID image beside the name that it
+is nearest to, noise beside the nearest negative.
 
 What "sure" is follows the online threshold of the text score with a gap, not the paper's fixed 0.5,
 which the released code sets to nearly 0 where there are few classes. Known noise enters as noise.
