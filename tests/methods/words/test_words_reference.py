@@ -63,7 +63,7 @@ def test_small_blocks_and_large_ones_decide_alike(method):
 @pytest.mark.parametrize("method", ["adaneg", "tanl"])
 def test_what_came_before_counts(method):
     """That the references' streams are no idle ones: without memory the scores are others."""
-    data = stream(4)
+    data = stream(4, items=60)
     alone = np.concatenate(
         [decide(method, data.part(slice(t, t + 1)), QUEUE)[0].id_score for t in range(len(data))]
     )

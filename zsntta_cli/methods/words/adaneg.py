@@ -1,4 +1,4 @@
-"""AdaNeg, arXiv 2410.20149: negatives that images of the stream adapt, by its task-adaptive proxies.
+"""AdaNeg, arXiv 2410.20149: negatives that images of the stream adapt; task-adaptive proxies.
 
 A memory has images beside the class names and the negative words; the unit mean of a text and its
 images is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. What the
