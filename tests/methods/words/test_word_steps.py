@@ -1,5 +1,7 @@
 """The small steps of methods with negative words, worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +179,20 @@ def test_sums_of_a_ring_are_exact_whatever_came_and_went():
     for row in rows:
         ring.push(row)
     np.testing.assert_array_equal(ring.mean, rows[-30:].astype(float).sum(axis=0) / 30)
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fixed", [None, 0.5])
+@pytest.mark.parametrize(("classes", "sizes"), [(1, (1,)), (1, (3, 1)), (300, (2,)), (60, (90, 9))])
+@pytest.mark.parametrize("method", ["neglabel", "csp", "adaneg", "tanl", "csp+adand"])
+def test_few_words_few_names_and_a_zero_feature_are_no_error(method, classes, sizes, fixed):
+    data = stream(0, items=40, classes=classes, sizes=sizes)
+    images = data.pool.image_features.copy()
+    images[3] = 0
+    scores = zero_shot(images, data.pool.text_features, 100.0)
+    pool = replace(data.pool, image_features=images, logit_scale=100.0, zero_shot=scores)
+    found, _ = decide(method, replace(data, pool=pool), ThresholdSettings(fixed=fixed))
+    assert ((found.id_score >= 0) & (found.id_score <= 1)).all()
+    assert found.is_noise.shape == (40,)

@@ -18,7 +18,7 @@ def stream(seed, items=220, classes=5, sizes=(40, 15), injected=True, distinct=N
     words = unit(rng.normal(size=(sum(sizes), DIM))).astype(np.float32)
     count = distinct or items
     centres = np.concatenate([names[rng.integers(classes, size=count)],
-                              words[rng.integers(4, size=count)]])  # fmt: skip
+                              words[rng.integers(min(4, len(words)), size=count)]])  # fmt: skip
     centres = centres[np.arange(count) + count * (rng.random(count) < 0.4)]
     images = (8 * centres + 1.2 * rng.normal(size=(count, DIM))).astype(np.float32)
     known = (np.arange(items) % 9 == 8) & injected
