@@ -31,6 +31,11 @@ CASES = {
         AdaNDSettings(update_every=32, warmup=2, late_start=True, reevaluate=False),
         QUEUE,
     ),
+    "adand gap": (
+        "adand",
+        AdaNDSettings(update_every=32, warmup=3, gap=0.5, pseudo_labels="detector"),
+        QUEUE,
+    ),
     "adand each": ("adand", AdaNDSettings(update_every=1, warmup=1, late_start=True), QUEUE),
     "ridge": ("ridge", RidgeSettings(ridge_first=16, ridge_block=64, ridge_ring=128), QUEUE),
     "ridge as it is": ("ridge", RidgeSettings(), ThresholdSettings()),

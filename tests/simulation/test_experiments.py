@@ -162,6 +162,7 @@ def test_every_switch_of_adand_runs_and_changes_something(simulate):
         ("--batch-size", 8), ("--pseudo-labels", "detector", "--learning-rate", 0.1),
         ("--threshold", 0.9), ("--criterion", "unweighted"), ("--reevaluate", "false"),
         ("--detector-init", "zero"), ("--evidence", 0.1), ("--score-temperature", 2),
+        ("--gap", 0.3),
         ("--preset", "official"), ("--preset", "tuned"), ("--seed", 3), ("--ratio", 0.4),
     ):  # fmt: skip
         assert decisions(*options) != plain, options
@@ -176,7 +177,9 @@ def test_ood_detection_table(simulate):
         assert word in result.stdout
     records = simulate(*arguments, *PAIR, "--format", "json").stdout
     assert all(r["detection"]["auroc"] > 0.5 for r in json.loads(records))
-    assert [r["accuracies"]["acc_h"] is None for r in json.loads(records)] == [True] * 4 + [False]
+    assert [r["accuracies"]["acc_h"] is None for r in json.loads(records)] == [True] * 3 + [
+        False
+    ] * 2
 
 
 def test_neglabel_needs_words_with_the_prompt(simulate):
@@ -185,6 +188,20 @@ def test_neglabel_needs_words_with_the_prompt(simulate):
     assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
     result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
     assert "zsntta extract --words verbs.txt" in result.stderr
+
+
+def test_methods_with_words_decide_and_teach(simulate):
+    methods = ("neglabel", "csp", "adaneg", "tanl", "neglabel+adand", "csp+adand", "csp+tda")
+    arguments = [a for m in methods for a in ("--method", m)]
+    result = simulate(*arguments, *PAIR, "--words", "nouns", "--mined-share", 0.5, "--groups", 3,
+                      "--format", "json")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    records = json.loads(result.stdout)
+    assert [r["settings"]["method"] for r in records] == list(methods)
+    assert all(0 < r["accuracies"]["acc_h"] <= 1 for r in records)
+    assert "csp+adand decides as csp does throughout: a stream of " in result.stderr
+    result = simulate("--method", "csp", *PAIR)
+    assert "no features of 'words-csp'" in result.stderr
 
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):

@@ -168,7 +168,16 @@ METHODS: dict[str, Method] = _Methods({
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
     "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),
     "neglabel": Method(
-        "words.neglabel:score", words_settings.NegLabelSettings, decides=False, needs=WORDS
+        "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2
+    ),
+    "csp": Method("words.neglabel:run", words_settings.CspSettings, needs=WORDS),
+    "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
+    "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
+    "neglabel+adand": Method(
+        "words.taught:run", words_settings.NegLabelAdaNDSettings, needs=WORDS, defaults=_INJECTS
+    ),
+    "csp+adand": Method(
+        "words.taught:run", words_settings.CspAdaNDSettings, needs=WORDS, defaults=_INJECTS
     ),
     "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
     "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),

@@ -18,3 +18,10 @@ def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool
 def is_surely_id(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
     """U < θ - g θ."""
     return np.asarray(u < threshold - gap * threshold)
+
+
+def is_sure(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+    """Either of them; without a gap every decision is, that of u = θ too."""
+    if not gap:
+        return np.ones(len(u), np.bool_)
+    return is_surely_noise(u, threshold, gap) | is_surely_id(u, threshold, gap)

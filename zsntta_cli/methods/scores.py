@@ -172,18 +172,18 @@ def _no_detail(count: int, classes: int) -> ZeroShotDetail:
 
 
 def _look(detail: ZeroShotDetail, part: slice, logits: NDArray[np.float32]) -> None:
-    detail.entropy[part] = _entropy(logits) / np.log(max(logits.shape[1], 2))
+    detail.entropy[part] = entropy(logits) / np.log(max(logits.shape[1], 2))
     detail.top_classes[part] = top = _largest(logits, detail.top_logits.shape[1])
     detail.top_logits[part] = np.take_along_axis(logits, top, axis=1)
 
 
-def _entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Entropy (N,) of the softmax of (N, C) logits, in nats."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
     total = powers.sum(axis=1)
-    entropy: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
-    return np.maximum(entropy, 0)
+    found: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
+    return np.maximum(found, 0)
 
 
 def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:

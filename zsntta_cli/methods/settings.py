@@ -1,12 +1,14 @@
 """The settings of each method: a dataclass whose fields are its options on the command line."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
+GAP = "g: of the way from the threshold to 0 or 1; what lies nearer teaches nothing."
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class ZsClipSettings(Settings):
 class AdaNDSettings(Settings):
     """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learned from ZS-CLIP's decisions."""
 
+    teacher: ClassVar[str] = "zs-clip"  # whose decisions these are
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     # At batch sizes above 1 each batch is one queue.
     update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
@@ -46,6 +49,7 @@ class AdaNDSettings(Settings):
     score_temperature: float = option(
         1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
     )
+    gap: float = option(0.0, GAP, within=_SHARE)
 
     @property
     def queue_items(self) -> int:

@@ -59,7 +59,8 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
         yield "offline", run.method, text, 0
     if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= tests + injected:
         text = (
-            f"{run.method} decides as zs-clip does throughout: a stream of {tests + injected:,} "
+            f"{run.method} decides as {run.options.teacher} does throughout: a stream of "
+            f"{tests + injected:,} "
             f"items ends before its detector decides, after {run.options.stage1_items:,} items "
             f"(warmup x update-every)."
         )

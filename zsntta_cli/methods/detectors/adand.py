@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.queue import Held
+from zsntta_cli.methods.gate import is_sure
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -57,25 +59,6 @@ def pseudo_labels(
 
 
 @dataclass(frozen=True)
-class _Held:
-    """Items in the queue, of one piece or of several."""
-
-    features: NDArray[np.float32]  # (B, D) raw
-    score: NDArray[np.float64]  # (B,) v, each by the detector of its time
-    evidence: NDArray[np.float64]  # (B,) the frozen model's log odds, weighted
-    label: NDArray[np.bool_]  # (B,) pseudo-labels from ZS-CLIP
-    injected: NDArray[np.bool_]  # (B,)
-
-    @classmethod
-    def joined(cls, parts: list["_Held"], dim: int) -> "_Held":
-        """Those of several pieces; features are of `dim` dims."""
-        if not parts:
-            return cls(np.empty((0, dim), np.float32), *np.empty((2, 0)), *np.empty((2, 0), bool))
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
-
-
-@dataclass(frozen=True)
 class AdaNDJudge:
     """The detector and the thresholds of one moment; in stage 1 it is ZS-CLIP."""
 
@@ -106,7 +89,7 @@ class AdaNDStepper:
         self._zero_shot, self._threshold, self._label_threshold = (
             OnlineThreshold(threshold, size) for _ in "uvv"
         )
-        self._held: list[_Held] = []  # the queue
+        self._held: list[Held] = []  # the queue
         self._waiting = self._seen = 0  # items in the queue, and in all
 
     @property
@@ -124,7 +107,9 @@ class AdaNDStepper:
         u, first = data.noise_score, self._seen
         zero_shot = self._zero_shot(u)
         is_noise = u > zero_shot
-        v = self._learn(data, is_noise | data.injected, _evidence(u, zero_shot, self._options))
+        sure = is_sure(u, zero_shot, self._options.gap) | data.injected
+        evidence = _evidence(u, zero_shot, self._options)
+        v = self._learn(data, is_noise | data.injected, sure, evidence)
         stage1 = np.arange(first, first + len(u)) < self._options.stage1_items
         found = np.full(len(v), np.nan)
         found[~stage1] = self._threshold(v[~stage1])
@@ -137,7 +122,11 @@ class AdaNDStepper:
         )  # fmt: skip
 
     def _learn(
-        self, data: StreamData, label: NDArray[np.bool_], evidence: NDArray[np.float64]
+        self,
+        data: StreamData,
+        label: NDArray[np.bool_],
+        sure: NDArray[np.bool_],
+        evidence: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """The detector's noise scores v (T,) of the next items, which go through the queue."""
         v = np.empty(len(data))
@@ -146,7 +135,9 @@ class AdaNDStepper:
             part = slice(start, start + self._room)
             features = data.features(part)
             score = _score(self._detector.logits(features), evidence[part], self._options)
-            held = _Held(features, score, evidence[part], label[part], data.injected[part])
+            held = Held(
+                features, score, evidence[part], label[part], data.injected[part], sure[part]
+            )
             self._enter(held)
             v[part] = held.score  # after the step, which may have judged the last of them anew
             start += len(score)
@@ -161,7 +152,7 @@ class AdaNDStepper:
     def _is_late(self) -> bool:
         return not self._seen and self._options.late_start and self._options.batch_size == 1
 
-    def _enter(self, held: _Held) -> None:
+    def _enter(self, held: Held) -> None:
         """Put items into the queue, and learn where it is full."""
         counts, size = not self._is_late, len(held.score)
         self._seen += size
@@ -175,21 +166,28 @@ class AdaNDStepper:
     def _step(self) -> None:
         """One step of the detector on the full queue."""
         options, queue = self._options, self._queue()
-        start, labels = self._seen - self._waiting, queue.label
+        start, labels, sure = self._seen - self._waiting, queue.label, queue.sure
         is_own = options.pseudo_labels == "detector" and start >= options.stage1_items
         if is_own:
             v = queue.score
-            labels = (v > copy.deepcopy(self._label_threshold)(v)) | queue.injected
-        self._detector = self._detector.after(queue.features, labels, options.learning_rate)
+            found = copy.deepcopy(self._label_threshold)(v)
+            labels, sure = (
+                rule | queue.injected for rule in (v > found, is_sure(v, found, options.gap))
+            )
+        if sure.any():  # else there is nothing to learn from
+            taught = slice(None) if sure.all() else sure
+            self._detector = self._detector.after(
+                queue.features[taught], labels[taught], options.learning_rate
+            )
         if options.reevaluate:
             self._judge_anew(self._held[-1])
         if is_own:
             self._label_threshold(self._queue().score)
 
-    def _queue(self) -> _Held:
-        return _Held.joined(self._held, self._detector.dim)
+    def _queue(self) -> Held:
+        return Held.joined(self._held, self._detector.dim)
 
-    def _judge_anew(self, held: _Held) -> None:
+    def _judge_anew(self, held: Held) -> None:
         """Score the items that triggered the step by what it made."""
         last = slice(-self._options.batch_size, None)
         logits = self._detector.logits(held.features[last])
@@ -208,13 +206,13 @@ class AdaNDStepper:
             threshold=self._threshold.state(),
             label_threshold=self._label_threshold.state(),
             items={"seen": self._seen},
-            waiting=vars(self._queue()),
+            waiting=self._queue().state(bool(self._options.gap)),
         )
 
     def restore(self, state: State) -> None:
         """Go on from a state: ValueError where it is another's."""
         taken = checked(state, self.state())
-        held = _Held(**within(taken, "waiting"))  # type: ignore[arg-type]
+        held = Held.restored(within(taken, "waiting"))
         seen = int(taken["items.seen"])
         if len(held.score) != _waiting_at(seen, self._options):
             raise ValueError(f"{len(held.score)} items wait after {seen}")

@@ -1,32 +1,30 @@
-"""NegLabel, arXiv 2403.20078: ID names against mined negative words. Higher = more ID."""
+"""NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: names against mined negative words."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.ood_scores import image_scores
-from zsntta_cli.methods.words.mining import groups, mined
+from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.settings import NegLabelSettings
+from zsntta_cli.methods.words.vocabulary import Vocabulary
 from zsntta_cli.settings import ThresholdSettings
 
-Array = NDArray[np.float32]
+
+def run(data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings) -> Decisions:
+    """Noise where u = 1 - S is above its online threshold; the class stays ZS-CLIP's."""
+    return decided(data.class_index, id_scores(data, options), threshold)
 
 
-def score(data: StreamData, options: NegLabelSettings, _: ThresholdSettings) -> Decisions:
-    """The softmax mass of the ID names against groups of mined negative words, averaged."""
-    pool, words = data.pool, data.pool.more_text
-    assert words is not None
-    names = pool.text_features if pool.more_names is None else pool.more_names
-    far = mined(words, pool.more_sizes or (len(words),), names, options)
-    parts = groups(len(far), options)
-    classes = len(names)
+def id_scores(data: StreamData, options: NegLabelSettings) -> NDArray[np.float64]:
+    """S (T,) in [0, 1]: the softmax mass of the ID names beside groups of negative words."""
+    vocabulary = Vocabulary.of(data.pool, options)
+    return image_scores(data, vocabulary.id_share, vocabulary.text)
 
-    def share(logits: Array) -> Array:
-        id_mass = scores.energy(logits[:, :classes])
-        negatives = logits[:, classes:]
-        shares = [1 / (1 + np.exp(scores.energy(negatives[:, g]) - id_mass)) for g in parts]
-        return np.mean(shares, axis=0)
 
-    text = np.concatenate([names, words[far]])
-    return Decisions(data.class_index, None, image_scores(data, share, text))
+def decided(
+    class_index: NDArray[np.int32], id_score: NDArray[np.float64], threshold: ThresholdSettings
+) -> Decisions:
+    """Noise where 1 - S is above the threshold of the scores (T,) in [0, 1] up to then."""
+    found = OnlineThreshold(threshold)(1 - id_score)
+    return Decisions(class_index, 1 - id_score > found, id_score, detector_threshold=found)

@@ -1,15 +1,17 @@
 """The settings of methods that reject what negative words name better than the classes do."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from zsntta_cli.methods.settings import GAP, AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, option
 
-_FROM_ONE, _SHARE = Range(least=1), Range(least=0, most=1)
+_FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, most=1)
 
 
 @dataclass(frozen=True)
-class NegLabelSettings(Settings):
-    """NegLabel, arXiv 2403.20078, with its paper's settings; `official` has its released code's."""
+class WordSettings(Settings):
+    """Which words of a list are negatives."""
 
     words: str = option(
         "", "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
@@ -21,8 +23,83 @@ class NegLabelSettings(Settings):
     mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
         None, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
     )
+    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
+    too_near: float | None = option(
+        None, "A word of a larger cosine to any ID name is mined last.", within=_SHARE
+    )
+
+
+@dataclass(frozen=True)
+class NegLabelSettings(WordSettings):
+    """NegLabel, arXiv 2403.20078, with its paper's settings; `official` has its released code's."""
+
     groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
     grouping: str = option(
         "ranked", "By distance, or shuffled and of one size.", choices=("ranked", "random")
     )
-    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
+    # The mean: a group weighs as much as C words, however many it has.
+    group_mass: str = option(
+        "sum", "Of a group's words: their sum, or C times their mean.", choices=("sum", "mean")
+    )
+
+
+@dataclass(frozen=True)
+class CspSettings(NegLabelSettings):
+    """CSP, arXiv 2410.08611: NegLabel's score on words and phrases of its own."""
+
+    words: str = option(
+        "csp", "Word lists of `extract --words`: NAME or NAME,NAME; if one is cached, that."
+    )
+    mined_share: float | None = option(
+        0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+    )
+    too_near: float | None = option(
+        0.95, "A word of a larger cosine to any ID name is mined last.", within=_SHARE
+    )
+    grouping: str = option(
+        "random", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+    )
+
+
+@dataclass(frozen=True)
+class AdaNegSettings(NegLabelSettings):
+    """AdaNeg, arXiv 2410.20149, but for its fixed thresholds."""
+
+    groups: int = option(5, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
+    grouping: str = option(
+        "random", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+    )
+    adaneg_shots: int = option(10, "L, images a word in the memory.", within=_FROM_ONE)
+    adaneg_text: float = option(0.1, "λ, weight of the score by texts.", within=_FROM_ZERO)
+    gap: float = option(0.5, GAP, within=_SHARE)
+
+
+@dataclass(frozen=True)
+class TanlSettings(WordSettings):
+    """TANL, arXiv 2603.25250, by what the stream was like up to now (its α = 1)."""
+
+    tanl_candidates: str = option(
+        "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
+    )
+    tanl_words: int = option(1000, "B, most activated words that count.", within=_FROM_ONE)
+    tanl_step: int = option(  # the released command goes through 2, 1 and 0
+        2, "γ, words more in each of the averaged scores; 0: one score.", within=_FROM_ZERO
+    )
+    tanl_ring: int = option(300, "L, last images of either kind.", within=Range(least=1, most=4096))
+    gap: float = option(0.5, GAP, within=_SHARE)
+
+
+@dataclass(frozen=True)
+class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
+    """AdaND that learns from NegLabel's decisions (ours)."""
+
+    teacher: ClassVar[str] = "neglabel"
+    gap: float = option(0.5, GAP, within=_SHARE)
+
+
+@dataclass(frozen=True)
+class CspAdaNDSettings(AdaNDSettings, CspSettings):
+    """AdaND that learns from CSP's decisions (ours)."""
+
+    teacher: ClassVar[str] = "csp"
+    gap: float = option(0.5, GAP, within=_SHARE)

@@ -20,14 +20,13 @@ class Contender:
     method: str
     preset: str = "paper"
     values: Mapping[str, Any] = field(default_factory=dict)
-    needs: str = ""  # where its settings want more than its method does
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """What it wants besides images and class names."""
         method = METHODS[self.method]
         injects = method.defaults.get("noise", NO_NOISE) != NO_NOISE
-        found = {self.needs or method.needs: True, INJECTED: injects, WHOLE: method.offline}
+        found = {method.needs: True, INJECTED: injects, WHOLE: method.offline}
         return tuple(name for name, is_given in found.items() if name and is_given)
 
     def given(self, noise: str) -> tuple[str, ...]:
@@ -50,16 +49,12 @@ class Contender:
             return f"{self.method} does not decide"
         if method.live:
             return "encodes its images live"
-        needs = self.needs or method.needs
-        return "" if needs in ("", WORDS) else f"needs {needs}"
+        return "" if method.needs in ("", WORDS) else f"needs {method.needs}"
 
 
 VARIANTS = (
     Contender("adand, tuned", "adand", "tuned"),
     Contender("adand, official", "adand", "official"),
-    Contender(
-        "adand, neglabel teaches", "adand", values={"teacher": "neglabel", "gap": 0.5}, needs=WORDS
-    ),
     Contender("neglabel, threshold 0.5", "neglabel", values={"fixed": 0.5}),
 )
 

@@ -1,0 +1,198 @@
+"""The small steps of methods with negative words, worked by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from word_streams import decide, stream
+
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.methods.words.memory import Memory
+from zsntta_cli.methods.words.mining import mine_negatives
+from zsntta_cli.methods.words.settings import TanlSettings
+from zsntta_cli.methods.words.tanl import ActivatedWords, Ring, growing_share, largest
+from zsntta_cli.settings import ThresholdSettings
+
+NAMES = np.eye(2, 3, dtype=np.float32)  # the third axis is no class
+ONE = ThresholdSettings(fixed=0.5)
+
+
+def of(images, words, scale=2.0, injected=None):
+    images, words = np.array(images, np.float32), np.array(words, np.float32)
+    pool = Pool(images, NAMES, scale, zero_shot(images, NAMES, scale), words, (len(words),))
+    known = np.zeros(len(images), bool) if injected is None else np.array(injected)
+    return StreamData(pool, np.arange(len(images)), known)
+
+
+# --- NegLabel, CSP ------------------------------------------------------------------------------
+
+
+def test_the_mean_of_a_group_counts_as_many_words_as_there_are_names():
+    data = of([[0, 0, 5]], [[0, 0, 1]] * 3 + [[0, 0, -1]])
+    by_sum, by_mean = (
+        decide("neglabel", data, ONE, groups=1, group_mass=mass)[0].id_score[0]
+        for mass in ("sum", "mean")
+    )
+    masses = 3 * np.exp(2) + np.exp(-2)
+    assert by_sum == pytest.approx(2 / (2 + masses), rel=1e-6)
+    assert by_mean == pytest.approx(2 / (2 + 2 * masses / 4), rel=1e-6)
+
+
+@given(times=st.integers(1, 6))
+def test_a_word_more_than_once_changes_the_sum_and_not_the_mean(times):
+    one, several = (of([[0.6, 0, 0.8]], [[0, 0, 1], [0, 1, 0]] * n) for n in (1, times))
+    for mass, same in (("sum", times == 1), ("mean", True)):
+        scores = [
+            decide("neglabel", data, ONE, groups=1, group_mass=mass)[0].id_score[0]
+            for data in (one, several)
+        ]
+        assert (abs(scores[0] - scores[1]) < 1e-6) == same
+
+
+def test_images_that_are_a_word_to_the_last_are_no_overflow():
+    data = of([[0, 0, 5], [0, 7, 0]], [[0, 0, 1]], scale=1000.0)
+    found = decide("neglabel", data, ONE)[0]
+    np.testing.assert_allclose(found.id_score, [0, 1], atol=1e-30)
+    assert found.is_noise.tolist() == [True, False]
+
+
+def test_words_too_near_a_name_are_mined_last():
+    words = np.array([[0.96, 0, 0.28], [0.6, 0.8, 0], [0, 0, 1], [-0.96, 0.28, 0]], np.float32)
+    # The nearest name's cosine: 0.96, 0.8, 0, 0.28; by the farther name's 0, 0.6, 0, -0.96.
+    assert mine_negatives(words, NAMES, 4, 0.0).tolist() == [2, 3, 1, 0]
+    assert mine_negatives(words, NAMES, 4, 1.0).tolist() == [3, 0, 2, 1]
+    assert mine_negatives(words, NAMES, 4, 1.0, too_near=0.95).tolist() == [3, 2, 1, 0]
+    assert mine_negatives(words, NAMES, 4, 1.0, too_near=0.7).tolist() == [3, 2, 0, 1]
+
+
+def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
+    data = of([[5, 0, 0]], [[1, 0, 0], [0, 0, 1], [0, 0, -1], [1, 0, 0]])
+    found = decide("csp", data, ONE, mined_share=0.5, groups=1)[0]
+    assert found.id_score[0] == pytest.approx((np.exp(2) + 1) / (np.exp(2) + 3), rel=1e-6)
+    found = decide("csp", data, ONE, mined_share=1.0, groups=1)[0]
+    assert found.id_score[0] == pytest.approx((np.exp(2) + 1) / (3 * np.exp(2) + 3), rel=1e-6)
+
+
+# --- AdaNeg -------------------------------------------------------------------------------------
+
+
+def test_the_memory_by_hand():
+    images = np.array([[0, 3, 0], [0, 0, 2], [4, 0, 0], [0, 0, -1]], np.float32)
+    memory = Memory(np.eye(3, dtype=np.float32), images, shots=2)
+    assert memory.proxies()[1].shape == (0, 3)
+    entered, made = memory.enter([0, 0, 2, 0, 0], [0.5, 0.9, 0.1, 0.9, 0.2], [0, 1, 2, 2, 3])
+    # Text 0 takes images 0 and 1; then 0.9 is no less than the largest, 0.2 is: image 1 leaves.
+    assert entered == [0, 1, 2, 4]
+    expected = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, -1]]
+    lengths = np.sqrt([[2], [3], [2], [3]])
+    np.testing.assert_allclose(made, expected / lengths, atol=1e-6)
+    rows, proxies = memory.proxies()
+    assert rows.tolist() == [0, 2]
+    np.testing.assert_allclose(proxies, made[[3, 2]], atol=1e-7)
+
+
+def test_adaneg_by_hand():
+    # Text alone: S = (e^2 + 1) / (e^2 + 2) = 0.904 and θ = 0.5, so that with a gap of 0.5 the image
+    # at name 0 is surely ID; its row's proxy is that very image, and S on proxies is the same.
+    data = of([[1, 0, 0], [0.6, 0.8, 0]], [[0, 0, 1]])
+    found, _ = decide("adaneg", data, ONE, groups=1)
+    by_text = (np.exp(2) + 1) / (np.exp(2) + 2)
+    assert found.id_score[0] == pytest.approx(by_text, rel=1e-6)
+    # The second enters beside name 1, whose proxy is then the unit mean of (0, 1) and (0.6, 0.8).
+    masses = np.exp(2 * 0.6) + np.exp(2 * 1.8 / np.hypot(0.6, 1.8))
+    by_text = np.exp(1.2) + np.exp(1.6)
+    expected = masses / (masses + 1) + 0.1 * by_text / (by_text + 1)
+    assert found.id_score[1] == pytest.approx(expected / 1.1, rel=1e-6)
+
+
+def test_adaneg_takes_known_noise_for_noise_whatever_it_looks_like():
+    images = [[1, 0, 0], [0.9, 0, 0.2]]
+    one, other = (
+        decide("adaneg", of(images, [[0, 0, 1]], injected=[k, False]), ONE, groups=1)[0]
+        for k in (False, True)
+    )
+    assert other.id_score[1] < one.id_score[1] - 0.1
+
+
+def test_a_gap_of_one_learns_of_known_noise_alone():
+    data = stream(1, injected=False)
+    found = decide("adaneg", data, ONE, gap=1.0)[0]
+    by_text = decide("neglabel", data, ONE, groups=5, grouping="random")[0]
+    np.testing.assert_allclose(found.id_score, by_text.id_score, atol=1e-6)
+    np.testing.assert_array_equal(found.class_index, data.class_index)
+
+
+# --- TANL ---------------------------------------------------------------------------------------
+
+
+def test_the_share_beside_growing_numbers_of_words_by_hand():
+    words = np.log([1.0, 2.0, 3.0, 4.0])  # masses 1, 3, 6, 10 so far; the names' is 2
+    for step, sums in ((0, [10]), (1, [1, 3, 6, 10]), (2, [3, 10]), (3, [6]), (9, [10])):
+        expected = np.mean([2 / (2 + m) for m in sums])
+        assert growing_share(np.log(2), words, step) == pytest.approx(expected, rel=1e-12)
+    assert growing_share(-1000.0, words, 1) == 0
+    assert growing_share(1000.0, words, 1) == 1
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=1, max_size=12), st.data())
+def test_the_largest_are_those_of_a_stable_sort(values, data):
+    count = data.draw(st.integers(1, len(values)))
+    expected = sorted(range(len(values)), key=lambda j: -values[j])[:count]
+    assert largest(np.array(values), count).tolist() == expected
+
+
+def test_a_ring_has_the_mean_of_the_last_few():
+    ring = Ring(size=2, words=1)
+    means = [ring.mean[0]]
+    for value in (0.5, 0.25, 0.75, 0.125):
+        ring.push(np.array([value], np.float32))
+        means.append(ring.mean[0])
+    assert means == [0, 0.5, 0.375, 0.5, 0.4375]
+
+
+def test_words_that_noise_activates_more_than_id_come_first():
+    words = ActivatedWords(3, TanlSettings(tanl_words=2, tanl_ring=4))
+    assert words.order.tolist() == [0, 1], "nothing is known: the first words"
+    words.push(np.array([0.5, 0.25, 0.0], np.float32), is_noise=False)
+    assert words.order.tolist() == [2, 1], "no noise yet: what ID does not activate"
+    words.push(np.array([0.75, 0.25, 0.125], np.float32), is_noise=True)
+    assert words.order.tolist() == [0, 2]
+
+
+def test_tanl_by_hand():
+    # The names activate the words 1 by e^0 / (e^2 + 3) each, word 0 as much: the first is taken.
+    data = of([[0, 0, 1], [0, 0, 1]], [[0, 0, -1], [0, 0, 1]], injected=[True, False])
+    found, _ = decide("tanl", data, ONE, tanl_words=1)
+    # Known noise activates word 1, which is what the second item is held against.
+    expected = [2 / (2 + np.exp(-2)), 2 / (2 + np.exp(2))]
+    np.testing.assert_allclose(found.id_score, expected, rtol=1e-6)
+    assert found.is_noise.tolist() == [False, True]
+
+
+def test_sums_of_a_ring_are_exact_whatever_came_and_went():
+    rng = np.random.default_rng(0)
+    rows = (np.rint(rng.random((500, 7)) ** 9 * 2**40) / 2**40).astype(np.float32)
+    ring = Ring(size=30, words=7)
+    for row in rows:
+        ring.push(row)
+    np.testing.assert_array_equal(ring.mean, rows[-30:].astype(float).sum(axis=0) / 30)
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fixed", [None, 0.5])
+@pytest.mark.parametrize(("classes", "sizes"), [(1, (1,)), (1, (3, 1)), (300, (2,)), (60, (90, 9))])
+@pytest.mark.parametrize("method", ["neglabel", "csp", "adaneg", "tanl", "csp+adand"])
+def test_few_words_few_names_and_a_zero_feature_are_no_error(method, classes, sizes, fixed):
+    data = stream(0, items=40, classes=classes, sizes=sizes)
+    images = data.pool.image_features.copy()
+    images[3] = 0
+    scores = zero_shot(images, data.pool.text_features, 100.0)
+    pool = replace(data.pool, image_features=images, logit_scale=100.0, zero_shot=scores)
+    found, _ = decide(method, replace(data, pool=pool), ThresholdSettings(fixed=fixed))
+    assert ((found.id_score >= 0) & (found.id_score <= 1)).all()
+    assert found.is_noise.shape == (40,)

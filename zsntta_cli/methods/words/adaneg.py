@@ -1,0 +1,107 @@
+"""AdaNeg, arXiv 2410.20149: negatives that images of the stream adapt; task-adaptive proxies.
+
+A memory has images beside the class names and the negative words; the unit mean of a text and its
+images is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. What the
+score on texts is sure of enters the memory before it is scored: an ID image beside the name that it
+is nearest to, noise beside the nearest negative.
+
+What "sure" is follows the online threshold of the text score with a gap, not the paper's fixed 0.5,
+which the released code sets to nearly 0 where there are few classes. Known noise enters as noise.
+A row holds L images as the paper has it; the code's hold L - 1. λ weighs the score by texts, but
+the proxies where classes are told apart: both as released.
+
+What enters follows from texts alone. So a block of items is one product with the proxies at its
+start and one with those that its items make, each of which counts from its item on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
+from zsntta_cli.methods.scores import cosine_logits, energy, entropy
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.words.memory import Memory
+from zsntta_cli.methods.words.neglabel import decided
+from zsntta_cli.methods.words.settings import AdaNegSettings
+from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
+from zsntta_cli.settings import ThresholdSettings
+
+Array = NDArray[np.float32]
+
+
+def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings) -> Decisions:
+    """Noise where 1 - S / (1 + λ) is above its online threshold; classes by texts and proxies."""
+    pool, weight = data.pool, options.adaneg_text
+    vocabulary = Vocabulary.of(pool, options)
+    memory = Memory(vocabulary.text, pool.image_features, options.adaneg_shots)
+    text_threshold = OnlineThreshold(threshold)
+    score, class_index = np.empty(len(data)), np.empty(len(data), np.int32)
+    for block in item_blocks(len(data), len(vocabulary.text)):
+        logits = cosine_logits(data.features(block), vocabulary.text, pool.logit_scale)
+        by_text = vocabulary.id_share(logits).astype(np.float64)
+        offers = _offers(1 - by_text, text_threshold, data.injected[block], options.gap)
+        seen = _by_proxies(data, block, logits, offers, memory, vocabulary.classes)
+        score[block] = vocabulary.id_share(seen) + weight * by_text
+        c = vocabulary.classes
+        class_index[block] = (_softmax(logits, c) + weight * _softmax(seen, c)).argmax(axis=1)
+    return decided(class_index, score / (1 + weight), threshold)
+
+
+@dataclass(frozen=True)
+class _Offers:
+    """Items of a block that the memory is offered, (B,) each."""
+
+    as_id: NDArray[np.bool_]
+    as_noise: NDArray[np.bool_]
+
+
+def _offers(
+    u: NDArray[np.float64], threshold: OnlineThreshold, injected: NDArray[np.bool_], gap: float
+) -> _Offers:
+    found = threshold(u)
+    as_noise = is_surely_noise(u, found, gap) | injected
+    return _Offers(is_surely_id(u, found, gap) & ~injected, as_noise)
+
+
+def _by_proxies(
+    data: StreamData, block: slice, logits: Array, offers: _Offers, memory: Memory, classes: int
+) -> Array:
+    """Logits (B, C + M) by the proxies as they are once each item was offered itself."""
+    features, scale, seen = data.features(block), data.pool.logit_scale, logits.copy()
+    rows, proxies = memory.proxies()
+    if len(rows):
+        seen[:, rows] = cosine_logits(features, proxies, scale)
+    items, row, doubt = _nearest(logits, offers, classes)
+    entered, made = memory.enter(row.tolist(), doubt.tolist(), data.index[block][items].tolist())
+    if len(made):
+        by_made = cosine_logits(features, made, scale)
+        for e, i in enumerate(entered):
+            seen[items[i] :, row[i]] = by_made[items[i] :, e]
+    return seen
+
+
+def _nearest(
+    logits: Array, offers: _Offers, classes: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Which items are offered, in order, the text that each is nearest to, and its entropy.
+
+    Both among the names for ID, among the negatives for noise.
+    """
+    row, doubt = np.zeros(len(logits), np.intp), np.zeros(len(logits))
+    for kind, start, stop in (
+        (offers.as_id, 0, classes), (offers.as_noise, classes, logits.shape[1])
+    ):  # fmt: skip
+        among = logits[kind, start:stop]
+        row[kind] = start + among.argmax(axis=1)
+        doubt[kind] = entropy(among)
+    items = np.flatnonzero(offers.as_id | offers.as_noise)
+    return items, row[items], doubt[items]
+
+
+def _softmax(logits: Array, classes: int) -> Array:
+    """The names' part (B, C) of the softmax over all texts."""
+    share: Array = np.exp(logits[:, :classes] - energy(logits)[:, None])
+    return share

@@ -1,0 +1,74 @@
+"""The texts an image is compared with: the class names and the negative words, in their groups."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Pool
+from zsntta_cli.methods.scores import energy
+from zsntta_cli.methods.words.mining import groups, mined
+from zsntta_cli.methods.words.settings import NegLabelSettings, WordSettings
+
+_NUMBERS = 2**21  # logits at a time: 8 MB
+_LARGEST_ITEMS = 512
+_SURE = 80.0  # log odds that single precision can still take the exponential of
+Array = NDArray[np.float32]
+
+
+def names_and_words(pool: Pool) -> tuple[Array, Array]:
+    """Class names (C, D), under the words' prompt where that is another, and all words (W, D)."""
+    assert pool.more_text is not None
+    return pool.text_features if pool.more_names is None else pool.more_names, pool.more_text
+
+
+def mined_words(pool: Pool, options: WordSettings) -> Array:
+    """The negative words (M, D), the farthest of each list first."""
+    names, words = names_and_words(pool)
+    return words[mined(words, pool.more_sizes or (len(words),), names, options)]
+
+
+def item_blocks(items: int, texts: int) -> Iterator[slice]:
+    """Runs of items whose logits on so many texts are few enough to be held."""
+    size = max(1, min(_LARGEST_ITEMS, _NUMBERS // texts))
+    return (slice(start, min(start + size, items)) for start in range(0, items, size))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Class names, then negatives group by group; what belongs to no group stands last."""
+
+    text: Array  # (C + M, D) unit norm
+    classes: int  # C
+    bounds: tuple[int, ...]  # rows where the G groups start, and where the last one ends
+    by_mean: bool  # a group weighs as much as C words, however many it has
+
+    @classmethod
+    def of(cls, pool: Pool, options: NegLabelSettings) -> "Vocabulary":
+        """The mined words of a pool."""
+        names, far = names_and_words(pool)[0], mined_words(pool, options)
+        parts = groups(len(far), options)
+        left = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
+        bounds = len(names) + np.cumsum([0, *map(len, parts)])
+        text = np.concatenate([names, far[np.concatenate([*parts, left])]])
+        return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
+
+    def id_share(self, logits: Array) -> Array:
+        """The share (B,) of the class names in the softmax mass beside a group, averaged over all.
+
+        `logits` (B, C + M) are those of the texts, or of what stands in their place.
+        """
+        id_mass = energy(logits[:, : self.classes])
+        shares = [
+            1 / (1 + np.exp(np.minimum(self._mass(logits, i) - id_mass, _SURE)))
+            for i in range(len(self.bounds) - 1)
+        ]
+        share: Array = np.mean(shares, axis=0)
+        return share
+
+    def _mass(self, logits: Array, group: int) -> Array:
+        """The log of a group's mass (B,)."""
+        start, stop = self.bounds[group : group + 2]
+        mass = energy(logits[:, start:stop])
+        return mass + np.float32(np.log(self.classes / (stop - start))) if self.by_mean else mass
