@@ -19,6 +19,15 @@ from zsntta_cli.methods.classifiers.settings import (
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
 
+
+def of_classes(*given):
+    return reference.dota(*given, pooled=False)
+
+
+def pooled(*given):
+    return reference.dota(*given, pooled=True)
+
+
 CASES = {
     "oga": (oga, OGASettings(), reference.oga),
     "oga each": (oga, OGASettings(oga_every=1, oga_shots=4), reference.oga),
@@ -34,15 +43,15 @@ CASES = {
     ),
     "bca": (bca, BCASettings(), reference.bca),
     "bca moving": (bca, BCASettings(bca_mean_items=2.0, bca_prior_least=0.3), reference.bca),
-    "dota": (dota, DOTASettings(dota_every=20), lambda *a: reference.dota(*a, pooled=False)),
+    "dota": (dota, DOTASettings(dota_every=20), of_classes),
     "dota each": (
-        dota, DOTASettings(dota_every=1, dota_weight=0.4), lambda *a: reference.dota(*a, pooled=False),
+        dota, DOTASettings(dota_every=1, dota_weight=0.4), of_classes,
     ),
     "dota pooled": (
-        dota, DOTASettings(dota_every=20, dota_memory=0), lambda *a: reference.dota(*a, pooled=True),
+        dota, DOTASettings(dota_every=20, dota_memory=0), pooled,
     ),
     "dota pooled late": (
-        dota, DOTASettings(dota_memory=0, dota_weight=0.4), lambda *a: reference.dota(*a, pooled=True),
+        dota, DOTASettings(dota_memory=0, dota_weight=0.4), pooled,
     ),
 }  # fmt: skip
 SIZES = [(1, 20, 8), (2, 100, 5), (10, 120, 16), (60, 60, 80)]  # classes, items, dims

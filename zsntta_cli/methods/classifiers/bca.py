@@ -64,15 +64,15 @@ def _learn(cosines, among, offered, prior, counts, steps, least, scale):  # type
                 posterior[k] += likelihood[k]
             elif likelihood[k] > _LEAST:
                 posterior += likelihood[k] * prior[k]
-        k = np.argmax(posterior)
-        best[i] = k
-        if offered[i] and posterior[k] > least[0]:
-            steps[i, k] = 1 / (size[k] * counts[0, k])
-            norm = counts[0, k] ** 2 + 2 * counts[0, k] * cosine[k] + among[i, i]
-            size[k] *= counts[0, k] / np.sqrt(max(norm, 1e-24))
-            counts[0, k] += 1
-        if offered[i] and posterior[k] > least[1]:
-            prior[k] = (counts[1, k] * prior[k] + posterior) / (counts[1, k] + 1)
-            counts[1, k] += 1
-            counts[2, k] = 1
+        top = np.argmax(posterior)
+        best[i] = top
+        if offered[i] and posterior[top] > least[0]:
+            steps[i, top] = 1 / (size[top] * counts[0, top])
+            norm = counts[0, top] ** 2 + 2 * counts[0, top] * cosine[top] + among[i, i]
+            size[top] *= counts[0, top] / np.sqrt(max(norm, 1e-24))
+            counts[0, top] += 1
+        if offered[i] and posterior[top] > least[1]:
+            prior[top] = (counts[1, top] * prior[top] + posterior) / (counts[1, top] + 1)
+            counts[1, top] += 1
+            counts[2, top] = 1
     return best

@@ -5,6 +5,7 @@ needs no row before the block's end: with w_c = s_c (w_c⁰ + Σ_j a_jc v_j), co
 the rows of the block's start and those among its items, two products.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -48,7 +49,7 @@ def cut(cuts: NDArray[np.integer], total: int, size: int) -> Iterator[tuple[slic
     """Runs that end at every cut, and whether one begins there; none of more than `size` items."""
     bounds = [0, *(int(c) for c in cuts if 0 < c < total), total]
     at = {int(c) for c in cuts}
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         for first in range(start, stop, size):
             yield slice(first, min(first + size, stop)), first in at
 

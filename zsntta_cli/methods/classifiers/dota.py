@@ -29,7 +29,8 @@ def classes(
     data: StreamData, options: DOTASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
     """Classes (T,) by the frozen logits plus the Gaussians'; `offered` (T,): what is learned."""
-    gaussians = Gaussians(*data.pool.text_features.shape, options)
+    total, dim = data.pool.text_features.shape
+    gaussians = Gaussians(total, dim, options)
     class_index = np.empty(len(data), np.int32)
     after = np.flatnonzero(offered)[options.dota_every - 1 :: options.dota_every] + 1
     for part, renews in cut(after, len(data), _BLOCK):

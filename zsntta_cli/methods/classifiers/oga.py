@@ -90,7 +90,7 @@ class Gaussians:
 
     def __init__(self, text: Floats, options: OGASettings) -> None:
         self._text, self._options = text, options
-        self._memory = Memory(*text.shape, options.oga_shots)
+        self._memory = Memory(len(text), text.shape[1], options.oga_shots)
         self._whiten = whitening.scaled(float(np.sqrt(text.shape[1])))  # Λ = D I at the start
         self._means = self._whiten(text)
 

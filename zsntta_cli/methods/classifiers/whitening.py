@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 Floats = NDArray[np.float64]
 Whitening = Callable[[Floats], Floats]  # rows (N, D) to rows (N, D)
@@ -17,7 +17,7 @@ def scaled(factor: float) -> Whitening:
 
 def inverse(covariance: Floats) -> Whitening:
     """Of the inverse of a positive definite matrix (D, D); LinAlgError where it is none."""
-    lower = np.linalg.cholesky(covariance)
+    lower = cholesky(covariance, lower=True, check_finite=False)
 
     def whitened(rows: Floats) -> Floats:
         solved = solve_triangular(lower, rows.T, lower=True, check_finite=False)
