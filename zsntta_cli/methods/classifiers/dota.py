@@ -14,6 +14,7 @@ U = c μ = U⁰ + Σ_j p_j v_j its items are a few products.
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import ssyrk
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers import whitening
@@ -81,7 +82,10 @@ class Gaussians:
 
 
 class OfClasses:
-    """Σ_c of each class, times its count: (C, D, D), as Σ_i p_i (v_i - μ_c)(v_i - μ_c)ᵀ."""
+    """Σ_c of each class, times its count: (C, D, D), as Σ_i p_i (v_i - μ_c)(v_i - μ_c)ᵀ.
+
+    They are symmetric: only what is on and below the diagonal is kept.
+    """
 
     def __init__(self, classes: int, dim: int, variance: float) -> None:
         self._scatter = np.zeros((classes, dim, dim), np.float32)
@@ -89,19 +93,22 @@ class OfClasses:
 
     def learn(self, features: Floats, label: Floats, count: Floats, sums: Floats) -> None:
         """Add a block's items, each with the means before it; counts (B, C), first sums (C, D)."""
+        rows, weight = features.astype(np.float32), label.astype(np.float32)
+        share, first = (1 / count).astype(np.float32), sums.astype(np.float32)
+        order = np.arange(len(rows))
         for c in np.flatnonzero((label > _LEAST).any(axis=0)):
             items = np.flatnonzero(label[:, c] > _LEAST)
-            weight = label[:, c]
-            before = np.where(np.arange(len(label)) < items[:, None], weight, 0)
-            mean = (sums[c] + before @ features) / count[items, c, None]
-            apart = (np.sqrt(weight[items, None]) * (features[items] - mean)).astype(np.float32)
-            self._scatter[c] += apart.T @ apart
+            before = np.where(order < items[:, None], weight[:, c], 0)
+            mean = (first[c] + before @ rows) * share[items, c, None]
+            apart = np.sqrt(weight[items, c, None]) * (rows[items] - mean)
+            ssyrk(1.0, apart.T, 1.0, self._scatter[c].T, overwrite_c=True)
 
     def mean(self, count: Floats) -> Floats:
         """The mean (D, D) of the covariances of all classes."""
         classes, dim, _ = self._scatter.shape
         weight = (1 / (classes * count)).astype(np.float32)
         total = (weight @ self._scatter.reshape(classes, -1)).reshape(dim, dim)
+        total += np.tril(total, -1).T
         start = self._variance * (1 / count).mean()
         return np.asarray(total.astype(np.float64) + start * np.eye(dim))
 
