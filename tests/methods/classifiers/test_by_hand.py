@@ -122,6 +122,32 @@ def test_dota_by_hand(memory):
     np.testing.assert_allclose(gaussians._covariance.mean(gaussians._count), expected, rtol=1e-6)
 
 
+def test_ogas_deviations_are_from_means_texts_and_each_other():
+    # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
+    gaussians = oga.Gaussians(np.array([[0.5], [0.7]]), OGASettings())
+    for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
+        assert gaussians._memory.offer(label, 0.1, np.array([x]))
+    scatter = gaussians._centred(np.array([[0.5], [3.0]]))
+    np.testing.assert_allclose(scatter, [[2.25 - 3 / 36]])
+
+
+@pytest.mark.parametrize(("module", "first"), [(oga, [2, 5]), (dota, [3, 6])])
+def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, module, first):
+    """OGA's is there for that item, DOTA's for the next one."""
+    offered, found = np.array([0, 1, 1, 0, 1, 1, 0], bool), []
+    cut = module.cut
+
+    def watched(*given):
+        for part, renews in cut(*given):
+            found.extend([part.start] * renews)
+            yield part, renews
+
+    monkeypatch.setattr(module, "cut", watched)
+    options = {oga: OGASettings(oga_every=2), dota: DOTASettings(dota_every=2)}[module]
+    module.classes(of_features(np.ones((7, 2)), np.eye(2), 5.0), options, offered)
+    assert found == first
+
+
 def test_whitened_rows_multiply_as_by_the_precision():
     rng = np.random.default_rng(0)
     covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
