@@ -52,13 +52,14 @@ class Rows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        bounds = rows.indices(len(self)) if isinstance(rows, slice) else None
+        index = np.arange(*bounds) if bounds else np.asarray(rows)
         if (wrong := index[(index < -len(self)) | (index >= len(self))]).size:
             raise IndexError(f"row {wrong[0]} of {len(self)}")
         index = np.where(index < 0, index + len(self), index)
         taken = np.empty((len(index), self.shape[1]), np.float32)
-        bounds = itertools.pairwise(self._starts.tolist())
-        for part, factor, (start, stop) in zip(self._parts, self._factors, bounds, strict=True):
+        spans = itertools.pairwise(self._starts.tolist())
+        for part, factor, (start, stop) in zip(self._parts, self._factors, spans, strict=True):
             here = np.flatnonzero((start <= index) & (index < stop))
             if len(here):
                 rows_here = part[index[here] - start].astype(np.float32)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
+from zsntta_cli.methods.classifiers import settings as classifier_settings
 from zsntta_cli.methods.detectors import settings as detectors_settings
 from zsntta_cli.methods.live import settings as live_settings
 from zsntta_cli.methods.words import settings as words_settings
@@ -148,6 +149,10 @@ def check_method(name: str, what: str = "method") -> None:
 
 CLASSIFIERS: dict[str, Classifier] = {
     "tda": Classifier("classifiers.tda:adapted_classes", settings.TDASettings),
+    "oga": Classifier("classifiers.oga:classes", classifier_settings.OGASettings),
+    "onzeta": Classifier("classifiers.onzeta:classes", classifier_settings.OnZetaSettings),
+    "bca": Classifier("classifiers.bca:classes", classifier_settings.BCASettings),
+    "dota": Classifier("classifiers.dota:classes", classifier_settings.DOTASettings),
 }
 
 METHODS: dict[str, Method] = _Methods({
@@ -164,6 +169,12 @@ METHODS: dict[str, Method] = _Methods({
     "syde": Method("detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS),
     "etlt": Method("detectors.etlt:run", detectors_settings.EtltSettings, offline=True),
     "tda": Method("classifiers.tda:run", settings.TDASettings),
+})  # fmt: skip
+
+for _classifier in CLASSIFIERS:  # alone, a classifier is behind ZS-CLIP; TDA as it was published
+    METHODS.setdefault(_classifier, behind("zs-clip", _classifier))
+
+METHODS.update({
     "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
     "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),

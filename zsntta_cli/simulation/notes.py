@@ -10,6 +10,7 @@ from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.classifiers.settings import DOTASettings
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
@@ -52,19 +53,30 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
     if id_set.classes == 1:
         text = f"'{run.id_set}' has one class: MCM is constant there, and tells no noise."
         yield "one class", run.id_set, text, 0
+    yield from _of_method(run, id_set, tests + injected)
+
+
+def _of_method(run: RunSettings, id_set: Header, items: int) -> Iterator[Note]:
+    classes, dim = id_set.classes, id_set.dim
     if METHODS[run.method].offline:
         text = (
             f"{run.method} sees the whole stream before it decides: a reference, no online method."
         )
         yield "offline", run.method, text, 0
-    if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= tests + injected:
+    if isinstance(run.options, DOTASettings) and run.options.pools(classes, dim):
         text = (
-            f"{run.method} decides as {run.options.teacher} does throughout: a stream of "
-            f"{tests + injected:,} "
+            f"{run.method} has one covariance of all classes, not the paper's one of each: those "
+            f"of {classes:,} classes of {dim:,} dims take more than {run.options.dota_memory:,} MB "
+            f"(dota-memory)."
+        )
+        yield "pooled", run.method, text, classes
+    if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= items:
+        text = (
+            f"{run.method} decides as {run.options.teacher} does throughout: a stream of {items:,} "
             f"items ends before its detector decides, after {run.options.stage1_items:,} items "
             f"(warmup x update-every)."
         )
-        yield "warm-up", run.method, text, -(tests + injected)
+        yield "warm-up", run.method, text, -items
 
 
 def _again(name: str, times: float) -> Note:

@@ -34,6 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "word_prompts": "speech",
         "mined_share": 0.15,
         "grouping": "random",
+        "oga_short_means": True,
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import Rows
 from zsntta_cli.methods.scores import unit
 
 Array = NDArray[np.float32]
@@ -17,7 +18,7 @@ Array = NDArray[np.float32]
 class Memory:
     """Per text, up to `shots` images of lowest entropy; more only take the place of higher ones."""
 
-    def __init__(self, text: Array, images: Array, shots: int) -> None:
+    def __init__(self, text: Array, images: Array | Rows, shots: int) -> None:
         """Texts (K, D) of unit norm, raw images (P, D)."""
         self._text, self._images, self._shots = text, images, shots
         self._held: dict[int, list[tuple[float, int]]] = {}  # entropy and image

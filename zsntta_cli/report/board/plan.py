@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.features import WORDS
-from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.report.board.contenders import Contender
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings, build_run
+from zsntta_cli.simulation.sources import Library
 
 RATIOS = (0.0, 0.05, 0.25, 0.5, 0.75)
 MIDDLE = 0.5  # where scores are ranked and pairs are told
@@ -68,11 +69,9 @@ class Plan:
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
         """Who is not run, by label: why."""
-        lacks = next(filter(None, map(self._words_lack, self.id_sets)), "")
-        found = {}
+        library, found = Library(self.root), {}
         for one in self.chosen:
-            wants_words = f"needs words: {lacks}" if lacks and WORDS in one.inputs else ""
-            if why := one.unfit or wants_words:
+            if why := one.unfit or self._words_lack(one, library):
                 found[one.label] = why
         return found
 
@@ -92,12 +91,6 @@ class Plan:
             for seed in self.seeds
         }
 
-    def word_lists(self, id_set: str) -> list[str]:
-        """Names of the lists that go with an ID set: those given, or all that are cached."""
-        if named := self._named(id_set):
-            return [name.strip() for name in named.split(",")]
-        return [SetName.parse(n).bare for n in set_names(self.root, self.encoder, WORDS)]
-
     def _streams(self) -> Iterator[tuple[Pair, float]]:
         """Clean streams are those of an ID set, and of no pair."""
         for id_set in self.id_sets:
@@ -107,27 +100,17 @@ class Plan:
 
     def _run(self, one: Contender, noise: str, pair: Pair, ratio: float, seed: int) -> RunSettings:
         values = {**_STREAM, "noise": noise, "ratio": ratio, "seed": seed, **one.values}
-        if WORDS in one.inputs:
-            values["words"] = ",".join(self.word_lists(pair.id_set))
+        named = (self.words or {}).get(pair.id_set, (self.words or {}).get(ALL_SETS))
+        if named and not getattr(METHODS[one.method].settings, "words", " "):  # has none of its own
+            values["words"] = named
         prompt = datasets.default_prompt(pair.id_set)
         return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)
 
-    def _named(self, id_set: str) -> str:
-        given = self.words or {}
-        return given.get(id_set, given.get(ALL_SETS, ""))
-
-    def _words_lack(self, id_set: str) -> str:
-        """Why methods that need words cannot be run on an ID set."""
-        names = self.word_lists(id_set)
-        if not names:
-            return "no word list is cached"
-        if len(names) > 1 and not self._named(id_set):
-            return f"several lists are cached, and none is named for {id_set}"
-        prompt = datasets.default_prompt(id_set)
-        for name in names:
-            path = feature_path(self.root, self.encoder, words_name(name))
-            if not path.exists():
-                return f"'{name}' is not cached"
-            if prompt not in read_header(path).templates:
-                return f"'{name}' lacks the prompt of {id_set}, '{prompt}'"
+    def _words_lack(self, one: Contender, library: Library) -> str:
+        """Why the words of a method cannot be had on all ID sets."""
+        try:
+            for id_set in self.id_sets if WORDS in one.inputs else ():
+                library.more_text(self._run(one, NO_NOISE, Pair(id_set, None), 0.0, 0))
+        except StoreError as error:
+            return f"needs words: {str(error).removesuffix('.')}"
         return ""

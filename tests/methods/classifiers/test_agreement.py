@@ -1,0 +1,155 @@
+"""Each classifier that adapts against its item-by-item reference, and what holds for all."""
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from reference import classifiers as reference
+
+from zsntta_cli.methods import CLASSIFIERS, METHODS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
+from zsntta_cli.methods.classifiers.settings import (
+    BCASettings,
+    DOTASettings,
+    OGASettings,
+    OnZetaSettings,
+)
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.settings import ThresholdSettings
+
+
+def of_classes(*given):
+    return reference.dota(*given, pooled=False)
+
+
+def pooled(*given):
+    return reference.dota(*given, pooled=True)
+
+
+CASES = {
+    "oga": (oga, OGASettings(), reference.oga),
+    "oga each": (oga, OGASettings(oga_every=1, oga_shots=4), reference.oga),
+    "oga short": (oga, OGASettings(oga_every=7, oga_short_means=True), reference.oga),
+    "oga strong": (oga, OGASettings(oga_every=20, oga_scale=0.5), reference.oga),
+    "onzeta": (onzeta, OnZetaSettings(), reference.onzeta),
+    "onzeta soon": (
+        onzeta, OnZetaSettings(onzeta_mix_items=50, onzeta_balance=0.4), reference.onzeta,
+    ),
+    "onzeta proxies": (
+        onzeta, OnZetaSettings(onzeta_mix=1.0, onzeta_mix_items=1, onzeta_balance=0.0),
+        reference.onzeta,
+    ),
+    "bca": (bca, BCASettings(), reference.bca),
+    "bca moving": (bca, BCASettings(bca_mean_items=2.0, bca_prior_least=0.3), reference.bca),
+    "dota": (dota, DOTASettings(dota_every=20), of_classes),
+    "dota each": (
+        dota, DOTASettings(dota_every=1, dota_weight=0.4), of_classes,
+    ),
+    "dota pooled": (
+        dota, DOTASettings(dota_every=20, dota_memory=0), pooled,
+    ),
+    "dota pooled late": (
+        dota, DOTASettings(dota_memory=0, dota_weight=0.4), pooled,
+    ),
+}  # fmt: skip
+SIZES = [(1, 20, 8), (2, 100, 5), (10, 120, 16), (60, 60, 80)]  # classes, items, dims
+
+
+def stream(classes, items, dim, seed=0, scale=30.0):
+    """Images about their text and a shift that all of them share; the last is a zero feature."""
+    rng = np.random.default_rng(seed)
+    text = rng.normal(size=(classes, dim))
+    text = (text / np.linalg.norm(text, axis=1, keepdims=True)).astype(np.float32)
+    shift = rng.normal(size=dim) / np.sqrt(dim)
+    features = text[rng.integers(classes, size=items)] + shift
+    features = 10 * (features + rng.normal(size=(items, dim)) / np.sqrt(dim))
+    return of_features(np.append(features[:-1], np.zeros((1, dim)), axis=0), text, scale)
+
+
+def of_features(features, text, scale):
+    features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    return StreamData(pool, np.arange(len(features)), np.zeros(len(features), bool))
+
+
+def some(items, seed, share=0.7):
+    return np.random.default_rng(seed).random(items) < share
+
+
+def assert_best(class_index, scores):
+    """The classes are those of the largest scores, up to what float32 logits leave open."""
+    chosen = np.take_along_axis(scores, class_index[:, None].astype(int), axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, scores.max(axis=1), atol=2e-4, rtol=2e-4)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("case", CASES)
+def test_agrees_with_its_reference(case, size):
+    module, options, plain = CASES[case]
+    for seed in range(2 if size[0] < 60 else 1):
+        data, offered = stream(*size, seed), some(size[1], seed)
+        scores = plain(data, options, offered)
+        assert_best(module.classes(data, options, offered), scores)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_agreement_is_on_other_classes_than_the_frozen_models(case):
+    module, options, _ = CASES[case]
+    data = stream(10, 300, 24, scale=12.0)
+    changed = module.classes(data, options, np.ones(300, bool)) != data.class_index
+    assert changed.any()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_nothing(case):
+    module, options, _ = CASES[case]
+    data, offered = stream(6, 200, 12, scale=12.0), some(200, 5)
+    none = np.zeros(200, bool)
+    assert np.array_equal(module.classes(data, options, none), data.class_index)
+    features = data.features(slice(None)).copy()
+    features[~offered] = np.random.default_rng(8).normal(size=(np.sum(~offered), 12))
+    other = of_features(features, data.pool.text_features, 12.0)
+    first, second = (module.classes(d, options, offered)[offered] for d in (data, other))
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("oga")])
+def test_an_item_is_learned_after_it_was_classified(case):
+    module, options, _ = CASES[case]
+    data, offered = stream(6, 150, 12, scale=12.0), some(150, 6)
+    known = module.classes(data, options, offered)
+    for item in (0, 40, 100, 148):
+        other = offered.copy()
+        other[item] = not offered[item]
+        changed = module.classes(data, options, other)
+        assert np.array_equal(changed[: item + 1], known[: item + 1])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("case", CASES)
+def test_no_class_depends_on_where_blocks_end(case, size):
+    module, options, _ = CASES[case]
+    data, offered = stream(10, 260, 24, 3, 12.0), some(260, 3)
+    usual = module.classes(data, options, offered)
+    if hasattr(module, "_BLOCK"):
+        changed = mock.patch.object(module, "_BLOCK", size)
+    else:
+        changed = mock.patch.object(module, "blocks", lambda n: blocks.blocks(n, size))
+    with changed:
+        assert np.array_equal(module.classes(data, options, offered), usual)
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "tda"])
+def test_alone_it_is_behind_zs_clip(name):
+    data = replace(stream(5, 120, 10), injected=some(120, 1, 0.1))
+    alone, settings = METHODS[name], METHODS[name].settings()
+    threshold = ThresholdSettings(queue=64)
+    one, other = (METHODS[n].load()(data, settings, threshold) for n in (name, f"zs-clip+{name}"))
+    assert np.array_equal(one.class_index, other.class_index)
+    assert np.array_equal(
+        one.is_noise, METHODS["zs-clip"].load()(data, settings, threshold).is_noise
+    )
+    assert alone.decides
+    assert name in {*METHODS} & {n.removeprefix("adand+") for n in METHODS}

@@ -1,0 +1,199 @@
+"""Classifiers that adapt: numbers worked by hand, and the ranges of their settings."""
+
+import types
+
+import numpy as np
+import pytest
+from test_agreement import of_features
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.classifiers import bca, dota, oga, onzeta, whitening
+from zsntta_cli.methods.classifiers.settings import (
+    BCASettings,
+    DOTASettings,
+    OGASettings,
+    OnZetaSettings,
+)
+from zsntta_cli.simulation.notes import _of_method
+from zsntta_cli.simulation.runs import build_run
+
+
+def classes(module, features, options, scale):
+    data = of_features(features, np.eye(2), scale)
+    return module.classes(data, options, np.ones(len(features), bool)).tolist()
+
+
+def test_onzetas_weights_even_the_classes_out():
+    # q = (3/4, 1/4): ρ = 4 ln 9 · (0, 1/4), and then q is in proportion (3, 9).
+    options = {"onzeta_prior_rate": 4 * np.log(9), "onzeta_mix": 0.0}
+    twice = [[1, 0], [1, 0]]
+    assert classes(onzeta, twice, OnZetaSettings(**options), np.log(3)) == [0, 1]
+    # Half of equal shares is 1/4, which class 1 has.
+    half = OnZetaSettings(onzeta_balance=0.5, **options)
+    assert classes(onzeta, twice, half, np.log(3)) == [0, 0]
+
+
+def test_onzetas_proxies_follow_the_images():
+    # q = (0, 1), y = (0.45, 0.55): w_1 = (0, 1) + 4.5 v, at cosine 0.92 with the second; w_0 is
+    # (1, 0) - 4.5 v, at a negative one.
+    items = [[0.6, 0.8], [0.8, 0.6]]
+    for rate, expected in ((10.0, [1, 1]), (0.0, [1, 0])):
+        options = OnZetaSettings(
+            onzeta_proxy_rate=rate, onzeta_temperature=1.0, onzeta_mix=1.0, onzeta_mix_items=1
+        )
+        assert classes(onzeta, items, options, 1000.0) == expected
+
+
+def test_onzetas_mix_grows_with_the_offered_items():
+    # The third item's weight is √(3/4) of the proxies', the first's 1/2; both are of two images.
+    items = [[0.6, 0.8], [0.6, 0.8], [0.8, 0.6]]
+    options = {"onzeta_proxy_rate": 10.0, "onzeta_prior_rate": 0.0, "onzeta_temperature": 1.0}
+    mixed = [OnZetaSettings(onzeta_mix=1.0, onzeta_mix_items=n, **options) for n in (4, 400)]
+    assert [classes(onzeta, items, o, 10.0)[2] for o in mixed] == [1, 0]
+
+
+def test_bcas_prior_is_moved_by_sure_items():
+    # r = (0.8, 0.2): P_0 = ((1, 0) + (0.8, 0.2)) / 2 = (0.9, 0.1). Then r = (0.54, 0.46) gives
+    # f = (0.486, 0.514).
+    items = [[1, 0], [0.7625, 0.6470]]
+    assert classes(bca, items, BCASettings(), np.log(4)) == [0, 1]
+    assert classes(bca, items, BCASettings(bca_prior_least=0.8001), np.log(4)) == [0, 0]
+
+
+def test_bcas_means_are_moved_by_their_items():
+    # μ_1 = (0, 1) + (0.6, 0.8), at cosine 0.822 with the second item; μ_0 at 0.8.
+    items = [[0.6, 0.8], [0.8, 0.6]]
+    options = {"bca_prior_least": 1.0}
+    assert classes(bca, items, BCASettings(bca_mean_items=1.0, **options), 5.0) == [1, 1]
+    assert classes(bca, items, BCASettings(**options), 5.0) == [1, 0]
+    unsure = BCASettings(bca_mean_items=1.0, bca_mean_least=0.99, **options)
+    assert classes(bca, items, unsure, 5.0) == [1, 0]
+
+
+def test_ogas_means_are_of_two_samples_or_the_text():
+    # Λ = 2 I: ℓ = -|v - μ|². The third is at 0.08 of the first two's mean, at 0.4 of text 0, by
+    # which the frozen model has it 0.2 nearer. Short means are (0.15, 0.2): at 0.5825.
+    items = [[0.6, 0.8], [0.6, 0.8], [0.8, 0.6]]
+    cases = [({"oga_scale": 1.0}, 1), ({"oga_scale": 0.5}, 0)]
+    cases.append(({"oga_scale": 1.0, "oga_short_means": True}, 0))
+    for options, third in cases:
+        assert classes(oga, items, OGASettings(**options), 1.0) == [1, 1, third]
+    assert classes(oga, items[1:], OGASettings(oga_scale=1.0), 1.0) == [1, 0]  # text 1: at 0.8
+
+
+def test_ogas_memory_keeps_the_lowest_entropies():
+    memory = oga.Memory(2, 1, 2)
+    offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
+    entered = [memory.offer(0, entropy, np.array([x])) for entropy, x in offers]
+    assert entered == [False, True, True, False, True]
+    assert memory.count.tolist() == [2, 0]
+    assert memory.sums[:, 0].tolist() == [5.0, 0.0]
+    assert memory.scatter().item() == 17.0
+    assert not memory.changed
+
+
+@pytest.mark.parametrize(
+    ("scatter", "count", "expected"),
+    [
+        ([2.0, 0.0], 3, [2 / 3, 2.0]),  # Σ = (1, 0), of trace 1: 2 / (2 Σ + 1)
+        ([16.0, 0.0], 9, [0.5, 0.0]),  # more than 4 D: the pseudo-inverse of (2, 0)
+        ([0.0, 0.0], 3, [0.0, 0.0]),
+    ],
+)
+def test_ogas_precision(scatter, count, expected):
+    rows = oga._whitening(np.diag(scatter), count)(np.eye(2))
+    np.testing.assert_allclose(rows @ rows.T, np.diag(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [512, 0])
+def test_dota_by_hand(memory):
+    options = DOTASettings(
+        dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5, dota_memory=memory
+    )
+    gaussians = dota.Gaussians(1, 2, options)
+    logits = gaussians.learn(np.eye(2), np.ones((2, 1)))
+    # Λ = 1 / (0.5 · 0.1 + 0.5); means (0.001, 0.001), then (1.001, 0.001) / 2; weights 0.3, 0.5.
+    first = 0.3 * (0.001 - 0.5 * 2e-6) / 0.55
+    second = 0.5 * (0.0005 - 0.5 * (0.5005**2 + 0.0005**2)) / 0.55
+    np.testing.assert_allclose(logits[:, 0], [first, second], rtol=1e-9)
+    one, two = np.array([0.999, -0.001]), np.array([-0.5005, 0.9995])
+    expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
+    np.testing.assert_allclose(gaussians._covariance.mean(gaussians._count), expected, rtol=1e-6)
+
+
+def test_ogas_deviations_are_from_means_texts_and_each_other():
+    # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
+    gaussians = oga.Gaussians(np.array([[0.5], [0.7]]), OGASettings())
+    for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
+        assert gaussians._memory.offer(label, 0.1, np.array([x]))
+    scatter = gaussians._centred(np.array([[0.5], [3.0]]))
+    np.testing.assert_allclose(scatter, [[2.25 - 3 / 36]])
+
+
+@pytest.mark.parametrize(("module", "first"), [(oga, [2, 5]), (dota, [3, 6])])
+def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, module, first):
+    """OGA's is there for that item, DOTA's for the next one."""
+    offered, found = np.array([0, 1, 1, 0, 1, 1, 0], bool), []
+    cut = module.cut
+
+    def watched(*given):
+        for part, renews in cut(*given):
+            found.extend([part.start] * renews)
+            yield part, renews
+
+    monkeypatch.setattr(module, "cut", watched)
+    options = {oga: OGASettings(oga_every=2), dota: DOTASettings(dota_every=2)}[module]
+    module.classes(of_features(np.ones((7, 2)), np.eye(2), 5.0), options, offered)
+    assert found == first
+
+
+def test_whitened_rows_multiply_as_by_the_precision():
+    rng = np.random.default_rng(0)
+    covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
+    for whiten in (whitening.inverse(covariance), whitening.pseudo_inverse(covariance)):
+        expected = rows @ np.linalg.inv(covariance) @ rows.T
+        np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
+
+
+def test_covariances_are_of_classes_up_to_the_memory_they_may_take():
+    assert not DOTASettings().pools(512, 512)  # 4 · 512³ bytes are 512 MB
+    assert DOTASettings().pools(513, 512)
+    assert DOTASettings(dota_memory=0).pools(1, 1)
+
+
+@pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
+def test_a_note_says_that_covariances_are_pooled(method, said):
+    run = build_run(method, "", "cifar10", None, "", warmup=1)
+    found = {}
+    for total in (1000, 10):
+        header = types.SimpleNamespace(classes=total, dim=512)
+        found[total] = [note for note in _of_method(run, header, 10_000) if note[0] == "pooled"]
+    assert bool(found[1000]) == said
+    assert not found[10]
+    if said:
+        [(_, _, text, _)] = found[1000]
+        assert text.startswith(f"{method} has one covariance of all classes")
+        assert "1,000 classes of 512 dims take more than 512 MB (dota-memory)" in text
+
+
+def test_the_official_preset_has_ogas_short_means():
+    short = [build_run("oga", "", "cifar10", None, "", p).options for p in ("official", "paper")]
+    assert [options.oga_short_means for options in short] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("oga", {"oga_every": 0}, "oga-every is 0, must be 1 or more."),
+        ("adand+oga", {"oga_scale": -1.0}, "oga-scale is -1.0, must be 0 or more."),
+        ("onzeta", {"onzeta_balance": 1.5}, "onzeta-balance is 1.5, must be in [0, 1]."),
+        ("onzeta", {"onzeta_temperature": 0.0}, "onzeta-temperature is 0.0, must be above 0."),
+        ("bca", {"bca_mean_items": 0.0}, "bca-mean-items is 0.0, must be above 0."),
+        ("ridge+dota", {"dota_shrinkage": 0.0}, "dota-shrinkage is 0.0, must be in (0, 1]."),
+    ],
+)
+def test_settings_out_of_range_are_named(method, options, message):
+    with pytest.raises(SettingsError) as error:
+        METHODS[method].settings(**options)
+    assert str(error.value) == message

@@ -1,0 +1,78 @@
+"""BCA, "Bayesian Test-Time Adaptation for Vision-Language Models", CVPR 2025, arXiv 2503.09248.
+
+The likelihood of C clusters, whose means start as the texts, times a prior of the classes in each
+cluster, which starts as the identity. A sample is classified by what was learned before it; then it
+moves the mean and the prior of its class, where it is sure enough.
+
+The values are those of a port (TTABC), not confirmed by the authors' code: with 20,000 items that
+a text counts for, means hardly move, and nearly all of the effect is the prior's.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved
+from zsntta_cli.methods.classifiers.settings import BCASettings
+from zsntta_cli.methods.compiled import compiled
+
+_LEAST = 1e-18  # of a cluster's likelihood: less adds nothing that double precision keeps
+
+
+def classes(
+    data: StreamData, options: BCASettings, offered: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Classes (T,) by likelihood and prior; `offered` (T,): the items that are learned."""
+    o, scale = options, data.pool.logit_scale
+    means = data.pool.text_features.astype(np.float64)
+    prior = np.eye(len(means))
+    counts = np.empty((3, len(means)))  # items of the means and of the prior; whether it moved
+    counts[0], counts[1], counts[2] = o.bca_mean_items, o.bca_prior_items, 0
+    least = np.array([o.bca_mean_least, o.bca_prior_least])
+    class_index = np.empty(len(data), np.int32)
+    for part in blocks(len(data)):
+        frozen = Frozen.of(data, part)
+        v = frozen.features
+        steps = np.zeros_like(frozen.logits)
+        class_index[part] = _learn(
+            v @ means.T, v @ v.T, offered[part], prior, counts, steps, least, scale
+        )
+        means = moved(means, steps, v)
+    return class_index
+
+
+@compiled
+def _learn(cosines, among, offered, prior, counts, steps, least, scale):  # type: ignore[no-untyped-def]
+    """Classes (B,) of a block's items; their steps (B, C), the prior and the counts in place.
+
+    `cosines` (B, C) are those with the block's first means, `among` (B, B) those of its items.
+    """
+    count, total = cosines.shape
+    best, size = np.empty(count, np.int32), np.ones(total)  # mean = size (mean⁰ + Σ a v)
+    likelihood, posterior = np.empty(total), np.empty(total)
+    for i in range(count):
+        likelihood[:] = cosines[i]
+        for j in range(i):
+            likelihood[best[j]] += among[i, j] * steps[j, best[j]]
+        likelihood *= size
+        cosine = likelihood.copy()
+        likelihood[:] = np.exp(scale * (likelihood - likelihood.max()))
+        likelihood /= likelihood.sum()
+        posterior[:] = 0
+        for k in range(total):
+            if counts[2, k] == 0:
+                posterior[k] += likelihood[k]
+            elif likelihood[k] > _LEAST:
+                posterior += likelihood[k] * prior[k]
+        top = np.argmax(posterior)
+        best[i] = top
+        if offered[i] and posterior[top] > least[0]:
+            steps[i, top] = 1 / (size[top] * counts[0, top])
+            norm = counts[0, top] ** 2 + 2 * counts[0, top] * cosine[top] + among[i, i]
+            size[top] *= counts[0, top] / np.sqrt(max(norm, 1e-24))
+            counts[0, top] += 1
+        if offered[i] and posterior[top] > least[1]:
+            prior[top] = (counts[1, top] * prior[top] + posterior) / (counts[1, top] + 1)
+            counts[1, top] += 1
+            counts[2, top] = 1
+    return best

@@ -1,0 +1,165 @@
+"""OGA, "Online Gaussian Test-Time Adaptation of Vision-Language Models", arXiv 2501.04352.
+
+A Gaussian a class, with one covariance for all, from the few samples of lowest zero-shot entropy
+that each class keeps; its likelihood times the frozen model's probability. A sample first enters
+the memory, then is classified. A class of fewer than two samples has its text as its mean.
+
+Means are those of the moment; the covariance is made anew every so many offered samples, the one
+that completes them included. What enters depends on the frozen model alone, so a block of items is
+one product, corrected where a mean moves within it.
+"""
+
+import bisect
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers import whitening
+from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut
+from zsntta_cli.methods.classifiers.settings import OGASettings
+
+_BLOCK = 256  # items a product at a time
+_NOTHING = 1e-12  # variance a sample: less is rounding
+
+
+def classes(
+    data: StreamData, options: OGASettings, offered: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Classes (T,) by p · softmax(τ ℓ); `offered` (T,): the items that may enter the memory."""
+    gaussians = Gaussians(data.pool.text_features.astype(np.float64), options)
+    class_index = np.empty(len(data), np.int32)
+    completing = np.flatnonzero(offered)[options.oga_every - 1 :: options.oga_every]
+    for part, renews in cut(completing, len(data), _BLOCK):
+        frozen = Frozen.of(data, part)
+        density = gaussians.densities(frozen, data.class_index[part], offered[part], renews)
+        class_index[part] = (frozen.logits + options.oga_scale * density).argmax(axis=1)
+    return class_index
+
+
+class Memory:
+    """Per class, the `shots` samples of lowest entropy, and their sums.
+
+    Sample k of class c has row `c * shots + k` of the keys (C * shots, D).
+    """
+
+    def __init__(self, classes: int, dim: int, shots: int) -> None:
+        self._shots, self._most = shots, np.log(classes)  # the entropy of a free place
+        self._keys = np.zeros((classes * shots, dim))
+        self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(classes)]
+        self._entered: list[Floats] = []  # since the scatter was made
+        self._left: list[Floats] = []
+        self._scatter = np.zeros((dim, dim))
+        self.count = np.zeros(classes, np.int64)
+        self.sums = np.zeros((classes, dim))
+
+    def offer(self, label: int, entropy: float, feature: Floats) -> bool:
+        """Whether a sample entered: there was a free place, or one of more entropy."""
+        ranked = self._ranked[label]
+        full = len(ranked) == self._shots
+        if not entropy < (ranked[-1][0] if full else self._most):
+            return False
+        row = ranked.pop()[1] if full else label * self._shots + len(ranked)
+        if full:
+            self._left.append(self._keys[row].copy())
+            self.sums[label] -= self._keys[row]
+        self._keys[row] = feature
+        self._entered.append(feature)
+        self.sums[label] += feature
+        self.count[label] = len(ranked) + 1
+        bisect.insort(ranked, (entropy, row))
+        return True
+
+    @property
+    def changed(self) -> bool:
+        """Whether a sample entered since the scatter was asked for."""
+        return bool(self._entered)
+
+    def scatter(self) -> Floats:
+        """Σ x xᵀ (D, D) of the samples."""
+        for rows, sign in ((self._entered, 1), (self._left, -1)):
+            if rows:
+                several = np.array(rows)
+                self._scatter += sign * (several.T @ several)
+            rows.clear()
+        return self._scatter
+
+
+class Gaussians:
+    """The memory, the means of its classes and their covariance."""
+
+    def __init__(self, text: Floats, options: OGASettings) -> None:
+        self._text, self._options = text, options
+        self._memory = Memory(len(text), text.shape[1], options.oga_shots)
+        self._whiten = whitening.scaled(float(np.sqrt(text.shape[1])))  # Λ = D I at the start
+        self._means = self._whiten(text)
+
+    def densities(
+        self,
+        frozen: Frozen,
+        label: NDArray[np.int32],
+        offered: NDArray[np.bool_],
+        renews: bool,
+    ) -> Floats:
+        """ℓ (B, C) of items, but for what all classes share; where it `renews`, the first does."""
+        entropy = _entropy(frozen.probability)
+        moves: list[tuple[int, int, Floats]] = []
+        for i in np.flatnonzero(offered).tolist():
+            c = int(label[i])
+            if self._memory.offer(c, float(entropy[i]), frozen.features[i]):
+                moves.append((i, c, self._mean(c)))
+            if renews and i == 0 and self._renew():
+                moves = []
+        return self._moving(self._whiten(frozen.features), moves)
+
+    def _mean(self, label: int) -> Floats:
+        """That of a class's samples, its text where there are fewer than two."""
+        count = self._memory.count[label]
+        if count < 2:
+            return self._text[label]
+        by = self._options.oga_shots if self._options.oga_short_means else count
+        return np.asarray(self._memory.sums[label] / by)
+
+    def _moving(self, rows: Floats, moves: list[tuple[int, int, Floats]]) -> Floats:
+        """w(v)·w(μ) - ½ w(μ)² of whitened rows (B, D), with each mean from its item on."""
+        density = rows @ self._means.T - 0.5 * (self._means**2).sum(axis=1)
+        if moves:
+            whitened = self._whiten(np.array([mean for _, _, mean in moves]))
+            for (i, c, _), mean in zip(moves, whitened, strict=True):
+                density[i:, c] = rows[i:] @ mean - 0.5 * (mean @ mean)
+                self._means[c] = mean
+        return np.asarray(density)
+
+    def _renew(self) -> bool:
+        """A new covariance, if a class has more than two samples and one entered since."""
+        memory = self._memory
+        if memory.count.max() <= 2 or not memory.changed:
+            return False
+        means = np.array([self._mean(c) for c in range(len(self._text))])
+        self._whiten = _whitening(self._centred(means), int(memory.count.sum()))
+        self._means = self._whiten(means)
+        return True
+
+    def _centred(self, means: Floats) -> Floats:
+        """Σ (d - d̄)(d - d̄)ᵀ of the samples' deviations d from their means (C, D)."""
+        memory, count = self._memory, self._memory.count[:, None]
+        half = (memory.sums - 0.5 * count * means).T @ means
+        total = (memory.sums - count * means).sum(axis=0)
+        apart = np.outer(total, total) / count.sum()
+        return np.asarray(memory.scatter() - half - half.T - apart)
+
+
+def _whitening(scatter: Floats, count: int) -> whitening.Whitening:
+    """That of Λ: D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else the pseudo-inverse of Σ."""
+    dim = len(scatter)
+    trace = np.trace(scatter) / (count - 1)
+    if trace <= _NOTHING:
+        return whitening.scaled(0.0)
+    if count > 4 * dim:
+        return whitening.pseudo_inverse(scatter / (count - 1))
+    return whitening.inverse((scatter + trace * np.eye(dim)) / dim)
+
+
+def _entropy(probability: Floats) -> Floats:
+    """Entropy (B,) in nats of probabilities (B, C)."""
+    return np.asarray(-(probability * np.log(np.maximum(probability, 1e-300))).sum(axis=1))
