@@ -11,7 +11,7 @@ from zsntta_cli.simulation.records.store import RecordStore
 from zsntta_cli.simulation.simulator import Simulator
 
 PAIRS = ("--pair", "pets,sky", "--pair", "birds,sand")
-SOME = [x for name in ("zs-clip", "tda", "neglabel") for x in ("--method", name)]
+SOME = [x for name in ("zs-clip", "tda", "max-logit") for x in ("--method", name)]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_table_and_the_page_are_those_of_the_records(board, tmp_path):
     result = board(*PAIRS, *SOME, "--out", "board.md")
     assert result.exit_code == 0, result.output
     records = kept(tmp_path)
-    # Two that decide: 2 clean sets, 2 pairs x 4 ratios. NegLabel: 2 pairs. All: 2 noises, 2 seeds.
+    # Two that decide: 2 clean sets, 2 pairs x 4 ratios. Max-logit: 2 pairs. All: 2 noises, 2 seeds.
     assert len(records) == (2 * (2 + 8) + 2) * 4
     text = (tmp_path / "board.md").read_text()
     _, plain, injected = text.split("## All pairs, ")
@@ -91,9 +91,10 @@ def test_ctrl_c_leaves_what_was_finished(board, tmp_path, monkeypatch):
 
 
 def test_who_is_not_run_is_told_before_the_runs(board):
-    result = board(*PAIRS, *SOME, "--method", "clipn", "--words", "birds=nouns,verbs")
+    more = ("--method", "clipn", "--method", "neglabel", "--words", "birds=nouns,verbs")
+    result = board(*PAIRS, *SOME, *more)
     assert "note: clipn: not run: needs no-text\n" in result.stderr
-    assert "note: neglabel: not run: needs words: 'verbs' is not cached\n" in result.stderr
+    assert "note: neglabel: not run: no features of 'words-verbs' by made in " in result.stderr
     assert not re.search(r"^(clipn|neglabel) ", result.stdout, re.MULTILINE)
 
 

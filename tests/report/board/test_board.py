@@ -166,28 +166,29 @@ def test_who_is_missing_is_told(tmp_path):
     names = ("neglabel", "clipn", "tent", "zs-clip")
     told = plan_of(tmp_path, *names).left_out
     assert told == {
-        "neglabel": "needs words: no word list is cached", "clipn": "needs no-text",
+        "neglabel": "neglabel needs a word list (cached: none)", "clipn": "needs no-text",
         "tent": "encodes its images live",
     }  # fmt: skip
     write(tmp_path, "words-nouns", WORDS, ["oak"], "other {}")
-    lacks = f"needs words: 'nouns' lacks the prompt of shapes, '{PROMPT}'"
-    assert plan_of(tmp_path, *names).left_out["neglabel"] == lacks
+    assert PROMPT in plan_of(tmp_path, *names).left_out["neglabel"]
     write(tmp_path, "words-verbs", WORDS, ["run"])
     several = plan_of(tmp_path, *names, words={"shapes": "verbs"}).left_out["neglabel"]
-    assert several == "needs words: several lists are cached, and none is named for pets"
+    assert several == "neglabel needs a word list (cached: nouns, verbs)"
     gone = plan_of(tmp_path, *names, words={"": "verbs", "pets": "verb"}).left_out["neglabel"]
-    assert gone == "needs words: 'verb' is not cached"
+    assert "no features of 'words-verb'" in gone
     fit = plan_of(tmp_path, *names, words={"": "nouns", "shapes": "verbs", "pets": "verbs"})
     assert "neglabel" not in fit.left_out
     words = {
         spot.pair: run.options.words for spot, run in fit.runs().items() if "neg" in spot.label
     }
-    assert words == dict.fromkeys(PAIRS, "verbs")
+    clean = [Pair(id_set, None) for id_set in ("shapes", "pets")]
+    assert words == dict.fromkeys((*PAIRS, *clean), "verbs")
     [own] = [one for one in fit.running if one.label == "neglabel"]
     assert own.inputs == ("words",)
     new = Contender("x", "zs-clip", values={"teacher": "neglabel"})
     assert new.unfit == "zs-clip has no setting teacher"
-    assert Contender("x", "zs-clip", needs="words").unfit == "zs-clip has no setting words"
+    own_list = plan_of(tmp_path, "csp", words={"": "verbs"}).left_out["csp"]
+    assert "no features of 'words-csp" in own_list
     assert Contender("x", "mcm", values={"fixed": 0.5}).unfit == "mcm does not decide"
 
 
@@ -229,7 +230,7 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
     of_pair = cells(text, "## pets against glyphs, 50 % noise")
     assert of_pair[0][1:5] == ["Acc_S 50 %", "Acc_N 50 %", "Acc_H 50 %", "AUROC 50 %"]
     assert "- `clipn`: needs no-text.\n" in text
-    assert "Words: shapes `nouns` (2); pets `nouns` (2)." in text
+    assert "Words of `neglabel`: shapes `the only list` (2); pets `the only list` (2)." in text
     assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections
 
 

@@ -4,9 +4,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from zsntta_cli import __version__
-from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.names import words_name
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.lines import COLUMNS, OF_A_PAIR, Column, Line, lines
 from zsntta_cli.report.board.measuring import Results
@@ -74,15 +71,13 @@ def _about(plan: Plan, results: Results) -> str:
 
 def _words(plan: Plan) -> Iterator[str]:
     """Which words the methods that need some got."""
-    if not any(WORDS in one.inputs for one in plan.running):
-        return
-    by_set = []
-    for id_set in plan.id_sets:
-        names = plan.word_lists(id_set)
-        paths = (feature_path(plan.root, plan.encoder, words_name(name)) for name in names)
-        count = sum(read_header(path).classes for path in paths)
-        by_set.append(f"{id_set} `{','.join(names)}` ({count:,})")
-    yield f"Words: {'; '.join(by_set)}."
+    found: dict[str, list[str]] = {}
+    for one in (one for one in plan.running if WORDS in one.inputs):
+        given = [(id_set, *plan.words_of(one, id_set)) for id_set in plan.id_sets]
+        text = "; ".join(f"{id_set} `{name}` ({count:,})" for id_set, name, count in given)
+        found.setdefault(text, []).append(f"`{one.label}`")
+    for text, labels in found.items():
+        yield f"Words of {', '.join(labels)}: {text}."
 
 
 def _repeated(results: Results) -> Iterator[str]:

@@ -69,9 +69,9 @@ class Plan:
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
         """Who is not run, by label: why."""
-        library, found = Library(self.root), {}
+        found = {}
         for one in self.chosen:
-            if why := one.unfit or self._words_lack(one, library):
+            if why := one.unfit or self._words_lack(one):
                 found[one.label] = why
         return found
 
@@ -106,11 +106,25 @@ class Plan:
         prompt = datasets.default_prompt(pair.id_set)
         return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)
 
-    def _words_lack(self, one: Contender, library: Library) -> str:
+    def words_of(self, one: Contender, id_set: str) -> tuple[str, int]:
+        """The names of the word lists that a method gets for an ID set, and how many words.
+
+        Raises:
+            StoreError: they, or the class names under their prompts, are not cached.
+        """
+        run = self._run(one, NO_NOISE, Pair(id_set, None), 0.0, 0)
+        found = self._library.more_text(run)
+        return run.options.words or "the only list", len(found.more_text) if found else 0
+
+    @functools.cached_property
+    def _library(self) -> Library:
+        return Library(self.root)
+
+    def _words_lack(self, one: Contender) -> str:
         """Why the words of a method cannot be had on all ID sets."""
         try:
             for id_set in self.id_sets if WORDS in one.inputs else ():
-                library.more_text(self._run(one, NO_NOISE, Pair(id_set, None), 0.0, 0))
+                self.words_of(one, id_set)
         except StoreError as error:
-            return f"needs words: {str(error).removesuffix('.')}"
+            return str(error).removesuffix(".")
         return ""
