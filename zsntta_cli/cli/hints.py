@@ -45,6 +45,7 @@ _REMEDIES = {
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
+    "install-transformers": "pip install transformers reads it",
     "install-report": "pip install 'zsntta[report]', or --output FILE.csv for its numbers",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.encoders.text import TextTower
+from zsntta_cli.encoders.text import TextTower, Tokenize, load_tokenizer
 from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import EncoderChoice
@@ -28,7 +28,7 @@ class Encoder:
     def __init__(
         self,
         model: "open_clip.CLIP",
-        tokenize: Callable[[list[str]], "torch.Tensor"],
+        tokenize: Tokenize,
         choice: EncoderChoice,
         device: "torch.device",
         weights_sha256: str,
@@ -92,7 +92,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Raw image features (B, D) float32 that gradients flow through."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        return self.model.encode_image(images).float()
+        return self.model.encode_image(images, normalize=False).float()  # CoCa would, by itself
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-norm text features (C, D) of prompts."""
@@ -118,7 +118,15 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
         "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
         "logit_scale": float(model.logit_scale.detach().float().exp()),
         "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
+        **_sigmoid(model),
     }
+
+
+def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
+    """What is known of a model that was trained as SigLIP is; of one with softmax nothing more."""
+    if model.logit_bias is None:
+        return {}
+    return {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
 
 
 def wait_passively() -> None:
@@ -142,11 +150,7 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     where = _device(device)
     with _quiet():
         model, digest = load_weights(choice)
-        if model.logit_bias is not None:
-            raise EncoderError(
-                f"{choice.model} has a logit bias (SigLIP): its scores are no softmax over classes."
-            )
-        return Encoder(model, open_clip.get_tokenizer(choice.model), choice, where, digest)
+        return Encoder(model, load_tokenizer(choice.model), choice, where, digest)
 
 
 def _device(name: str) -> "torch.device":

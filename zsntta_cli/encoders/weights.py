@@ -92,7 +92,7 @@ def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
     import open_clip
 
     if choice.model.startswith(_HUB):
-        _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
+        check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
     return open_clip.create_model(choice.model, precision=choice.precision, require_pretrained=True)
 
 
@@ -129,10 +129,10 @@ def _download(tag: dict[str, Any]) -> Path:
     import open_clip
 
     repository = "/".join(tag["hf_hub"].split("/")[:2])
-    return _check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+    return check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
 
 
-def _check_reachable(repository: str, file: str) -> Path | None:
+def check_reachable(repository: str, file: str) -> Path | None:
     """A file of the hub in the local cache; where it is not, fail at once without a network."""
     import huggingface_hub
 

@@ -116,7 +116,9 @@ def prompt_context(
 
     Raises:
         SettingsError: there are no such words.
+        EncoderError: the text tower is none that a prompt can be tuned of.
     """
+    encoder.text.check_tunable()
     tokens = encoder.text.tokens(class_prompts(template, class_names))
     prefix = encoder.text.tokens([template.partition("{")[0].strip()])
     words = prefix[:, 1 : int(prefix.argmax(dim=1))]
