@@ -3,8 +3,10 @@
     nice python tools/train_tiny.py --steps 18000 --work /tmp/tiny
     python tools/export_tiny.py --work /tmp/tiny
 
-`--loss sigmoid` trains as SigLIP does: every pair of a picture and a caption is a yes or no of its
-own, by a scale and a bias that are learnt. The model is open_clip's own CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
+`--loss sigmoid` trains as SigLIP does: every pair of a picture and a caption is a yes or
+no of its own, by a scale and a bias that are learnt.
+
+The model is open_clip's own CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
 `test_resnet` as image tower. One process draws, this one trains. A caption is a positive
 of every picture of the batch that it is true of. Every picture is used twice, now and some
 hundred steps later, because drawing costs as much as the network. Interrupted training
@@ -94,9 +96,7 @@ def encode_captions(model: open_clip.CLIP, tokens: Tensor) -> Tensor:
     return functional.normalize(x[torch.arange(len(x)), end] @ model.text_projection, dim=-1)
 
 
-def compare(
-    model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]
-) -> tuple[Tensor, Tensor]:
+def compare(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> tuple[Tensor, Tensor]:
     """Logits of every picture and distinct caption, and whether it is true, 0 or 1 (B, captions).
 
     Only the captions of the new pictures take part (the text tower is half of the cost).

@@ -52,6 +52,7 @@ _REMEDIES = {
     "live": "zsntta simulate --method tent",
     "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
+    "match": "--score match takes the logit itself",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
     "other-device": "try --device cpu",

@@ -145,8 +145,6 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         EncoderError: no such model, weights, or device; the line says which file to get.
     """
     wait_passively()
-    import open_clip
-
     where = _device(device)
     with _quiet():
         model, digest = load_weights(choice)
