@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.encoders.text import TextTower, Tokenize, load_tokenizer
+from zsntta_cli.encoders.text import TextTower, Tokenize, load_tokenizer, tokenizer_source
 from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import EncoderChoice
@@ -147,8 +147,10 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     wait_passively()
     where = _device(device)
     with _quiet():
+        # One of the hub first: weights are large, and of no use without it.
+        early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
         model, digest = load_weights(choice)
-        return Encoder(model, load_tokenizer(choice.model), choice, where, digest)
+        return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
 
 
 def _device(name: str) -> "torch.device":

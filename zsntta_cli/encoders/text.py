@@ -21,6 +21,14 @@ _BATCH = 256  # prompts at a time
 _GROUP, _GROUPS = 32, 8  # the least prompts of about one length, and the most groups
 
 
+def tokenizer_source(model: str) -> str:
+    """The repository of the hub that a model's tokenizer is in; nothing where it needs none."""
+    import open_clip
+
+    config = {} if ":" in model else open_clip.get_model_config(model) or {}
+    return str(config.get("text_cfg", {}).get("hf_tokenizer_name", ""))
+
+
 def load_tokenizer(model: str) -> "Tokenize":
     """What makes tokens of prompts; SigLIP's comes from the hub, read by transformers.
 
@@ -29,8 +37,7 @@ def load_tokenizer(model: str) -> "Tokenize":
     """
     import open_clip
 
-    config = {} if ":" in model else open_clip.get_model_config(model) or {}
-    source = config.get("text_cfg", {}).get("hf_tokenizer_name", "")
+    source = tokenizer_source(model)
     try:
         if source:
             import_module("transformers")  # first: without it nothing need be asked of the hub

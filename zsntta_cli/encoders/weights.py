@@ -115,13 +115,26 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
         pretrained=None if archive else str(path),
         precision=choice.precision,
         force_quick_gelu=archive or bool(tag.get("quick_gelu")),
-        force_preprocess_cfg={key: tag[key] for key in _PREPROCESSING if key in tag},
+        force_preprocess_cfg=_preprocessing(choice.model, tag),
     )
     if archive:
         state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
         names = ("input_resolution", "context_length", "vocab_size")
         model.load_state_dict({k: v for k, v in state.items() if k not in names})
     return model, sha256(path)
+
+
+def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
+    """How a tag's images are fed; of a file, what all tags of the model agree on (SigLIP's do)."""
+    import open_clip
+
+    names = open_clip.list_pretrained_tags_by_model(model)
+    known = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
+    values = {key: [one.get(key) for one in known] for key in _PREPROCESSING}
+    return {
+        key: of[0] for key, of in values.items()
+        if of and of[0] is not None and of.count(of[0]) == len(of)
+    }  # fmt: skip
 
 
 def _download(tag: dict[str, Any]) -> Path:

@@ -48,9 +48,6 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
         yield "capped", f"{run.ood_set} {asked}", text, 0
     if n_noise and injected > n_noise:
         yield _again(noise_name(stream.noise), injected / n_noise)
-    if id_set.classes == 1:
-        text = f"'{run.id_set}' has one class: MCM is constant there, and tells no noise."
-        yield "one class", run.id_set, text, 0
     if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= tests + injected:
         text = (
             f"{run.method} decides as zs-clip does throughout: a stream of {tests + injected:,} "
