@@ -4,7 +4,6 @@ import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from zsntta_cli.cache.features import Header
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
@@ -29,7 +28,7 @@ def notes(root: Path, runs: Sequence[RunSettings]) -> list[str]:
         try:
             noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
             sizes = size(run, run.id_set), size(run, run.ood_set), size(run, noise)
-            found = list(_of_run(run, header(run.encoder, run.id_set), sizes))
+            found = list(_of_run(run, sizes))
         except ZsnttaError:  # the run itself says it better
             continue
         for kind, about, text, much in found:
@@ -37,7 +36,7 @@ def notes(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     return [f"note: {text}" for _, text in strongest.values()]
 
 
-def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> Iterator[Note]:
+def _of_run(run: RunSettings, sizes: tuple[int, int, int]) -> Iterator[Note]:
     stream, (n_id, n_ood, n_noise) = run.stream, sizes
     wanted, (tests, injected) = ood_count(stream, n_id), stream_sizes(stream, n_id, n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
