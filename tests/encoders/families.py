@@ -57,6 +57,11 @@ CONFIGS = {
         **SIGLIP, "text_cfg": {**SIGLIP_TEXT, "act_kwargs": {"approximate": "tanh"}},
     },
 }  # fmt: skip
+FAMILY = {
+    "metaclip": "MetaCLIP", "dfn": "DFN", "eva": "EVA-CLIP", "mobileclip": "MobileCLIP",
+    "convnext": "ConvNeXt", "coca": "CoCa", "clipa": "CLIPA", "siglip-small": "SigLIP",
+    "siglip2-small": "SigLIP 2",
+}  # fmt: skip
 SIGMOID = tuple(name for name in CONFIGS if name.startswith("siglip"))
 
 
@@ -75,6 +80,8 @@ def tokenizer_of(model):
 
     if model in SIGMOID:
         return tokenize
+    if model == "clipa":
+        return lambda texts: tokenize(texts)[:, :32]
     text = CONFIGS.get(model, {}).get("text_cfg", CLIP_TEXT)
     return open_clip.SimpleTokenizer(context_length=text["context_length"])
 
