@@ -26,9 +26,8 @@ from reference import adand as reference
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.detection import OnlineDetector
-from zsntta_cli.methods import zs_clip
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import adand, ridge
+from zsntta_cli.methods.detectors import adand, ridge, zs_clip
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 

@@ -1,6 +1,9 @@
 """Turn the last checkpoint of train_tiny.py into the package's assets.
 
     python tools/export_tiny.py --work /tmp/tiny --seed 0
+    python tools/export_tiny.py --work /tmp/sigmoid --folder /tmp/tiny-sigmoid
+
+With `--folder` it writes open_clip's own form instead, for `--model local-dir:/tmp/tiny-sigmoid`.
 
 Two changes that leave every cosine as it is bring the features into CLIP's form: one
 random rotation of the common space spreads their energy over all 512 dimensions, and the
@@ -58,6 +61,22 @@ def compact(model: open_clip.CLIP) -> dict[str, Tensor]:
     return {name: value.contiguous() for name, value in small.items()}
 
 
+def write_folder(model: open_clip.CLIP, folder: Path) -> None:
+    """Write a model in open_clip's own form, with a word table of all of its tokens."""
+    config = json.loads(CONFIG.read_text())
+    if model.logit_bias is not None:
+        config["init_logit_bias"] = 0.0  # or open_clip would make none
+    state = dict(model.state_dict())
+    rows = state.pop("token_embedding.weight")
+    table = torch.zeros(config["text_cfg"]["vocab_size"], rows.shape[1])
+    table[torch.from_numpy(vocabulary())] = rows
+    state = {name: value.contiguous() for name, value in state.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(state | {"token_embedding.weight": table}, folder / "open_clip_model.safetensors")
+    described = {"model_cfg": config, "preprocess_cfg": {}}
+    (folder / "open_clip_config.json").write_text(json.dumps(described, indent=2) + "\n")
+
+
 def load_tiny() -> open_clip.CLIP:
     """Load the assets by the package's own loader."""
     model, _ = load_weights(EncoderChoice(TINY))
@@ -105,17 +124,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--judge", action="store_true", help="look at the built-in sets, too")
     parser.add_argument("--limit", type=int, help="images a set to look at")
+    parser.add_argument("--folder", type=Path, help="where open_clip's own form is to be")
     parser.add_argument("--note", action="append", default=[], help="a line for the record")
     options = parser.parse_args()
     torch.set_num_threads(1)
     saved = torch.load(options.work / "checkpoint.pt", weights_only=True)
-    model = build_model(len(vocabulary()))
+    loss = "sigmoid" if "logit_bias" in saved["model"] else "softmax"
+    model = build_model(len(vocabulary()), loss)
     model.load_state_dict(saved["model"])
     model.eval()
     validation = Validation(options.seed + 1)
     pixels = np.concatenate([validation.pixels["easy", name] for name in FAMILIES])
     before = image_features(model, pixels[:64])
     spread(model, pixels, options.seed)
+    if options.folder:
+        write_folder(model, options.folder)
+        return
     save_file(compact(model), WEIGHTS)
     WEIGHTS.chmod(0o644)
     after = image_features(load_tiny(), pixels[:64])

@@ -3,6 +3,9 @@
     nice python tools/train_tiny.py --steps 18000 --work /tmp/tiny
     python tools/export_tiny.py --work /tmp/tiny
 
+`--loss sigmoid` trains as SigLIP does: every pair of a picture and a caption is a yes or
+no of its own, by a scale and a bias that are learnt.
+
 The model is open_clip's own CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
 `test_resnet` as image tower. One process draws, this one trains. A caption is a positive
 of every picture of the batch that it is true of. Every picture is used twice, now and some
@@ -13,7 +16,7 @@ goes on from the last checkpoint (with other repeats than the uninterrupted run)
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +36,7 @@ CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "encoders" / "assets" / "tin
 FRESH = 128  # new pictures a step; as many are repeated, without their captions
 MEMORY = 300  # steps whose pictures can be repeated
 SMOOTHING = 0.1  # of the captions' targets: a picture is equally far from all that is not true
+SIGMOID_START = {"init_logit_scale": float(np.log(10)), "init_logit_bias": -10.0}  # as SigLIP's
 MEAN = torch.tensor(open_clip.OPENAI_DATASET_MEAN).view(1, 3, 1, 1)
 STD = torch.tensor(open_clip.OPENAI_DATASET_STD).view(1, 3, 1, 1)
 
@@ -69,9 +73,9 @@ class Studio(IterableDataset[Pairs]):
             yield draw_pairs(FRESH, np.random.Generator(np.random.PCG64((self.seed, step))))
 
 
-def build_model(vocabulary_size: int) -> open_clip.CLIP:
+def build_model(vocabulary_size: int, loss: str = "softmax") -> open_clip.CLIP:
     """Build the tiny CLIP with a table for the words in use only."""
-    config = json.loads(CONFIG.read_text())
+    config = json.loads(CONFIG.read_text()) | (SIGMOID_START if loss == "sigmoid" else {})
     config["text_cfg"]["vocab_size"] = vocabulary_size
     model = open_clip.CLIP(**config)
     return model.to(memory_format=torch.channels_last)
@@ -92,11 +96,10 @@ def encode_captions(model: open_clip.CLIP, tokens: Tensor) -> Tensor:
     return functional.normalize(x[torch.arange(len(x)), end] @ model.text_projection, dim=-1)
 
 
-def contrastive_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> Tensor:
-    """Cross-entropy both ways, the target shared evenly among all true partners.
+def compare(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> tuple[Tensor, Tensor]:
+    """Logits of every picture and distinct caption, and whether it is true, 0 or 1 (B, captions).
 
-    Only the captions of the new pictures take part (the text tower is half of the cost);
-    a repeated picture of which none of them is true is a partner of no caption.
+    Only the captions of the new pictures take part (the text tower is half of the cost).
     """
     tokens, first = np.unique(pairs.tokens[:FRESH], axis=0, return_index=True)
     true = torch.from_numpy(true_of(pairs.claims[first], pairs.shown)).T.float()
@@ -104,12 +107,35 @@ def contrastive_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int3
         image = model.visual(normalise(pairs.pixels))
     image = functional.normalize(image.float(), dim=-1)
     text = encode_captions(model, torch.from_numpy(np.searchsorted(words, tokens)))
-    logits = model.logit_scale.exp() * image @ text.T
+    return model.logit_scale.exp() * image @ text.T, true
+
+
+def contrastive_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> Tensor:
+    """Cross-entropy both ways, the target shared evenly among all true partners.
+
+    A repeated picture of which no caption is true is a partner of none.
+    """
+    logits, true = compare(model, pairs, words)
     some = true.sum(1) > 0
     target = (1 - SMOOTHING) * true / true.sum(1, keepdim=True) + SMOOTHING / true.shape[1]
     to_text = functional.cross_entropy(logits[some], target[some])
     to_image = functional.cross_entropy(logits.T, true.T / true.T.sum(1, keepdim=True))
     return (to_text + to_image) / 2
+
+
+def sigmoid_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> Tensor:
+    """SigLIP's (Zhai et al., 2023): each pair is a yes or no, summed over captions, mean over B."""
+    logits, true = compare(model, pairs, words)
+    yes_or_no = functional.binary_cross_entropy_with_logits(
+        logits + model.logit_bias, true, reduction="sum"
+    )
+    return yes_or_no / len(true)
+
+
+LOSSES: dict[str, Callable[[open_clip.CLIP, Pairs, NDArray[np.int32]], Tensor]] = {
+    "softmax": contrastive_loss,
+    "sigmoid": sigmoid_loss,
+}
 
 
 def make_optimiser(
@@ -137,11 +163,11 @@ def repeat_some(fresh: Pairs, memory: list[Pairs], gen: np.random.Generator) -> 
     return Pairs(*(np.concatenate([new, past]) for new, past in zip(fresh, old, strict=True)))
 
 
-def train(seed: int, steps: int, work: Path, every: int) -> None:
+def train(seed: int, steps: int, work: Path, every: int, loss_name: str) -> None:
     """Train to the end, from the last checkpoint in `work` if there is one."""
     torch.manual_seed(seed)
     words = vocabulary()
-    model = build_model(len(words))
+    model = build_model(len(words), loss_name)
     optimiser, schedule = make_optimiser(model, steps)
     checkpoint = work / "checkpoint.pt"
     start, spent = 0, 0.0
@@ -158,7 +184,7 @@ def train(seed: int, steps: int, work: Path, every: int) -> None:
     gen, began, smooth = np.random.default_rng((seed, start)), time.monotonic() - spent, 5.0
     for step, fresh in enumerate(loader, start + 1):
         fresh = Pairs(*(np.asarray(column) for column in fresh))
-        loss = contrastive_loss(model, repeat_some(fresh, memory, gen), words)
+        loss = LOSSES[loss_name](model, repeat_some(fresh, memory, gen), words)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -195,10 +221,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, required=True, help="checkpoints and log")
     parser.add_argument("--every", type=int, default=1000, help="steps between checkpoints")
+    parser.add_argument("--loss", choices=sorted(LOSSES), default="softmax")
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(2)
-    train(options.seed, options.steps, options.work, options.every)
+    torch.set_num_threads(options.threads)
+    train(options.seed, options.steps, options.work, options.every, options.loss)
 
 
 if __name__ == "__main__":

@@ -175,19 +175,6 @@ def test_a_stream_within_the_warm_up_is_told(cached):
     assert "throughout" not in short.stderr
 
 
-def test_one_class_is_told(zsntta, tmp_path):
-    generator = np.random.default_rng(0)
-    one = generator.standard_normal((1, 8))
-    np.savez(tmp_path / "f.npz", features=generator.standard_normal((40, 8)),
-             labels=np.zeros(40, int))  # fmt: skip
-    np.savez(tmp_path / "t.npz", text_features=one / np.linalg.norm(one), class_names=["cat"])
-    zsntta("cache", "import", "cats", "--features", "f.npz", "--text", "t.npz")
-    result = zsntta("simulate", "--encoder", "imported", "--method", "zs-clip", "--id", "cats",
-                    "--ratio", 0)  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    assert "note: 'cats' has one class: MCM is constant there, and tells no noise." in lines(result)
-
-
 def test_a_clean_stream_is_run_once_for_all_ood_sets(cached):
     command = ("simulate", "--method", "adand", "--ratio", 0, "--ratio", 0.5, *TINY)
     records = json.loads(cached(*command, "--format", "json").stdout)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.detection import one_class
 from zsntta_cli.detection.hindsight import passes_for
 from zsntta_cli.detection.threads import OneThread
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import match
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID
@@ -316,9 +316,9 @@ def test_nothing_at_all_is_decided_too():
 
 def test_one_class_scores_by_hand():
     # Means 1, 2, 2; deviations 0, 1, sqrt(2/3); z 0, 1, 0.
-    u, after = one_class.scores(np.array([1.0, 3.0, 2.0]), one_class.Moments())
+    u, after = match.standardised(np.array([1.0, 3.0, 2.0]), match.Moments())
     np.testing.assert_allclose(u, [0.5, 1 / (1 + np.exp(1.5)), 0.5])
-    assert after == one_class.Moments(3, 6.0, 14.0)
+    assert after == match.Moments(3, 6.0, 14.0)
 
 
 @pytest.mark.parametrize("method", ["zs-clip", "ridge"])

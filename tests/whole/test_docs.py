@@ -46,6 +46,7 @@ STAND_INS = {
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--loss", "--folder", "--seeds",
     "--decode",
     "--data-binary", "--draws", "--images", "--passes",
 }  # fmt: skip

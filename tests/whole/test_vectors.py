@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import released
 
-from zsntta_cli.methods import zs_clip
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.detectors import adand
+from zsntta_cli.methods.detectors import adand, zs_clip
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 # For features to meet in one stream.
 SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
-    "logit_scale",
+    "logit_scale", "logit_bias",
 )  # fmt: skip
 
 

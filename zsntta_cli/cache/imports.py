@@ -25,7 +25,7 @@ from zsntta_cli.cache.import_checks import (
     check_text,
     no_labels,
 )
-from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_scale
+from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
 from zsntta_cli.errors import SettingsError, StoreError, short
@@ -54,6 +54,7 @@ class ImportPlan:
     normalized: bool | None = None  # None: as the norms say
     prompt: str | None = None  # of the text features; None: the set's own
     overwrite: bool = False
+    logit_bias: float | None = None  # of a sigmoid model
 
     def __post_init__(self) -> None:
         for what, value in (("name", self.name), ("encoder", self.encoder)):
@@ -63,6 +64,10 @@ class ImportPlan:
             raise SettingsError(
                 f"logit-scale is {self.logit_scale}, must be above 0 and at most "
                 f"{LARGEST_SCALE:g}: 100 for most CLIP models."
+            )
+        if self.logit_bias is not None and not is_bias(self.logit_bias):
+            raise SettingsError(
+                f"logit-bias is {self.logit_bias}, must be a number: SigLIP's is about -13."
             )
         pools = ", ".join(_POOLS)
         if SetName.parse(self.name).kind != DATASET and not self.is_noise:
@@ -84,9 +89,12 @@ class ImportPlan:
     def identity(self) -> dict[str, Any]:
         """The encoder, in the words of an extraction."""
         unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
+        bias = self.logit_bias
+        sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
         return {
             "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
             "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
+            **sigmoid,
         }  # fmt: skip
 
 
@@ -198,7 +206,7 @@ def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> Non
         if other.header is None or other.path == path:
             continue
         theirs = {**other.header.identity, "dims": other.header.dim}
-        if found := difference(theirs, wanted, sorted(wanted.keys() - {"versions"})):
+        if found := difference(theirs, wanted, sorted({*wanted, "logit_bias"} - {"versions"})):
             raise StoreError(
                 f"{other.path} is of another encoder ({found.key}: {found.one}, not {found.other})",
                 remedy="other-encoder",
@@ -234,7 +242,7 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     same_text = all(
         np.array_equal(old.text_features[text.template], text.features) for text in known
     )
-    same_scale = old.identity.get("logit_scale") == plan.logit_scale
+    same_scale = not difference(old.identity, plan.identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(
             f"{path} holds other features, labels or text than these", remedy="import-elsewhere"

@@ -36,6 +36,9 @@ def _of_words(features: FeatureSet) -> Iterator[str]:
     scale = features.identity.get("logit_scale")
     if not is_scale(scale):
         yield f"its logit scale is {scale}, must be above 0 and at most {LARGEST_SCALE:g}"
+    bias = features.identity.get("logit_bias")
+    if bias is not None and not is_bias(bias):
+        yield f"its logit bias is {bias}, must be a number"
     for key in _STRINGS:
         if not isinstance(features.identity.get(key), str | None):
             yield f"its encoder's {key} is no text"
@@ -49,6 +52,12 @@ def is_scale(value: Any) -> bool:
     """Whether a value can be an encoder's logit scale, exponentiated."""
     number = isinstance(value, float | int) and not isinstance(value, bool)
     return number and 0 < value <= LARGEST_SCALE
+
+
+def is_bias(value: Any) -> bool:
+    """Whether a value can be a sigmoid model's logit bias."""
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    return number and abs(value) <= LARGEST_SCALE
 
 
 def _of_rows(features: FeatureSet) -> Iterator[str]:

@@ -124,6 +124,9 @@ def import_(
         str, typer.Option(help="Sets under one name are taken to be of one encoder.")
     ] = "imported",
     logit_scale: Annotated[float, typer.Option(help="The encoder's, exponentiated.")] = 100.0,
+    logit_bias: Annotated[
+        float | None, typer.Option(help="Of a sigmoid model (SigLIP): about -13. [none]")
+    ] = None,
     normalized: Annotated[
         bool | None, typer.Option(help="Whether features have norm 1. [found out]")
     ] = None,
@@ -139,7 +142,7 @@ def import_(
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
-        overwrite,
+        overwrite, logit_bias,
     )  # fmt: skip
     done = import_features(plan, features_dir)
     for note in done.checked.notes:

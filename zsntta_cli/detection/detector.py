@@ -86,7 +86,8 @@ class NoiseDetector:
                 text = encoder.encode_texts(class_prompts(self.prompt, self.class_names))
                 self._online = OnlineDetector(
                     text, encoder.identity["logit_scale"], self.method,
-                    class_names=self.class_names, **self._settings,
+                    class_names=self.class_names,
+                    logit_bias=encoder.identity.get("logit_bias"), **self._settings,
                 )  # fmt: skip
                 self._online.identity = encoder.identity
             return self._online

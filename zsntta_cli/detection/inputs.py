@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_scale
+from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import unit
@@ -38,6 +38,14 @@ def checked_scale(logit_scale: Any) -> float:
     value = logit_scale.item() if real else logit_scale
     check(is_scale(value), f"{message}{LARGEST_SCALE:,.0f}: CLIP's is about 100.")
     return float(value)
+
+
+def checked_bias(logit_bias: Any) -> float | None:
+    """A sigmoid model's logit bias, or none: SettingsError where it is neither."""
+    value = logit_bias.item() if isinstance(logit_bias, np.generic) else logit_bias
+    message = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
+    check(value is None or is_bias(value), message)
+    return None if value is None else float(value)
 
 
 def checked_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def _described(detector: "OnlineDetector") -> dict[str, Any]:
         "logit_scale": detector.logit_scale,
         "normalized": detector.normalized,
         "encoder": dict(detector.identity),
+        **({} if detector.logit_bias is None else {"logit_bias": detector.logit_bias}),
     }
 
 
@@ -95,7 +96,7 @@ def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector
             raise ValueError(f"'{short(name)}' is nothing that a detector learns.")
     detector = OnlineDetector(
         text, header.get("logit_scale"), str(header.get("method")),  # type: ignore[arg-type]
-        class_names=names, normalized=normalized, **settings,
+        class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"), **settings,
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
     arrays: dict[str, NDArray[Any]] = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
@@ -132,7 +133,8 @@ def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
     if not same_shape or abs(kept.text_features - here.text_features).max() > _TEXT_TOLERANCE:
         return "other text features: another encoder's, or of another prompt"
     one, other = ({**_described(d), **d.settings} for d in (kept, here))
-    for key in ("method", "logit_scale", "normalized", *sorted({*kept.settings, *here.settings})):
+    keys = ("method", "logit_scale", "logit_bias", "normalized")
+    for key in (*keys, *sorted({*kept.settings, *here.settings})):
         if one.get(key) != other.get(key):
             return f"other settings ({key}: {one.get(key)}, here {other.get(key)})"
     return ""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection.best_class import rescored
 from zsntta_cli.detection.hindsight import last_pass, passes_for
-from zsntta_cli.detection.one_class import OneClassStepper
 from zsntta_cli.detection.scoring import Classes, verdicts_of
 from zsntta_cli.detection.threads import ONE_THREAD
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdicts
@@ -40,6 +40,7 @@ class OnlineDetector:
         *,
         class_names: Sequence[str] | None = None,
         normalized: bool = False,
+        logit_bias: float | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing.
@@ -50,6 +51,7 @@ class OnlineDetector:
             method: one that decides online: zs-clip, adand or ridge.
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
+            logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
             settings: of the method and its threshold, named as for `simulate`; `seed` is that of
                 a detector that starts at random.
 
@@ -63,6 +65,7 @@ class OnlineDetector:
         text = inputs.checked_text(text_features)
         names = inputs.checked_names(class_names, len(text))
         self._classes = Classes(names, text, inputs.checked_scale(logit_scale))
+        self.logit_bias = inputs.checked_bias(logit_bias)
         self.identity: Mapping[str, Any] = {}  # of the encoder, where it is known: saved, compared
         self._lock = threading.RLock()
         self._set(self._start(), 0)
@@ -73,7 +76,7 @@ class OnlineDetector:
         threshold, options = self._settings
         data = self._classes.stream(nothing, self._seed)
         stepper = METHODS[self.method].start(data, options, threshold)
-        return OneClassStepper(stepper) if len(self._classes.names) == 1 else stepper
+        return rescored(stepper, threshold.score, self.logit_bias, len(self._classes.names))
 
     def _set(self, stepper: Stepper, seen: int) -> None:
         """What is known now; a reader takes the judge, which never changes, at once."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.encoders.text import TextTower
+from zsntta_cli.encoders.text import TextTower, Tokenize, load_tokenizer, tokenizer_source
 from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import EncoderChoice
@@ -28,7 +28,7 @@ class Encoder:
     def __init__(
         self,
         model: "open_clip.CLIP",
-        tokenize: Callable[[list[str]], "torch.Tensor"],
+        tokenize: Tokenize,
         choice: EncoderChoice,
         device: "torch.device",
         weights_sha256: str,
@@ -95,7 +95,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Raw image features (B, D) float32 that gradients flow through."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        return self.model.encode_image(images).float()
+        return self.model.encode_image(images, normalize=False).float()  # CoCa would, by itself
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-norm text features (C, D) of prompts."""
@@ -121,7 +121,15 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
         "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
         "logit_scale": float(model.logit_scale.detach().float().exp()),
         "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
+        **_sigmoid(model),
     }
+
+
+def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
+    """What is known of a model that was trained as SigLIP is; of one with softmax nothing more."""
+    if model.logit_bias is None:
+        return {}
+    return {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
 
 
 def wait_passively() -> None:
@@ -140,16 +148,12 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         EncoderError: no such model, weights, or device; the line says which file to get.
     """
     wait_passively()
-    import open_clip
-
     where = _device(device)
     with _quiet():
+        # One of the hub first: weights are large, and of no use without it.
+        early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
         model, digest = load_weights(choice)
-        if model.logit_bias is not None:
-            raise EncoderError(
-                f"{choice.model} has a logit bias (SigLIP): its scores are no softmax over classes."
-            )
-        return Encoder(model, open_clip.get_tokenizer(choice.model), choice, where, digest)
+        return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
 
 
 def _device(name: str) -> "torch.device":

@@ -2,19 +2,60 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.errors import EncoderError
+from zsntta_cli.encoders.weights import check_reachable
+from zsntta_cli.errors import EncoderError, first_line
 
 if TYPE_CHECKING:
     import open_clip
     import torch
 
+Tokenize = Callable[[list[str]], "torch.Tensor"]  # prompts to tokens (C, L)
+
 BATCH = 256  # prompts at a time
 _GROUP, _GROUPS = 32, 8  # the least prompts of about one length, and the most groups
+
+
+def tokenizer_source(model: str) -> str:
+    """The repository of the hub that a model's tokenizer is in; nothing where it needs none."""
+    import open_clip
+
+    config = {} if ":" in model else open_clip.get_model_config(model) or {}
+    return str(config.get("text_cfg", {}).get("hf_tokenizer_name", ""))
+
+
+def load_tokenizer(model: str) -> "Tokenize":
+    """What makes tokens of prompts; SigLIP's comes from the hub, read by transformers.
+
+    Raises:
+        EncoderError: it cannot be had; the line says what to install or to download.
+    """
+    import open_clip
+
+    source = tokenizer_source(model)
+    try:
+        if source:
+            import_module("transformers")  # first: without it nothing need be asked of the hub
+            check_reachable(source, "tokenizer_config.json")
+        tokenizer: Tokenize = open_clip.get_tokenizer(model)
+    except ImportError as error:
+        raise EncoderError(
+            f"the tokenizer of {model} cannot be read ({first_line(error)})",
+            remedy="install-transformers",
+        ) from error
+    except Exception as error:  # transformers and the hub raise what they like
+        where = f" of https://huggingface.co/{source}" if source else " that it names"
+        raise EncoderError(
+            f"cannot load the tokenizer of {model}: download the files{where} and take "
+            f"local-dir:PATH of their folder as the model ({type(error).__name__}: "
+            f"{first_line(error)})."
+        ) from error
+    return tokenizer
 
 
 class TextTower:
@@ -23,7 +64,7 @@ class TextTower:
     def __init__(
         self,
         model: "open_clip.CLIP",
-        tokenize: Callable[[list[str]], "torch.Tensor"],
+        tokenize: "Tokenize",
         device: "torch.device",
     ) -> None:
         self._model, self._tokenize, self._device = model, tokenize, device
@@ -53,7 +94,8 @@ class TextTower:
         """
         import torch
 
-        lengths = tokens.argmax(dim=1)  # the end-of-text token is the largest
+        # What such a tower reads at is its largest token, the end of text: all others get no cut.
+        lengths = tokens.argmax(dim=1) if self._cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
         with self._replacing(context):
@@ -64,13 +106,13 @@ class TextTower:
         """Text features of tokens (C, L), cut to the longest prompt: the rest is padding.
 
         Attention is causal and the feature is read at the end-of-text token, so what comes after it
-        cannot matter; 77 tokens for prompts of ten would take seven times as long.
+        cannot matter; 77 tokens for prompts of ten would take seven times as long. Where attention
+        is not (SigLIP, MobileCLIP) or the feature is the last token's, the padding is part of it.
         """
-        import open_clip
         from torch.func import functional_call
 
         model = self._model
-        if type(model) is not open_clip.CLIP or model.text_pool_type != "argmax":
+        if not self._cuts:
             return model.encode_text(tokens)
         length = int(tokens.argmax(dim=1).max()) + 1
         cut = {
@@ -80,19 +122,37 @@ class TextTower:
         _, features, *_ = functional_call(model, cut, (), {"text": tokens[:, :length]})
         return features
 
-    def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
-        """Embeddings (C, L, W) float32 of tokens (C, L).
+    @property
+    def _cuts(self) -> bool:
+        """Whether tokens after a prompt's end can be left out."""
+        import open_clip
 
-        Raises:
-            EncoderError: the text tower is none of open_clip's own.
-        """
+        model = self._model
+        is_plain = type(model) is open_clip.CLIP and model.text_pool_type == "argmax"
+        return is_plain and model.attn_mask is not None
+
+    def check_tunable(self) -> None:
+        """Raise EncoderError unless words between a start and an end token can be tuned."""
+        import open_clip
+
+        has_start = isinstance(self._tokenize, open_clip.SimpleTokenizer)
+        if not has_start or not hasattr(self._words, "token_embedding"):
+            raise EncoderError(
+                "tpt tunes the words after CLIP's start token, and this text tower has none."
+            )
+
+    def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
+        """Embeddings (C, L, W) float32 of tokens (C, L), of a tower that can be tuned."""
         return self._word_table(tokens).detach().float()
 
     @property
+    def _words(self) -> Any:
+        """What embeds words: the model, or the text tower of its own that it has."""
+        return getattr(self._model, "text", self._model)
+
+    @property
     def _word_table(self) -> "torch.nn.Embedding":
-        table = getattr(getattr(self._model, "text", self._model), "token_embedding", None)
-        if table is None:
-            raise EncoderError("this text tower embeds no words: tpt cannot tune its prompt.")
+        table: torch.nn.Embedding = self._words.token_embedding
         return table
 
     @contextmanager

@@ -92,7 +92,7 @@ def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
     import open_clip
 
     if choice.model.startswith(_HUB):
-        _check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
+        check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
     return open_clip.create_model(choice.model, precision=choice.precision, require_pretrained=True)
 
 
@@ -115,7 +115,7 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
         pretrained=None if archive else str(path),
         precision=choice.precision,
         force_quick_gelu=archive or bool(tag.get("quick_gelu")),
-        force_preprocess_cfg={key: tag[key] for key in _PREPROCESSING if key in tag},
+        force_preprocess_cfg=_preprocessing(choice.model, tag),
     )
     if archive:
         state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
@@ -124,15 +124,28 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     return model, sha256(path)
 
 
+def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
+    """How a tag's images are fed; of a file, what all tags of the model agree on (SigLIP's do)."""
+    import open_clip
+
+    names = open_clip.list_pretrained_tags_by_model(model)
+    known = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
+    values = {key: [one.get(key) for one in known] for key in _PREPROCESSING}
+    return {
+        key: of[0] for key, of in values.items()
+        if of and of[0] is not None and of.count(of[0]) == len(of)
+    }  # fmt: skip
+
+
 def _download(tag: dict[str, Any]) -> Path:
     """The weights file of a tag, from the local cache or the hub."""
     import open_clip
 
     repository = "/".join(tag["hf_hub"].split("/")[:2])
-    return _check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+    return check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
 
 
-def _check_reachable(repository: str, file: str) -> Path | None:
+def check_reachable(repository: str, file: str) -> Path | None:
     """A file of the hub in the local cache; where it is not, fail at once without a network."""
     import huggingface_hub
 

@@ -59,6 +59,7 @@ class StreamData:
     index: NDArray[np.int64]  # (T,) row of each item in the pool
     injected: NDArray[np.bool_]  # (T,) items that the method itself put in: known noise
     seed: int = 0  # for what a method draws itself
+    own_score: NDArray[np.float64] | None = None  # (T,) noise scores in place of the pool's
 
     def __len__(self) -> int:
         return len(self.index)
@@ -70,7 +71,9 @@ class StreamData:
 
     @cached_property
     def noise_score(self) -> NDArray[np.float64]:
-        """Zero-shot noise scores u = 1 - MCM, (T,)."""
+        """Zero-shot noise scores u, (T,): 1 - MCM, where the stream has none of its own."""
+        if self.own_score is not None:
+            return self.own_score
         return self.pool.zero_shot.noise_score[self.index]
 
     def features(self, items: slice) -> NDArray[np.float32]:
@@ -83,7 +86,8 @@ class StreamData:
 
     def part(self, items: slice) -> "StreamData":
         """A run of the stream's items as a stream of its own."""
-        return StreamData(self.pool, self.index[items], self.injected[items], self.seed)
+        own = None if self.own_score is None else self.own_score[items]
+        return StreamData(self.pool, self.index[items], self.injected[items], self.seed, own)
 
     def seen_as(self, items: slice, features: NDArray[np.float32]) -> "StreamData":
         """A run of the items with other features (B, D), and the zero-shot scores of their own."""

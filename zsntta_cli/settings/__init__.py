@@ -12,8 +12,11 @@ from zsntta_cli.settings.encoders import (
     LiveSettings,
 )
 from zsntta_cli.settings.streams import (
+    MATCH,
+    MCM,
     NO_NOISE,
     NOISE_TYPES,
+    SCORES,
     StreamSettings,
     ThresholdSettings,
 )
@@ -21,11 +24,14 @@ from zsntta_cli.settings.streams import (
 __all__ = [
     "DATA",
     "FEATURES",
+    "MATCH",
+    "MCM",
     "NOISE_TYPES",
     "NO_NOISE",
     "PAPER_ENCODERS",
     "RANDOM_WEIGHTS",
     "RAY",
+    "SCORES",
     "TINY",
     "EncoderChoice",
     "ExtractSettings",

@@ -7,6 +7,7 @@ from zsntta_cli.settings.options import Range, Settings, option
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
+MCM, MATCH = SCORES = ("mcm", "match")
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ class StreamSettings(Settings):
 
 @dataclass(frozen=True)
 class ThresholdSettings(Settings):
-    """How the noise score's threshold is found (see methods/threshold.py)."""
+    """The noise score, and how its threshold is found (see methods/threshold.py)."""
 
+    score: str = option(  # Eq. 1, or by the best class's logit alone (methods/match.py)
+        MCM, "Noise score of the frozen model.", choices=SCORES
+    )
     fixed: float | None = option(
         None,
         "A fixed ID score, or 'adaptive'.",

@@ -2,9 +2,10 @@
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from zsntta_cli.cache.features import Header
 from zsntta_cli.cache.folder import feature_path
@@ -31,16 +32,18 @@ class Source:
 
 
 def run_digests(
-    sources: Sequence[Source], text_digest: str, logit_scale: float, more_text: str | None
+    sources: Sequence[Source], text_digest: str, encoder: Mapping[str, Any], more_text: str | None
 ) -> dict[str, str]:
     """The digests of a run: of its files by name, and of how their features are read.
 
-    `sources`: ID set first. `text/<ID set>` stands for the class text features, the logit scale and
-    whether the ID set's features are normalised; `norm/<set>` marks another set whose are.
+    `sources`: ID set first. `text/<ID set>` stands for the class text features, the logit scale
+    (of a sigmoid model its bias too) and whether the ID set's features are normalised; `norm/<set>`
+    marks another set whose are.
     """
     digests = {source.name: source.digest for source in sources}
     id_set, *others = sources
-    said = f"{text_digest} {float(logit_scale)!r} {id_set.normalized}"
+    said = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
+    said += "" if encoder.get("logit_bias") is None else f" {float(encoder['logit_bias'])!r}"
     digests[f"text/{id_set.name}"] = hashlib.sha256(said.encode()).hexdigest()
     for other in others:
         if other.normalized:
@@ -78,8 +81,7 @@ class Foreseen:
         text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
         needs_more = METHODS[settings.method].needs
         more = self._library.more_text(settings) if needs_more else None
-        scale = id_set.identity["logit_scale"]
-        return run_digests(sources, text, scale, more.digest if more else None)
+        return run_digests(sources, text, id_set.identity, more.digest if more else None)
 
     def _read(self, encoder_name: str, name: str) -> Header:
         return read_header(feature_path(self._root, encoder_name, name))

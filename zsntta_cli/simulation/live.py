@@ -15,7 +15,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.settings import MATCH, EncoderChoice, LiveSettings
 from zsntta_cli.simulation.live_images import stream_images
 from zsntta_cli.simulation.record import Machine
 from zsntta_cli.simulation.runs import RunSettings
@@ -101,6 +101,8 @@ class LiveSession:
             self.settings.workers,
             stream.kind == ID if getattr(settings.options, "pipeline", "") == "gt" else None,
         )
+        if settings.threshold.score == MATCH:
+            live = replace(live, match_bias=sources.id_set.identity["logit_bias"])
         return replace(live, watch=gradients) if gradients else live
 
     def _encoder(self, sources: Sources) -> Encoder:

@@ -50,9 +50,6 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
         yield "capped", f"{run.ood_set} {asked}", text, 0
     if n_noise and injected > n_noise:
         yield _again(noise_name(stream.noise), injected / n_noise)
-    if id_set.classes == 1:
-        text = f"'{run.id_set}' has one class: MCM is constant there, and tells no noise."
-        yield "one class", run.id_set, text, 0
     yield from _of_method(run, id_set, tests + injected)
 
 

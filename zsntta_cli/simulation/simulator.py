@@ -13,10 +13,12 @@ from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.soundness import not_finite
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
+from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.digests import Source, run_digests
 from zsntta_cli.simulation.record import Columns, Machine, Record, Replay, true_labels
 from zsntta_cli.simulation.runs import RunSettings
@@ -63,13 +65,14 @@ class Simulator:
             pool = dataclasses.replace(pool, **vars(more_text))
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
+        data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
         read = [Source(one.name, one.digest, one.normalized) for one in sources.present]
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
-        scale = sources.id_set.identity["logit_scale"]
-        digests = run_digests(read, text_digest, scale, more_text.digest if more_text else None)
+        encoder = sources.id_set.identity
+        digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
         machine = Machine()
@@ -125,6 +128,23 @@ class Simulator:
                 np.concatenate([s.noise_score for s in scores]),
             ),
         )
+
+
+def _scored(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
+    """The stream with the noise scores that are asked for."""
+    method = METHODS[settings.method]
+    if settings.threshold.score != MATCH:
+        if method.decides and len(data.pool.text_features) == 1:
+            raise SettingsError(
+                f"{settings.id_set} has one class, of which MCM is 1 for any image", remedy="match"
+            )
+        return data
+    if method.live and bias is None:
+        raise SettingsError(
+            f"score is match, which {settings.method} takes of sigmoid models (SigLIP) alone: "
+            f"this encoder has no logit bias."
+        )
+    return matched(data, bias)
 
 
 def _raw_features(sources: Sequence[FeatureSet]) -> Rows:

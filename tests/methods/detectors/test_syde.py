@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from reference import syde as reference
 
-from zsntta_cli.methods import zs_clip
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import syde
+from zsntta_cli.methods.detectors import syde, zs_clip
 from zsntta_cli.methods.detectors.linear import NoiseDetector
 from zsntta_cli.methods.detectors.settings import SydeSettings
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap

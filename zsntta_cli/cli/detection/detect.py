@@ -16,7 +16,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.report.review import EMBEDDED
-from zsntta_cli.settings import FEATURES, ExtractSettings
+from zsntta_cli.settings import FEATURES, MCM, ExtractSettings
 
 FOUND = 3  # exit code of --fail-on-noise
 
@@ -58,6 +58,9 @@ def detect(
     ] = ExtractSettings().workers,
     features_dir: FeaturesDir = FEATURES,
     method: Annotated[str, _option("zs-clip, adand or ridge.", "Decision")] = "ridge",
+    score: Annotated[
+        str, _option("Noise score of the frozen model: mcm, match.", "Decision")
+    ] = MCM,
     flag: Annotated[
         str | None,
         _option("How many are noise: 5%, 50, or fpr=1%. [the method decides]", "Decision"),
@@ -140,7 +143,7 @@ def detect(
     request = Request(
         tuple(sources or ()), set_name, names if classes is not None or classes_file else (),
         prompt, method, seed, decide, Flag.parse(flag), clean, fps,
-        Watch(interval, looks) if watch else None,
+        Watch(interval, looks) if watch else None, score,
     )  # fmt: skip
     reporter = ConsoleReporter()
     output = Output(out, only, print0, copy_to or link_to, bool(link_to), reporter)

@@ -100,7 +100,8 @@ def detection(request: Request, encoding: Encoding) -> Detection:
     identity = cached.identity if cached else encoding.identity
     detector = OnlineDetector(
         text, identity.get("logit_scale", math.nan), request.method, class_names=names,
-        normalized=bool(cached and cached.normalized),
+        normalized=bool(cached and cached.normalized), logit_bias=identity.get("logit_bias"),
+        score=request.score,
     )  # fmt: skip
     detector.identity = identity
     return Detection(request, encoding, detector, cached)

@@ -11,7 +11,8 @@ from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings import MCM, SCORES
+from zsntta_cli.settings.checks import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
 
 HINDSIGHT, ARRIVAL = "hindsight", "arrival"
@@ -41,10 +42,12 @@ class Request:
     clean: Path | None = None  # images known to be clean, for Flag.fpr
     fps: float = 1.0  # of videos
     watch: Watch | None = None
+    score: str = MCM  # noise score of the frozen model
 
     def __post_init__(self) -> None:
         check(bool(self.sources) != bool(self.set_name), _which(self))
         check_method(self.method)
+        check_choice("score", self.score, SCORES)
         checked_seed(self.seed)
         prompt_template(self.template)
         if self.classes or not self.set_name:

@@ -12,6 +12,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.match import match
 
 # Told the entropies (B,) that a step minimises, with their graph, the items (B,) they are of, and
 # the encoder's image tower. A method hands it on and learns nothing from it.
@@ -34,6 +35,7 @@ class LiveData:
     workers: int = 2  # threads that read images
     truly_clean: NDArray[np.bool_] | None = None  # (T,) only in the gt pipeline (Sec. 3)
     watch: Watch = _unwatched
+    match_bias: float | None = None  # of a sigmoid model, where noise is scored by "match"
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -77,8 +79,11 @@ def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
 
 
 def zero_shot_scores(
-    logits: torch.Tensor,
+    logits: torch.Tensor, bias: float | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Classes (B,) and noise scores u = 1 - MCM (B,) of logits (B, C)."""
+    """Classes (B,) and noise scores u (B,) of logits (B, C): 1 - MCM, or "match" by a bias."""
+    if bias is not None:
+        best, class_index = logits.max(dim=-1)
+        return class_index.int().cpu().numpy(), match(best.double().cpu().numpy(), bias)
     probability, class_index = logits.softmax(dim=-1).max(dim=-1)
     return class_index.int().cpu().numpy(), 1 - probability.double().cpu().numpy()

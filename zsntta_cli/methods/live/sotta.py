@@ -56,7 +56,7 @@ def run(
         for items, images in data.batches(_between_steps(len(data), options)):
             with torch.no_grad():
                 logits = data.logits(data.encoder.image_features(images), text)
-            class_index, u = zero_shot_scores(logits)
+            class_index, u = zero_shot_scores(logits, data.match_bias)
             found = online(u)
             enters = data.adapts_on(options.pipeline, items, u > found)
             for i in np.flatnonzero(enters & (1 - u >= options.confidence)):

@@ -46,7 +46,7 @@ def run(
     with adaptable(data, options) as tent:
         for items, images in data.batches(in_batches(np.arange(len(data)), size)):
             likely = data.adapts_on(options.pipeline, items, frozen_noise[items])
-            class_index, u = zero_shot_scores(tent.predict(images, likely))
+            class_index, u = zero_shot_scores(tent.predict(images, likely), data.match_bias)
             found = online(u)
             tent.adapt(items, data.adapts_on(options.pipeline, items, u > found))
             yield Decisions(class_index, u > found, 1 - u, found)

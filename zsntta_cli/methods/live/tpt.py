@@ -39,7 +39,9 @@ def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> G
     with adapting(data.encoder, []):  # all of it is frozen, and so costs no gradients
         tuning = PromptTuning(data, options)
         for item, views in load_views(data, chosen, options.views - 1, options.augmix):
-            class_index[item : item + 1], u[item : item + 1] = zero_shot_scores(tuning(item, views))
+            class_index[item : item + 1], u[item : item + 1] = zero_shot_scores(
+                tuning(item, views), data.match_bias
+            )
             yield _decided(slice(start, item + 1), class_index, u, online)
             start = item + 1
     yield _decided(slice(start, len(data)), class_index, u, online)
@@ -116,7 +118,9 @@ def prompt_context(
 
     Raises:
         SettingsError: there are no such words.
+        EncoderError: the text tower is none that a prompt can be tuned of.
     """
+    encoder.text.check_tunable()
     tokens = encoder.text.tokens(class_prompts(template, class_names))
     prefix = encoder.text.tokens([template.partition("{")[0].strip()])
     words = prefix[:, 1 : int(prefix.argmax(dim=1))]

@@ -6,8 +6,6 @@ takes from u = 1 - S. With a gap, only what the words are sure of enters a step'
 
 from dataclasses import replace
 
-import numpy as np
-
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.words.neglabel import id_scores
@@ -24,7 +22,4 @@ def run(data: StreamData, options: Taught, threshold: ThresholdSettings) -> Deci
 
 def scored_by_words(data: StreamData, options: Taught) -> StreamData:
     """The stream with the words' noise scores in the place of the frozen model's."""
-    pool = data.pool
-    all_images = StreamData(pool, np.arange(len(pool.image_features)), np.zeros(0, np.bool_))
-    scores = replace(pool.zero_shot, noise_score=1 - id_scores(all_images, options))
-    return replace(data, pool=replace(pool, zero_shot=scores))
+    return replace(data, own_score=1 - id_scores(data, options))

@@ -1,0 +1,214 @@
+"""Every family of open_clip's models that is told to work: extracted and replayed, weights random.
+
+Text is held to the model's own `encode_text` on whole prompts: what is cut must not matter.
+"""
+
+import json
+import sys
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from families import CONFIGS, FAMILY, SIGMOID, register, tokenizer_of
+from made import fails
+from PIL import Image
+
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.cli.hints import worded
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.encoders.families import FAMILIES
+from zsntta_cli.encoders.text import TextTower, load_tokenizer
+from zsntta_cli.encoders.weights import _preprocessing
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.settings import EncoderChoice
+
+PROMPTS = ("a photo of a star.", "ring", "a photo of a large green triangle.", "circle " * 90)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    register(monkeypatch)
+
+
+def loaded(name):
+    return load_encoder(EncoderChoice(name, "none"), "cpu")
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_family_is_extracted_and_replayed(zsntta, name, tmp_path):
+    model = ("--model", name, "--pretrained", "none")
+    sets = ("--dataset", "shapes", "--dataset", "glyphs", "--no-partners", "--limit", 16)
+    made = zsntta("extract", *model, *sets)
+    assert made.exit_code == 0, made.output
+    run = ("simulate", *model, "--id", "shapes", "--ood", "glyphs", "--method", "zs-clip")
+    for score in ("mcm", "match"):
+        result = zsntta(*run, "--method", "adand", "--score", score)
+        assert result.exit_code == 0, result.output
+    features = read_features(tmp_path / f"features/{name}-none/shapes.h5")
+    assert np.isfinite(features.image_features).all()
+    norms = np.linalg.norm(features.image_features.astype(np.float64), axis=1)
+    assert np.ptp(norms) > 1e-4 * norms.mean(), "raw features, of no unit norm"
+    identity = features.identity
+    assert identity.get("loss") == ("sigmoid" if name in SIGMOID else None)
+    assert identity.get("logit_bias") == (-10 if name in SIGMOID else None)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_prompts_get_the_features_of_whole_ones(name):
+    encoder = loaded(name)
+    tokens = tokenizer_of(name)(list(PROMPTS))
+    with torch.inference_mode():
+        whole = encoder.model.encode_text(tokens, normalize=True).numpy()
+    np.testing.assert_allclose(encoder.encode_texts(PROMPTS), whole, atol=1e-6)
+    many = encoder.encode_texts(PROMPTS * 20)  # in groups of about one length where they are cut
+    np.testing.assert_allclose(many, np.tile(whole, (20, 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("custom", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("pool", ["argmax", "eos", "first", "last"])
+def test_a_text_tower_of_any_options_gets_whole_prompts_features(pool, causal, custom):
+    text = {
+        "context_length": 20, "vocab_size": 100, "width": 32, "heads": 2, "layers": 2,
+        "pool_type": pool, "eos_id": 99, "no_causal_mask": not causal,
+    }  # fmt: skip
+    vision = CONFIGS["metaclip"]["vision_cfg"]
+    torch.manual_seed(0)
+    kind = open_clip.CustomTextCLIP if custom else open_clip.CLIP
+    model = kind(16, vision, text).eval()
+    tokens = torch.randint(1, 98, (70, 20))
+    for row, end in zip(tokens, torch.randint(2, 20, (70,)), strict=True):
+        row[end], row[end + 1 :] = 99, 0
+    with torch.inference_mode():
+        whole = model.encode_text(tokens, normalize=True)
+        found = TextTower(model, None, torch.device("cpu")).features(tokens)
+    torch.testing.assert_close(found, whole, atol=1e-6, rtol=0)
+
+
+def test_a_towers_padding_counts_where_it_is_not_cut():
+    """Or the tests above would hold whatever was cut."""
+    for name in ("mobileclip", "clipa", *SIGMOID):
+        model, tokens = loaded(name).model, tokenizer_of(name)(["a ring"])
+        other = tokens.clone()
+        other[:, -5:-1] = 7
+        with torch.inference_mode():
+            one, two = (model.encode_text(t, normalize=True) for t in (tokens, other))
+        assert (one - two).abs().max() > 1e-4, name
+
+
+@pytest.mark.parametrize("name", ["metaclip", "eva", "coca", *SIGMOID])
+def test_images_get_the_models_own_features_raw(name):
+    encoder = loaded(name)
+    size = encoder.image_size
+    images = torch.randn(3, 3, size, size)
+    with torch.inference_mode():
+        raw = encoder.model.encode_image(images, normalize=False).numpy()
+    np.testing.assert_allclose(encoder.encode_images(images), raw, atol=1e-5)
+
+
+def test_another_bias_is_another_encoder_and_none_is_as_before():
+    clip, siglip = loaded("metaclip").identity, loaded("siglip-small").identity
+    assert {"loss", "logit_bias"}.isdisjoint(clip)  # a CLIP's says what it did in older files
+    moved = {**siglip, "logit_bias": -9.0}
+    assert difference(siglip, moved) == ("logit_bias", -10.0, -9.0)
+    assert difference(siglip, dict(siglip)) is None
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_adapting_methods_take_a_family_or_refuse_it_in_a_line(zsntta, picture_folder, name):
+    weights = picture_folder.parent / "weights.pt"  # CoCa's of chance are others each time
+    torch.save(loaded(name).model.state_dict(), weights)
+    model = ("--model", name, "--pretrained", weights)
+    where = ("--dataset", f"mine={picture_folder}")
+    assert zsntta("extract", *model, *where).exit_code == 0
+    run = ("simulate", *model, *where, "--id", "mine", "--ratio", 0, "--noise", "none")
+    tuned = zsntta(*run, "--method", "tpt", "--views", 2)
+    if "tpt" in FAMILIES[FAMILY[name]].lacks:
+        fails(tuned, "tpt tunes the words after CLIP's start token")
+    else:
+        assert tuned.exit_code == 0, tuned.output
+    for score in ("mcm", "match") if name in SIGMOID else ("mcm",):
+        result = zsntta(*run, "--method", "tent", "--score", score)
+        assert result.exit_code == 0, result.output
+
+
+def test_what_is_listed_was_tried_and_is_there(zsntta):
+    assert list(FAMILY.values()) == list(FAMILIES)
+    listed = zsntta("encoders").stdout
+    for name, one in FAMILIES.items():
+        tags = open_clip.list_pretrained_tags_by_model(one.example.model)
+        assert one.example.pretrained in tags
+        config = open_clip.get_model_config(one.example.model)
+        assert ("init_logit_bias" in config) == one.sigmoid
+        assert ("hf_tokenizer_name" in config["text_cfg"]) == bool(one.installs)
+        assert name in listed
+
+
+def test_a_live_method_wants_a_bias_for_match(zsntta, picture_folder):
+    model, where = ("--model", "tiny"), ("--dataset", f"mine={picture_folder}")
+    assert zsntta("extract", *model, *where).exit_code == 0
+    run = ("simulate", *model, *where, "--id", "mine", "--ratio", 0, "--score", "match")
+    fails(zsntta(*run, "--method", "tent"), "this encoder has no logit bias", code=2)
+
+
+# --- tokenizers
+
+
+def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_weights", None)
+    with pytest.raises(EncoderError, match="the tokenizer of ViT-B-16-SigLIP") as caught:
+        load_encoder(EncoderChoice("ViT-B-16-SigLIP", "webli"), "cpu")
+    assert worded(caught.value, {}).endswith(": pip install transformers reads it")
+
+
+def test_a_tokenizer_that_is_out_of_reach_names_the_files(monkeypatch):
+    import zsntta_cli.encoders.text as text
+
+    def away(*_):
+        raise OSError("no network\nat all")
+
+    monkeypatch.setitem(sys.modules, "transformers", object())
+    monkeypatch.setattr(text, "check_reachable", away)
+    with pytest.raises(EncoderError) as caught:
+        load_tokenizer("ViT-B-16-SigLIP2")
+    assert str(caught.value) == (
+        "cannot load the tokenizer of ViT-B-16-SigLIP2: download the files of "
+        "https://huggingface.co/timm/ViT-B-16-SigLIP2 and take local-dir:PATH of their folder as "
+        "the model (OSError: no network)."
+    )
+
+
+# --- preprocessing of a file of weights
+
+
+@pytest.mark.parametrize(
+    ("model", "mean", "resize"),
+    [("ViT-B-16-SigLIP", (0.5, 0.5, 0.5), "squash"), ("MobileCLIP-S1", (0.0, 0.0, 0.0), "shortest"),
+     ("ViT-B-16", open_clip.OPENAI_DATASET_MEAN, "shortest")],
+)  # fmt: skip
+def test_a_file_is_fed_as_all_known_weights_of_its_model_are(model, mean, resize):
+    found = _preprocessing(model, {})
+    assert tuple(found["mean"]) == mean
+    assert found["resize_mode"] == resize
+
+
+def test_a_siglip_of_a_file_squashes(tmp_path, monkeypatch):
+    model = loaded("siglip-small").model
+    torch.save(model.state_dict(), tmp_path / "siglip.pt")
+    cfg = {"mean": (0.5,) * 3, "std": (0.5,) * 3, "resize_mode": "squash"}
+    monkeypatch.setattr(open_clip, "list_pretrained_tags_by_model", lambda _: ["webli"])
+    monkeypatch.setattr(
+        open_clip, "get_pretrained_cfg", lambda _, tag: cfg if tag == "webli" else {}
+    )
+    encoder = load_encoder(EncoderChoice("siglip-small", str(tmp_path / "siglip.pt")), "cpu")
+    wide = np.zeros((20, 300, 3), np.uint8)
+    wide[:, 280:] = 255  # a crop of the middle would lose it
+    pixels = encoder.resize(Image.fromarray(wide))
+    assert pixels.shape == (160, 160, 3)
+    assert pixels[80, -1].tolist() == [255, 255, 255]
+    assert encoder.normalize(pixels[None].copy())[0, :, 80, -1].tolist() == [1.0, 1.0, 1.0]
+    assert encoder.identity["preprocessing"]["resize_mode"] == "squash"
+    assert json.dumps(encoder.identity)

@@ -1,0 +1,150 @@
+"""The noise score "match": by hand, of one class too, and told by nothing that comes later."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import fails
+
+from zsntta_cli import OnlineDetector
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.match import Moments, match, matched, standardised
+from zsntta_cli.methods.scores import zero_shot
+
+HALF_PRIOR = math.log(32_768) / 2
+
+
+def data(count=200, classes=3, seed=0, injected=0.2):
+    rng = np.random.default_rng(seed)
+    text = np.linalg.qr(rng.normal(size=(8, classes)))[0].T.astype(np.float32)
+    features = rng.normal(size=(count, 8)).astype(np.float32)
+    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
+    return StreamData(pool, rng.permutation(count), rng.random(count) < injected)
+
+
+def test_by_hand():
+    even = -HALF_PRIOR + 13  # half way between the prior and even odds
+    logits = np.array([even, even + 2 * math.log(3), even - 2 * math.log(3), 9e9, -9e9])
+    np.testing.assert_allclose(match(logits, -13.0), [0.5, 0.25, 0.75, 0, 1], atol=1e-12)
+
+
+def test_what_the_method_put_in_counts_for_no_moment():
+    # Means 1, 1, 2; deviations 0, 0 (then (5 - 1) beside no spread is 0.5), 1; z of the last 1.
+    u, after = standardised(np.array([1.0, 5.0, 3.0]), Moments(), np.array([True, False, True]))
+    np.testing.assert_allclose(u, [0.5, 0.5, 1 / (1 + math.exp(1.5))])
+    assert after == Moments(2, 4.0, 10.0)
+
+
+@given(st.integers(0, 30), st.integers(1, 199))
+def test_pieces_give_the_scores_of_the_whole(seed, cut):
+    whole = data(seed=seed)
+    logits = np.random.default_rng(seed).normal(size=200)
+    first, between = standardised(logits[:cut], Moments(), ~whole.injected[:cut])
+    second, _ = standardised(logits[cut:], between, ~whole.injected[cut:])
+    together, _ = standardised(logits, Moments(), ~whole.injected)
+    assert np.array_equal(np.append(first, second), together)
+
+
+@pytest.mark.parametrize("bias", [None, -12.0])
+def test_a_stream_is_scored_by_its_past_alone(bias):
+    whole = data()
+    found = matched(whole, bias)
+    now = 120
+    part = matched(whole.part(slice(0, now)), bias)
+    assert np.array_equal(found.noise_score[:now], part.noise_score)
+    assert np.array_equal(found.part(slice(50, now)).noise_score, part.noise_score[50:])
+    assert np.array_equal(found.class_index, whole.class_index)
+    cosines = whole.pool.image_features @ whole.pool.text_features.T
+    cosines /= np.linalg.norm(whole.pool.image_features, axis=1, keepdims=True)
+    best = 20 * cosines.max(axis=1)[whole.index].astype(np.float64)
+    if bias is not None:
+        expected = 1 / (1 + np.exp((best + bias + HALF_PRIOR) / 2))
+    else:
+        clean = ~whole.injected
+        seen = [best[: t + 1][clean[: t + 1]] for t in range(len(best))]
+        z = [
+            (b - s.mean()) / s.std() if len(s) and s.std() else 0.0
+            for b, s in zip(best, seen, strict=True)
+        ]
+        expected = 1 / (1 + np.exp(1.5 * np.array(z)))
+    np.testing.assert_allclose(found.noise_score, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("bias", [None, -12.0])
+@pytest.mark.parametrize("method", ["zs-clip", "ridge", "adand"])
+def test_a_detector_scores_as_a_replay_and_goes_on_from_its_file(tmp_path, method, bias):
+    stream = replace(data(injected=0), index=np.arange(200))
+    text, rows = stream.pool.text_features, stream.pool.image_features
+
+    def fresh(**more):
+        return OnlineDetector(text, 20.0, method, logit_bias=bias, **{"score": "match", **more})
+
+    found = fresh().update(rows)
+    if method == "zs-clip":
+        np.testing.assert_allclose(found.score, matched(stream, bias).noise_score, atol=1e-6)
+    sure = np.array([[score for _, score in one.top] for one in found])
+    np.testing.assert_allclose(sure.sum(axis=1), 1, atol=1e-5)  # of all classes, by softmax still
+    half = fresh()
+    half.update(rows[:90])
+    half.save(tmp_path / "half.h5")
+    again = OnlineDetector.load(tmp_path / "half.h5")
+    assert again.logit_bias == bias
+    np.testing.assert_array_equal(again.update(rows[90:]).score, found.score[90:])
+    judged = fresh().predict(rows[:5])
+    assert judged.score.shape == (5,)
+    with pytest.raises(StoreError, match="other settings"):
+        OnlineDetector(text, 20.0, method, logit_bias=-3.0, score="match").resume(
+            tmp_path / "half.h5"
+        )
+    with pytest.raises(StoreError, match="other settings"):
+        fresh(score="mcm").resume(tmp_path / "half.h5")
+
+
+def test_one_class_of_a_sigmoid_model_is_told_by_its_bias():
+    one = replace(data(classes=1, injected=0), index=np.arange(200))
+    detector = OnlineDetector(
+        one.pool.text_features, 20.0, "zs-clip", score="match", logit_bias=-5.0
+    )
+    found = detector.update(one.pool.image_features).score
+    np.testing.assert_allclose(found, matched(one, -5.0).noise_score, atol=1e-6)
+
+
+@pytest.mark.parametrize("bias", ["x", float("nan"), 1e9, True])
+def test_no_bias(bias):
+    with pytest.raises(SettingsError, match="logit_bias is"):
+        OnlineDetector(np.eye(2), 20.0, logit_bias=bias)
+
+
+def import_cats(zsntta, tmp_path, *more):
+    """Forty images of one class, imported."""
+    generator = np.random.default_rng(0)
+    one = generator.standard_normal((1, 8))
+    np.savez(tmp_path / "f.npz", features=generator.standard_normal((40, 8)) + 2 * one,
+             labels=np.zeros(40, int))  # fmt: skip
+    np.savez(tmp_path / "t.npz", text_features=one / np.linalg.norm(one), class_names=["cat"])
+    return zsntta("cache", "import", "cats", "--features", "f.npz", "--text", "t.npz", *more)
+
+
+RUN = ("simulate", "--encoder", "imported", "--id", "cats", "--ratio", 0)
+
+
+def test_one_class_asks_for_match(zsntta, tmp_path):
+    assert import_cats(zsntta, tmp_path).exit_code == 0
+    fails(zsntta(*RUN, "--method", "zs-clip"), "cats has one class", "--score match", code=2)
+    for method in ("zs-clip", "ridge"):
+        assert zsntta(*RUN, "--method", method, "--score", "match").exit_code == 0
+    assert zsntta(*RUN, "--method", "max-logit").exit_code == 0  # it decides nothing
+
+
+def test_an_imports_bias_is_part_of_its_encoder(zsntta, tmp_path):
+    assert import_cats(zsntta, tmp_path, "--logit-bias", "-13").exit_code == 0
+    again = import_cats(zsntta, tmp_path, "--logit-bias", "-13")
+    assert "there already" in again.stdout
+    fails(import_cats(zsntta, tmp_path), "holds other features")
+    shown = zsntta(*RUN, "--method", "zs-clip", "--score", "match", "--format", "json")
+    assert '"score": "match"' in shown.stdout
+    fails(import_cats(zsntta, tmp_path, "--logit-bias", "nan"), "logit-bias is nan", code=2)

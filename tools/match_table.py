@@ -1,0 +1,87 @@
+"""How often ZS-CLIP and ridge are right by `--score mcm` and `--score match`, by number of classes.
+
+    zsntta extract --model tiny
+    python tools/match_table.py features/tiny
+
+The ID set is K classes of `shapes`, drawn by each seed. Mean Acc_H in percent over 25, 50 and 75 %
+noise and all seeds; at 0 % the share of clean images that are called noise.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.match import matched
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.settings import MATCH, SCORES, ThresholdSettings
+from zsntta_cli.simulation.metrics import harmonic_mean
+
+RATIOS = (0.0, 0.25, 0.5, 0.75)
+PROMPT = "a photo of a {}."
+
+
+def stream(
+    shapes: FeatureSet, other: FeatureSet, classes: NDArray[np.int64], ratio: float, seed: int
+) -> tuple[StreamData, NDArray[np.int64]]:
+    """A shuffled stream of some classes and another set, and its labels, -1 for noise (T,)."""
+    rng = np.random.default_rng((seed, 1))
+    rows = np.flatnonzero(np.isin(shapes.labels, classes))
+    count = round(len(rows) * ratio / (1 - ratio))
+    noise = rng.choice(len(other), count, replace=count > len(other))
+    parts = shapes.image_features[rows], other.image_features[noise]
+    features = np.concatenate(parts).astype(np.float32)
+    labels = np.append(np.searchsorted(classes, shapes.labels[rows]), np.full(count, -1))
+    text, scale = shapes.text_features[PROMPT][classes], shapes.identity["logit_scale"]
+    pool = Pool(features, text, scale, zero_shot(features, text, scale))
+    order = rng.permutation(len(labels))
+    return StreamData(pool, order, np.zeros(len(order), bool), seed), labels[order]
+
+
+def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:
+    """Acc_H of a stream in percent, of a clean one the share of it that is called noise."""
+    chosen = METHODS[method]
+    found = chosen.load()(data, chosen.settings(), ThresholdSettings())
+    clean = labels >= 0
+    if clean.all():
+        return 100 * float(found.is_noise.mean())
+    right = ~found.is_noise & (found.class_index == labels)
+    return 100 * harmonic_mean(float(right[clean].mean()), float(found.is_noise[~clean].mean()))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of an encoder's features")
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    shapes = read_features(options.folder / "shapes.h5")
+    bias, most = shapes.identity.get("logit_bias"), len(shapes.class_names)
+    print("| OOD | K | " + " | ".join(f"{m} {s}" for m in ("zs-clip", "ridge") for s in SCORES))
+    for name in ("glyphs", "other-shapes"):
+        other = read_features(options.folder / f"{name}.h5")
+        for count in sorted({1, 2, 5, most}):
+            cells: dict[tuple[str, str, bool], list[float]] = {}
+            for seed in range(options.seeds):
+                drawn = np.random.default_rng(seed).permutation(most)[:count]
+                for ratio in RATIOS:
+                    data, labels = stream(shapes, other, np.sort(drawn), ratio, seed)
+                    for method in ("zs-clip", "ridge"):
+                        for score in SCORES:
+                            scored = matched(data, bias) if score == MATCH else data
+                            of = cells.setdefault((method, score, ratio > 0), [])
+                            of.append(figure(method, scored, labels))
+            shown = [
+                f"{np.mean(cells[m, s, True]):.1f} / {np.mean(cells[m, s, False]):.1f}"
+                for m in ("zs-clip", "ridge") for s in SCORES
+            ]  # fmt: skip
+            print(f"| {name} | {count} | " + " | ".join(shown) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
