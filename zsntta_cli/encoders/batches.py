@@ -22,6 +22,7 @@ from zsntta_cli.errors import DatasetError, first_line
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
+_CHILDREN = 4  # that draw: more than a CPU's encoder keeps busy
 _MANY = 2_000  # pictures to draw, about a second: a process takes a third of one to start
 
 Pixels = NDArray[np.uint8]
@@ -64,10 +65,14 @@ def load_batches(
 def _fetching(images: ImageSet, workers: int, count: int) -> Iterator[Fetch]:
     """What gives the set to read some rows of: as it is, or with their pictures drawn elsewhere."""
     source = images.read
-    if not isinstance(source, RenderedImages) or workers == 1 or count < _MANY:
+    if (
+        workers == 1
+        or count < _MANY
+        or not (isinstance(source, RenderedImages) and source.is_drawn)
+    ):
         yield lambda _: images
         return
-    with drawing(source, workers) as draw:
+    with drawing(source, min(workers, _CHILDREN)) as draw:
         yield lambda rows: replace(
             images, read=dict(zip(rows, draw(rows), strict=True)).__getitem__
         )

@@ -105,6 +105,11 @@ class RenderedImages:
         return self.entry.count
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether pictures are drawn, not looked up."""
+        return self.entry.distribution is not None
+
+    @property
     def class_names(self) -> list[str]:
         """Words for the classes, as they stand in a caption."""
         return list(self.entry.class_names)
