@@ -66,9 +66,7 @@ class ImportPlan:
                 f"{LARGEST_SCALE:g}: 100 for most CLIP models."
             )
         if self.logit_bias is not None and not is_bias(self.logit_bias):
-            raise SettingsError(
-                f"logit-bias is {self.logit_bias}, must be a number: SigLIP's is about -13."
-            )
+            raise SettingsError(f"logit-bias is {self.logit_bias}, must be a number: about -13.")
         pools = ", ".join(_POOLS)
         if SetName.parse(self.name).kind != DATASET and not self.is_noise:
             raise SettingsError(f"name is '{self.name}', must be a data set's or one of: {pools}.")

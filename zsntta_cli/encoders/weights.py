@@ -131,10 +131,7 @@ def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
     names = open_clip.list_pretrained_tags_by_model(model)
     known = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
     values = {key: [one.get(key) for one in known] for key in _PREPROCESSING}
-    return {
-        key: of[0] for key, of in values.items()
-        if of and of[0] is not None and of.count(of[0]) == len(of)
-    }  # fmt: skip
+    return {key: of[0] for key, of in values.items() if of.count(None) == 0 and len({*of}) == 1}
 
 
 def _download(tag: dict[str, Any]) -> Path:

@@ -156,7 +156,9 @@ CLASSIFIERS: dict[str, Classifier] = {
 }
 
 METHODS: dict[str, Method] = _Methods({
-    "zs-clip": Method("detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper"),
+    "zs-clip": Method(
+        "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper"
+    ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
         stepper="detectors.adand:stepper",
