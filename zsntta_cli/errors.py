@@ -127,8 +127,9 @@ class MissingText(StoreError):
         self.limit = limit  # of the extraction that made the set
 
     def __str__(self) -> str:
-        cached = ", ".join(f"'{template}'" for template in self.cached) or "none"
-        return f"the prompt '{self.prompt}' is not cached for '{self.name}' (cached: {cached})"
+        cached = ", ".join(f"'{short(template)}'" for template in self.cached) or "none"
+        prompt = short(self.prompt)
+        return f"the prompt '{prompt}' is not cached for '{self.name}' (cached: {cached})"
 
 
 class MissingWords(StoreError):
