@@ -23,7 +23,7 @@ from zsntta_cli.errors import DatasetError, first_line
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
 _CHILDREN = 4  # that draw: more than a CPU's encoder keeps busy
-_MANY = 2_000  # pictures to draw, about a second: a process takes a third of one to start
+_MANY = 6_000  # pictures to draw, three seconds: a process takes a third of one to start
 
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
