@@ -23,6 +23,8 @@ def main() -> None:
             command()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:  # before a command runs, while its options are made
+        _stop(signal.SIGINT, None)
     except (OSError, MemoryError, ImportError) as error:
         if "--debug" in sys.argv:
             raise

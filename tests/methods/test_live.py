@@ -99,9 +99,9 @@ def logits_seen(monkeypatch):
     for module in (tent, sotta, tpt):
         original = module.zero_shot_scores
 
-        def scores(logits, original=original):
+        def scores(logits, bias=None, original=original):
             seen.append(logits.detach().clone())
-            return original(logits)
+            return original(logits, bias)
 
         monkeypatch.setattr(module, "zero_shot_scores", scores)
     return seen

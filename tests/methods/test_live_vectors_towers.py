@@ -98,7 +98,7 @@ def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # as in the released run
     scores = module.zero_shot_scores
     monkeypatch.setattr(
-        module, "zero_shot_scores", lambda z: seen.append(z.detach().clone()) or scores(z)
+        module, "zero_shot_scores", lambda z, b: seen.append(z.detach().clone()) or scores(z, b)
     )
     logits = VECTORS[f"{name}/{case}/logits"]
     clean = truly_clean[: len(logits)] if case.endswith("gt") else None

@@ -201,7 +201,7 @@ def test_methods_with_words_decide_and_teach(simulate):
     assert all(0 < r["accuracies"]["acc_h"] <= 1 for r in records)
     assert "csp+adand decides as csp does throughout: a stream of " in result.stderr
     result = simulate("--method", "csp", *PAIR)
-    assert "no features of 'words-csp'" in result.stderr
+    assert "no features of 'words-csp-nouns'" in result.stderr
 
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):

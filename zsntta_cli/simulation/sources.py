@@ -131,8 +131,6 @@ class Library:
         encoder, prompts = settings.encoder, self._word_lists(settings)
         built_in = [WORD_SETS[one] for name in prompts if (one := set_of(name))]
         by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
-        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else None
-        names = self.text(encoder, beside, settings.id_set) if beside else None
         parts, seen = [], set[str]()
         for name, own in prompts.items():
             prompt = own if built_in or by_speech else settings.prompt
@@ -141,6 +139,8 @@ class Library:
             new = [row for row, word in enumerate(words) if word not in seen]
             parts.append(features if len(new) == len(words) else features[new])
             seen.update(words)
+        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else None
+        names = self.text(encoder, beside, settings.id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
         return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
 

@@ -5,10 +5,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from given_features import of_features
 from reference import classifiers as reference
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.settings import (
     BCASettings,
@@ -16,7 +16,6 @@ from zsntta_cli.methods.classifiers.settings import (
     OGASettings,
     OnZetaSettings,
 )
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -66,12 +65,6 @@ def stream(classes, items, dim, seed=0, scale=30.0):
     features = text[rng.integers(classes, size=items)] + shift
     features = 10 * (features + rng.normal(size=(items, dim)) / np.sqrt(dim))
     return of_features(np.append(features[:-1], np.zeros((1, dim)), axis=0), text, scale)
-
-
-def of_features(features, text, scale):
-    features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    return StreamData(pool, np.arange(len(features)), np.zeros(len(features), bool))
 
 
 def some(items, seed, share=0.7):

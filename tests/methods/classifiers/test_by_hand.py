@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 import pytest
-from test_agreement import of_features
+from given_features import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS

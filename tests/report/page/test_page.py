@@ -186,7 +186,7 @@ def test_drawings_have_a_name_and_their_numbers():
     assert html.count("<details><summary>Numbers</summary>") == len(drawings)
     # 6 and 7 of 10 ID samples, 5 of 10 and of 30 OOD samples.
     sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H, %")
-    assert sweep[0] == ["noise, %", "zs-clip", "tda", "ridge"]
+    assert sweep[0] == ["noise, %", "zs-clip", "ridge", "tda"]
     assert [row[:2] for row in sweep[1:]] == [["50", "56.44"], ["75", "26.51"]]
 
 

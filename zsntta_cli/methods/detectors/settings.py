@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from zsntta_cli.methods.words.settings import NegLabelSettings
+from zsntta_cli.methods.words.settings import WORDS
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
 
@@ -15,7 +15,7 @@ class CmaSettings(Settings):
 
     word_prompts = "run"  # no option: its texts are whole sentences
 
-    words: str = option("cma", NegLabelSettings.__dataclass_fields__["words"].metadata["about"])
+    words: str = option("cma", WORDS)
     cma_times: int = option(1, "k: k C neutral texts, repeated in turn.", within=_FROM_ONE)
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from zsntta_cli.methods.settings import GAP, AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, option
 
+WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
 _FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, most=1)
 
 
@@ -13,9 +14,7 @@ _FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, m
 class WordSettings(Settings):
     """Which words of a list are negatives."""
 
-    words: str = option(
-        "", "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
-    )
+    words: str = option("", WORDS)
     word_prompts: str = option(
         "run", "Of one's own lists: the run's, or by part of speech.", choices=("run", "speech")
     )
@@ -47,9 +46,7 @@ class NegLabelSettings(WordSettings):
 class CspSettings(NegLabelSettings):
     """CSP, arXiv 2410.08611: NegLabel's score on words and phrases of its own."""
 
-    words: str = option(
-        "csp", "Word lists of `extract --words`: NAME or NAME,NAME; if one is cached, that."
-    )
+    words: str = option("csp", WORDS)
     mined_share: float | None = option(
         0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
     )
