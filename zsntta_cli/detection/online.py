@@ -76,6 +76,7 @@ class OnlineDetector:
         threshold, options = self._settings
         data = self._classes.stream(nothing, self._seed)
         stepper = METHODS[self.method].start(data, options, threshold)
+        ONE_THREAD.look_again()
         return rescored(stepper, threshold.score, self.logit_bias, len(self._classes.names))
 
     def _set(self, stepper: Stepper, seen: int) -> None:

@@ -15,9 +15,15 @@ class OneThread:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._libraries: list[Any] | None = None  # looked for once: that takes milliseconds
+        self._libraries: list[Any] | None = None  # looking for them takes milliseconds
         self._had: list[int] = []
         self._within = 0
+
+    def look_again(self) -> None:
+        """A method was loaded, which may have brought a BLAS of its own, as SciPy's is."""
+        with self._lock:
+            if not self._within:
+                self._libraries = None
 
     def __enter__(self) -> None:
         with self._lock:

@@ -42,6 +42,7 @@ class Simulator:
         self._live = functools.cache(live) if live else None
         # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
         self._blas = functools.cache(lambda _method: ThreadpoolController())
+        self._loaded = set[str]()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
@@ -66,6 +67,7 @@ class Simulator:
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
+        self._load_kernels(settings, data)
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
@@ -91,14 +93,29 @@ class Simulator:
         analyse: bool,
     ) -> tuple[Decisions, Columns]:
         if not METHODS[settings.method].live:
-            run = METHODS[settings.method].load()
-            # A method's products are small: a second BLAS thread gains nothing and stalls them
-            # where the machine is busy.
-            with self._blas(settings.method).limit(limits=1, user_api="blas"):
-                return run(data, settings.options, settings.threshold), {}
+            return self._decide_from_cache(settings, data), {}
         assert self._live is not None
         labels = true_labels(sources, stream)
         return self._live().run(settings, sources, stream, data, labels, analyse)
+
+    def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
+        run = METHODS[settings.method].load()
+        # A method's products are small: a second BLAS thread gains nothing and stalls them where
+        # the machine is busy.
+        with self._blas(settings.method).limit(limits=1, user_api="blas"):
+            decisions: Decisions = run(data, settings.options, settings.threshold)
+        return decisions
+
+    def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
+        """What a process compiles or loads once is no run's time: a method of ours sees two items.
+
+        One that needs words would mine them for that, and has no kernels.
+        """
+        method, first = METHODS[settings.method], slice(0, 2)
+        if method.live or method.needs or method.own_code or settings.method in self._loaded:
+            return
+        self._loaded.add(settings.method)
+        self._decide_from_cache(settings, data.seen_as(first, data.features(first)))
 
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)
