@@ -4,6 +4,7 @@ import functools
 import itertools
 import multiprocessing
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -116,10 +117,10 @@ def _run_apart(
 def _processes() -> Any:
     """How processes begin: as copies of this one where that is safe, else with imports anew.
 
-    A copy of a process that torch or a GPU runs in is not.
+    Of a process with other threads, or that torch runs in, it is not: locks would stay locked.
     """
-    is_light = sys.platform == "linux" and "torch" not in sys.modules
-    return multiprocessing.get_context("fork" if is_light else "spawn")
+    alone = threading.active_count() == 1 and "torch" not in sys.modules
+    return multiprocessing.get_context("fork" if sys.platform == "linux" and alone else "spawn")
 
 
 @functools.cache
