@@ -63,7 +63,10 @@ class Simulator:
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
-            pool = dataclasses.replace(pool, **vars(more_text))
+            given = {
+                one.name: getattr(more_text, one.name) for one in dataclasses.fields(more_text)
+            }
+            pool = dataclasses.replace(pool, **given)
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))

@@ -66,7 +66,7 @@ class MoreText:
     more_sizes: tuple[int, ...] = ()  # rows of each word list
     more_names: NDArray[np.float32] | None = None  # (C, D) class names under another prompt
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the features."""
         digest = hashlib.sha256(self.more_text.data)
@@ -81,6 +81,7 @@ class Library:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.read = functools.lru_cache(maxsize=16)(self._read_file)
+        self._gathered = functools.lru_cache(maxsize=4)(self._gather)
 
     def sources(self, settings: RunSettings) -> Sources:
         """The files of a run's stream, checked to be of one encoder and to fit the settings.
@@ -131,16 +132,23 @@ class Library:
         encoder, prompts = settings.encoder, self._word_lists(settings)
         built_in = [WORD_SETS[one] for name in prompts if (one := set_of(name))]
         by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
+        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
+        own = built_in or by_speech
+        wanted = tuple((n, prompt if own else settings.prompt) for n, prompt in prompts.items())
+        return self._gathered(encoder, wanted, settings.id_set, beside)
+
+    def _gather(
+        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
+    ) -> MoreText:
+        """Lists by name and prompt, and the class names under a prompt of their own, if any."""
         parts, seen = [], set[str]()
-        for name, own in prompts.items():
-            prompt = own if built_in or by_speech else settings.prompt
+        for name, prompt in lists:
             features = self.text(encoder, prompt, words_name(name))
             words = self.read(encoder, words_name(name)).class_names
             new = [row for row, word in enumerate(words) if word not in seen]
             parts.append(features if len(new) == len(words) else features[new])
             seen.update(words)
-        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else None
-        names = self.text(encoder, beside, settings.id_set) if beside else None
+        names = self.text(encoder, beside, id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
         return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
 
