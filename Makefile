@@ -25,8 +25,10 @@ test: $(VENV)/.dev
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture
 
+# OLD=COMMIT puts an older commit beside the working tree, in turn.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/replay.py
+	$(if $(OLD),$(BIN)/python benchmarks/beside.py --old $(OLD))
 	$(BIN)/python benchmarks/live.py
 
 $(VENV)/.installed: pyproject.toml
