@@ -86,7 +86,8 @@ def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
             given += ["--features-dir", str(work / "one"), "--records", str(work / "kept.sqlite")]
         command = [sys.executable, "-m", "zsntta_cli", *given]
         started = time.perf_counter()
-        subprocess.run(command, env=environment, check=True, capture_output=True)
+        # Not from here: the folder that one is in comes before PYTHONPATH.
+        subprocess.run(command, cwd=work, env=environment, check=True, capture_output=True)
         return time.perf_counter() - started, float("nan")
     command = [sys.executable, str(HERE / "tasks.py"), task, str(work)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

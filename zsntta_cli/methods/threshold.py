@@ -110,6 +110,12 @@ class OnlineThreshold:
         return found
 
 
+def load_compiled() -> None:
+    """Take the compiled loop from the first item on: many streams are to come."""
+    slide = import_module(_COMPILED).slide
+    slide(np.zeros(1), np.zeros(1), np.zeros((3, _CELLS)), 0, 1, 1.0, False)
+
+
 def _slide(
     scores: Floats, ring: Floats, cells: Floats, seen: int, batch_size: int, scale: float,
     unweighted: bool,

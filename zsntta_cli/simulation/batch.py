@@ -12,6 +12,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.threshold import load_compiled
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
@@ -19,7 +20,7 @@ from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 _PART = 16  # runs that a process does at a time, on one pair of sets
-_FEW = 8  # runs that several processes are not worth
+_FEW = 8  # runs that neither several processes nor loading Numba are worth
 
 
 def run_one(
@@ -70,6 +71,8 @@ def run_all(
     left = [run for run in runs if run not in before]
     if jobs > 1 and any(METHODS[run.method].live for run in left):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
+    if len(left) >= _FEW:  # in copies of this process, too
+        load_compiled()
     if jobs == 1 or len(left) < _FEW:
         made = _run_some(root, left, live, reporter, keeping)
     else:
