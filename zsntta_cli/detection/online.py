@@ -245,7 +245,5 @@ class OnlineDetector:
         kept.resume(Path(path), self)
 
     def __repr__(self) -> str:
-        return (
-            f"<OnlineDetector {self.method}, {len(self.class_names):,} classes, "
-            f"{self.seen:,} seen, {self.stage}>"
-        )
+        known = f"{len(self.class_names):,} classes, {self.seen:,} seen"
+        return f"<OnlineDetector {self.method}, {known}, {self.stage}>"
