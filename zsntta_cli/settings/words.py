@@ -53,7 +53,7 @@ def set_of(words: str) -> str | None:
 def lists_of(words: str) -> dict[str, str]:
     """The built-in lists that a name stands for, with their prompts: a set's, or the one.
 
-    None for a list of one's own.
+    Of a list of one's own there are none.
     """
     if words in WORD_SETS:
         return WORD_SETS[words].prompts

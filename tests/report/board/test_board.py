@@ -13,7 +13,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import NOISE, WORDS, Text
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.board.contenders import VARIANTS, Contender, contenders
+from zsntta_cli.report.board.contenders import VARIANTS, contenders
 from zsntta_cli.report.board.lines import COLUMNS, lines
 from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
@@ -185,11 +185,8 @@ def test_who_is_missing_is_told(tmp_path):
     assert words == dict.fromkeys((*PAIRS, *clean), "verbs")
     [own] = [one for one in fit.running if one.label == "neglabel"]
     assert own.inputs == ("words",)
-    new = Contender("x", "zs-clip", values={"teacher": "neglabel"})
-    assert new.unfit == "zs-clip has no setting teacher"
     own_list = plan_of(tmp_path, "csp", words={"": "verbs"}).left_out["csp"]
     assert "no features of 'words-csp" in own_list
-    assert Contender("x", "mcm", values={"fixed": 0.5}).unfit == "mcm does not decide"
 
 
 def test_rows_are_chosen_by_label():

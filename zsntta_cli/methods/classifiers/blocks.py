@@ -8,6 +8,7 @@ the rows of the block's start and those among its items, two products.
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,3 +58,8 @@ def cut(cuts: NDArray[np.integer], total: int, size: int) -> Iterator[tuple[slic
 def moved(rows: Floats, steps: Floats, features: Floats) -> Floats:
     """Unit rows (C, D) after the steps (B, C) of a block's features (B, D), unit again."""
     return np.asarray(unit(rows + steps.T @ features))
+
+
+def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
+    """Entropy (B,) in nats of probabilities (B, C)."""
+    return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers import whitening
-from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut
+from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut, entropy_of
 from zsntta_cli.methods.classifiers.settings import OGASettings
 
 _BLOCK = 256  # items a product at a time
@@ -102,7 +102,7 @@ class Gaussians:
         renews: bool,
     ) -> Floats:
         """ℓ (B, C) of items, but for what all classes share; where it `renews`, the first does."""
-        entropy = _entropy(frozen.probability)
+        entropy = entropy_of(frozen.probability)
         moves: list[tuple[int, int, Floats]] = []
         for i in np.flatnonzero(offered).tolist():
             c = int(label[i])
@@ -158,8 +158,3 @@ def _whitening(scatter: Floats, count: int) -> whitening.Whitening:
     if count > 4 * dim:
         return whitening.pseudo_inverse(scatter / (count - 1))
     return whitening.inverse((scatter + trace * np.eye(dim)) / dim)
-
-
-def _entropy(probability: Floats) -> Floats:
-    """Entropy (B,) in nats of probabilities (B, C)."""
-    return np.asarray(-(probability * np.log(np.maximum(probability, 1e-300))).sum(axis=1))

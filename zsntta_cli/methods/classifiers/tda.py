@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.classifiers.blocks import entropy_of
 from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import TDASettings
@@ -177,7 +178,7 @@ def adapted_classes(
     for block in _blocks(len(data)):
         features, logits = unit(data.features(block)), data.logits(block)
         probability, label = softmax(logits), data.class_index[block]
-        entropy = _entropy(probability)
+        entropy = entropy_of(probability)
         one_hot = label[:, None] == np.arange(classes)
         logits += positive.adapt(features, label, entropy, one_hot, offered[block])
         against = (probability > o.mask_low) & (probability < o.mask_high)
@@ -197,11 +198,6 @@ def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) ->
 
 def _blocks(total: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, total)) for start in range(0, total, _BLOCK))
-
-
-def _entropy(probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Entropy (B,) in nats of probabilities (B, C)."""
-    return -(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1)
 
 
 def _is_uncertain(

@@ -7,7 +7,6 @@ from typing import Any
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.simulation.runs import declared
 
 INJECTED, WHOLE = "injected noise", "the whole stream"
 
@@ -42,11 +41,6 @@ class Contender:
     def unfit(self) -> str:
         """Why it cannot be run from cached features, whatever these are."""
         method = METHODS[self.method]
-        for name in (*self.values, *([WORDS] if WORDS in self.inputs else [])):
-            if name not in declared(self.method):
-                return f"{self.method} has no setting {name}"
-        if "fixed" in self.values and not method.decides:
-            return f"{self.method} does not decide"
         if method.live:
             return "encodes its images live"
         return "" if method.needs in ("", WORDS) else f"needs {method.needs}"
