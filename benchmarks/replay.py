@@ -142,7 +142,7 @@ def one_by_one(table: Table) -> None:
 
 def command(root: Path, *arguments: str) -> None:
     zsntta = Path(sys.executable).with_name("zsntta")
-    options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json"]
+    options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json", "--fresh"]
     subprocess.run([zsntta, "simulate", *arguments, *options], check=True, capture_output=True)
 
 
