@@ -1,6 +1,7 @@
 """`zsntta`, also as `python -m zsntta_cli`: what may happen before a command runs and after it."""
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -23,6 +24,7 @@ def main() -> None:
             command()
         finally:
             sys.stdout.flush()
+            gc.freeze()  # no search for cycles, 30 ms, in what goes anyway
     except KeyboardInterrupt:  # before a command runs, while its options are made
         _stop(signal.SIGINT, None)
     except (OSError, MemoryError, ImportError) as error:
@@ -34,8 +36,10 @@ def main() -> None:
 def _loaded() -> Callable[[], None]:
     """The command line, imported; Ctrl-C meanwhile ends the process at once.
 
-    As an exception it would come out of the midst of some library's import, in any shape.
+    As an exception it would come out of the midst of some library's import, in any shape. What is
+    imported stays, so no search for cycles looks at it, now or later.
     """
+    gc.disable()
     with contextlib.suppress(ValueError):  # not the main thread
         before = signal.getsignal(signal.SIGINT)
         if before is signal.default_int_handler:
@@ -44,6 +48,8 @@ def _loaded() -> Callable[[], None]:
 
     if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, _interrupt)
+    gc.freeze()
+    gc.enable()
     return command
 
 

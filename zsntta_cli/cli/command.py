@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli.cli.hints import worded
+from zsntta_cli.cli.plain import TakesPlain
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
@@ -19,7 +20,7 @@ _RESUMABLE = ("detect", "extract", "demo", "simulate", "paper", "board")
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class Command(TyperCommand):
+class Command(TakesPlain, TyperCommand):
     """A command whose options stand under headings, each given once unless it may be repeated."""
 
     def __init__(self, *args: Any, **values: Any) -> None:
@@ -111,7 +112,7 @@ def drop_unwritten() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class Group(TyperGroup):
+class Group(TakesPlain, TyperGroup):
     """A group of commands; `default` is run where none is named."""
 
     default = ""

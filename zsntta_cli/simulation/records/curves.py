@@ -57,7 +57,7 @@ def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Curves:
 
 def _points(total: int) -> NDArray[np.int64]:
     """Up to POINTS counts of items, the last one all of them."""
-    return np.unique(np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:])
+    return np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
 
 
 def _running(replay: Replay, tests: NDArray[np.bool_], is_id: NDArray[np.bool_]) -> Curves:
