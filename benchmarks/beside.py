@@ -79,7 +79,8 @@ def make_features(work: Path) -> None:
 
 def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
     """Seconds of a task in a tree, and MiB at most (nan for a command)."""
-    environment = os.environ | {"PYTHONPATH": str(tree)}
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(work / "pyc")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     if task in COMMANDS:
         given = [*COMMANDS[task]]
         if len(given) > 1:

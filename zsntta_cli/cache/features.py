@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.halves import float32_of
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 
 __all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
@@ -62,8 +63,10 @@ class Rows:
         for part, factor, (start, stop) in zip(self._parts, self._factors, spans, strict=True):
             here = np.flatnonzero((start <= index) & (index < stop))
             if len(here):
-                rows_here = part[index[here] - start].astype(np.float32)
-                taken[here] = rows_here if factor == 1 else rows_here * np.float32(factor)
+                rows_here = float32_of(part[index[here] - start])
+                if factor != 1:
+                    rows_here *= np.float32(factor)
+                taken[here] = rows_here
         return taken
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows
+from zsntta_cli.cache.halves import float32_of
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
@@ -55,7 +56,7 @@ def _logits_in(
 ) -> NDArray[np.float32]:
     """The same in `room` (2, N, D), which may be used again: getting memory is what costs."""
     images, squares = room
-    images[:] = features
+    float32_of(features, images)
     norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
     # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
     images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
