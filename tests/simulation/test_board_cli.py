@@ -121,6 +121,6 @@ def test_parts_of_a_pair_make_no_difference(board, monkeypatch):
     two = ("--method", "zs-clip", "--method", "tda")
     whole = cells(board(*PAIRS[:2], *two))
     assert len(whole) == 4
-    monkeypatch.setattr(batch, "_PART", 5)
+    monkeypatch.setattr(batch, "_WORTH", 1)
     parts = board(*PAIRS[:2], *two, "--fresh", "--jobs", "2")
     assert (parts.exit_code, cells(parts)) == (0, whole)

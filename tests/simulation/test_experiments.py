@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from made import MADE_UP, PROMPT, fails
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation import batch
 from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.runs import build_run, run_from_record
@@ -73,6 +75,51 @@ def test_two_processes_give_the_bytes_of_one(simulate, ood):
     one = simulate(*command, "--format", "json")
     two = simulate(*command, "--format", "json", "--jobs", 2)
     assert timeless(one.stdout) == timeless(two.stdout)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("uvw"), st.integers(1, 12)), min_size=1
+    ),
+    st.lists(st.integers(0, 4), max_size=60),
+)
+def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
+    runs = [
+        build_run("zs-clip", "made", id_set, ood_set, "", seed=100 * i + seed)
+        for i, (id_set, ood_set, count) in enumerate(grids)
+        for seed in range(count)
+    ]
+    left = batch._Left(runs, multiprocessing.get_context("fork"))
+    place, done = dict[int, int](), []
+
+    def take(process):
+        taken = left.take(place.get(process))
+        if taken is None:
+            return False
+        run, now = taken
+        before = place.get(process, now)
+        assert now == before or left._taken[before] == len(left._runs[before])
+        place[process] = now
+        done.append(run)
+        return True
+
+    for process in turns:  # in any order
+        take(process)
+    for process in range(5):  # and then to the end
+        while take(process):
+            pass
+    assert sorted(done, key=repr) == sorted(runs, key=repr)
+
+
+def test_after_an_error_no_other_run_begins():
+    left = batch._Left(
+        [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
+        multiprocessing.get_context("fork"),
+    )
+    assert left.take(None)
+    with pytest.raises(KeyboardInterrupt), left:
+        raise KeyboardInterrupt
+    assert left.take(0) is None
 
 
 @pytest.mark.parametrize("first", ["", "import torch"])

@@ -1,14 +1,16 @@
 """Many runs, in order, in one process or several."""
 
 import functools
-import itertools
 import multiprocessing
+import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
@@ -19,7 +21,7 @@ from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
-_PART = 16  # runs that a process does at a time, on one pair of sets
+_WORTH = 4  # runs for which a process reads what another one has read
 _FEW = 8  # runs that neither several processes nor loading Numba are worth
 
 
@@ -89,32 +91,23 @@ def _run_apart(
     reporter: Reporter,
     keeping: Keeping | None,
 ) -> list[Record]:
-    """Runs in several processes, those on one pair of sets together, in parts of _PART at most."""
-    pairs = [
-        list(some)
-        for _, some in itertools.groupby(runs, lambda run: (run.encoder, run.id_set, run.ood_set))
-    ]
-    least = 1 if len(pairs) >= jobs else jobs
-    chunks = [
-        pair[i::pieces]
-        for pair in pairs
-        for pieces in [max(min(least, len(pair)), -(-len(pair) // _PART))]
-        for i in range(pieces)
-    ]
+    """Runs in several processes, each of which takes another one when it is free."""
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
-    records: list[Record] = []
-    problems: list[str] = []
-    with ProcessPoolExecutor(min(jobs, len(chunks)), _processes()) as workers:
+    processes, jobs = _processes(), min(jobs, len(runs))
+    if processes.get_start_method() == "fork" and len({run.id_set for run in runs}) == 1:
+        _simulator(root).prepare(runs[0])  # for all copies of this process
+    left = _Left(runs, processes)
+    with ProcessPoolExecutor(jobs, processes, _begin, (left,)) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
-        results = workers.map(functools.partial(_run_chunk, root, keeping), chunks)
-        with reporter.waiting(
-            lambda: f"{len(records):,} of {len(runs):,} runs done, {jobs} processes"
+        threads = max(1, (os.cpu_count() or 1) // jobs)
+        results = [workers.submit(_run_left, root, keeping, threads) for _ in range(jobs)]
+        with (
+            left,
+            reporter.waiting(lambda: f"{left.done:,} of {len(runs):,} runs done, {jobs} processes"),
         ):
-            for done, problem in results:
-                records += done
-                problems += [problem] * bool(problem)
-    _tell("".join(problems[:1]), reporter)
-    return records
+            made = [result.result() for result in results]
+    _tell(next((problem for _, problem in made if problem), ""), reporter)
+    return [record for records, _ in made for record in records]
 
 
 def _processes() -> Any:
@@ -128,17 +121,87 @@ def _processes() -> Any:
 
 @functools.cache
 def _simulator(root: Path) -> Simulator:
-    """That of a process: its next part may be on the same features."""
+    """That of a process, and of its copies."""
     return Simulator(root)
 
 
-def _run_chunk(
-    root: Path, keeping: Keeping | None, runs: Sequence[RunSettings]
-) -> tuple[list[Record], str]:
+class _Left:
+    """Runs that are left to do, of which processes take one after the other.
+
+    Each stays with the sets that it has read as long as there are runs on them.
+    """
+
+    def __init__(self, runs: Sequence[RunSettings], processes: Any) -> None:
+        by_sets: dict[tuple[str, str, str | None], list[RunSettings]] = {}
+        for run in runs:
+            by_sets.setdefault((run.encoder, run.id_set, run.ood_set), []).append(run)
+        self._runs = list(by_sets.values())
+        self._id_sets = [sets[:2] for sets in by_sets]
+        self._taken = processes.Array("q", len(by_sets))
+        self._done = processes.Value("q", 0)
+
+    def take(self, last: int | None) -> tuple[RunSettings, int] | None:
+        """A run and the place of its sets, given that of the run before; None if none is left."""
+        with self._taken.get_lock():
+            taken = self._taken[:]
+            read = {id_set for id_set, begun in zip(self._id_sets, taken, strict=True) if begun}
+            fits = [self._fit(place, taken[place], last, read) for place in range(len(taken))]
+            place = fits.index(max(fits))
+            if fits[place] < (0, 0):
+                return None
+            self._taken[place] += 1
+            return self._runs[place][taken[place]], place
+
+    def _fit(
+        self, place: int, taken: int, last: int | None, read: Collection[tuple[str, str]]
+    ) -> tuple[int, int]:
+        """How well runs on some sets suit a process, and how many are left; below 0: not at all."""
+        left, id_set = len(self._runs[place]) - taken, self._id_sets[place]
+        if not left or (taken and place != last and left < _WORTH):
+            return -1, left
+        if taken:
+            return (4 if place == last else 0), left
+        if last is not None and id_set == self._id_sets[last]:
+            return 3, left
+        return (1 if id_set in read else 2), left
+
+    @property
+    def done(self) -> int:
+        """How many are finished."""
+        return int(self._done.value)
+
+    def finished(self) -> None:
+        """One more is."""
+        with self._done.get_lock():
+            self._done.value += 1
+
+    def __enter__(self) -> "_Left":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """After an error of one process the others begin no other run."""
+        if kind:
+            with self._taken.get_lock():
+                self._taken[:] = [len(runs) for runs in self._runs]
+
+
+_of_process: list[_Left] = []
+
+
+def _begin(left: _Left) -> None:
+    _of_process[:] = [left]
+
+
+def _run_left(root: Path, keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
     """Runs in a process of their own, and why one of them could not be kept."""
-    simulator = _simulator(root)
-    with Keeper(keeping) as keeper:
-        return [keeper.keep(simulator.replay(run)) for run in runs], keeper.problem
+    simulator, records, last = _simulator(root), list[Record](), None
+    [left] = _of_process
+    with left, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
+        while taken := left.take(last):
+            settings, last = taken
+            records.append(keeper.keep(simulator.replay(settings)))
+            left.finished()
+        return records, keeper.problem
 
 
 def _run_some(

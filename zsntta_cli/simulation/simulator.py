@@ -56,6 +56,11 @@ class Simulator:
         """
         return self.replay(settings).record()
 
+    def prepare(self, settings: RunSettings) -> None:
+        """Read and score what a run is on."""
+        sources = self._library.sources(settings)
+        self._pool(settings.encoder, settings.prompt, *sources.names)
+
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """One run with its stream and decisions; `analyse` a live method's gradients too."""
         sources = self._library.sources(settings)
