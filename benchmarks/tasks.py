@@ -33,6 +33,25 @@ def grid(folder: Path, jobs: int) -> float:
     return time.perf_counter() - started
 
 
+def ratios(folder: Path, jobs: int) -> float:
+    """60 runs: three methods on one pair, four ratios, five seeds."""
+    run, methods = simulation(folder / "one"), ("zs-clip", "adand", "tda")
+    pair = {"id_set": "cifar10", "ood_set": "svhn"}
+    started = time.perf_counter()
+    run(*methods, **pair, seed=range(5), ratio=[0.2, 0.4, 0.6, 0.8], jobs=jobs)
+    return time.perf_counter() - started
+
+
+def imagenet(folder: Path, jobs: int) -> float:
+    """40 runs: two methods on ImageNet's four pairs, five seeds."""
+    from zsntta_cli.datasets import partners
+
+    run, others = simulation(folder / "pairs"), list(partners("imagenet"))
+    started = time.perf_counter()
+    run("zs-clip", "adand", id_set="imagenet", ood_set=others, seed=range(5), jobs=jobs)
+    return time.perf_counter() - started
+
+
 def long_stream(folder: Path, method: str) -> float:
     """A stream of a million items."""
     run = simulation(folder / "long")
@@ -93,6 +112,10 @@ TASKS: dict[str, Callable[[Path], float]] = {
     "44 pairs, ZS-CLIP and AdaND": pairs,
     "20 runs, 1 job": lambda folder: grid(folder, 1),
     "20 runs, 2 jobs": lambda folder: grid(folder, 2),
+    "60 runs, TDA too, 1 job": lambda folder: ratios(folder, 1),
+    "60 runs, TDA too, 2 jobs": lambda folder: ratios(folder, 2),
+    "40 runs on ImageNet, 1 job": lambda folder: imagenet(folder, 1),
+    "40 runs on ImageNet, 2 jobs": lambda folder: imagenet(folder, 2),
     "1,000,000 items, ZS-CLIP": lambda folder: long_stream(folder, "zs-clip"),
     "1,000,000 items, AdaND": lambda folder: long_stream(folder, "adand"),
     "TDA, an item of 1,000 classes": lambda folder: tda(folder, 1000),

@@ -40,7 +40,7 @@ def test_as_an_array():
 
 
 def test_what_is_not_there():
-    with pytest.raises(IndexError, match="row 12 of 12"):
+    with pytest.raises(IndexError, match="index 12 is out of bounds"):
         ROWS[np.array([0, 12])]
-    with pytest.raises(IndexError, match="row -13 of 12"):
+    with pytest.raises(IndexError, match="index -13 is out of bounds"):
         ROWS[np.array([-13])]

@@ -1,6 +1,5 @@
 """What a feature file holds, in memory; how it is written stands in hdf5.py."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,28 +45,25 @@ class Rows:
     ) -> None:
         """`parts` (N, D) each; their rows are multiplied by the part's factor."""
         self._parts, self._factors = parts, factors or [1.0] * len(parts)
-        self._starts = np.cumsum([0, *(len(part) for part in parts)])
-        self.shape = int(self._starts[-1]), parts[0].shape[1]
+        sizes = [len(part) for part in parts]
+        self._part = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
+        self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self.shape = len(self._row), parts[0].shape[1]
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        bounds = rows.indices(len(self)) if isinstance(rows, slice) else None
-        index = np.arange(*bounds) if bounds else np.asarray(rows)
-        if (wrong := index[(index < -len(self)) | (index >= len(self))]).size:
-            raise IndexError(f"row {wrong[0]} of {len(self)}")
-        index = np.where(index < 0, index + len(self), index)
-        taken = np.empty((len(index), self.shape[1]), np.float32)
-        spans = itertools.pairwise(self._starts.tolist())
-        for part, factor, (start, stop) in zip(self._parts, self._factors, spans, strict=True):
-            here = np.flatnonzero((start <= index) & (index < stop))
+        part_of, row = self._part[rows], self._row[rows]
+        taken = np.empty((len(row), self.shape[1]), np.result_type(*self._parts))
+        factors = np.ones((len(row), 1), np.float32)
+        for i, (part, factor) in enumerate(zip(self._parts, self._factors, strict=True)):
+            here = np.flatnonzero(part_of == i)
             if len(here):
-                rows_here = float32_of(part[index[here] - start])
-                if factor != 1:
-                    rows_here *= np.float32(factor)
-                taken[here] = rows_here
-        return taken
+                taken[here] = part.take(row[here], axis=0)
+                factors[here] = factor
+        made = float32_of(taken)
+        return made if all(factor == 1 for factor in self._factors) else made * factors
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 _EXPONENT = np.float32(2.0**112)
 _SIGN_AND_MAGNITUDE = np.int32(~0x70000000)  # bits 28 to 30 have copies of the sign
-_BEYOND = 65536.0  # what infinity and NaN come out as, or above
+_INFINITE = 0x7C00  # its bits; those of NaN are above
 _CHUNK = 2**16  # numbers at a time: they stay in the processor's cache
 _TINY = np.float32(2.0**-136)  # the smallest half in that form: below float32's normal numbers
 
@@ -31,10 +31,12 @@ def float32_of(
 
 
 def _widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
+    signed, unsigned = halves.view(np.int16), halves.view(np.uint16)
+    if signed.max() >= _INFINITE or unsigned.max() >= _INFINITE + 2**15:
+        out[...] = halves
+        return
     bits = out.view(np.int32)
-    bits[...] = halves.view(np.int16)
+    bits[...] = signed
     bits <<= 13
     bits &= _SIGN_AND_MAGNITUDE
     out *= _EXPONENT
-    if out.max() >= _BEYOND or out.min() <= -_BEYOND:
-        out[...] = halves
