@@ -28,6 +28,7 @@ torture: $(VENV)/.dev
 # OLD=COMMIT puts an older commit beside the working tree, in turn.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/scaling.py
 	$(if $(OLD),$(BIN)/python benchmarks/beside.py --old $(OLD))
 	$(BIN)/python benchmarks/live.py
 

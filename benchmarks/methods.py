@@ -37,18 +37,18 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def rows(generator: np.random.Generator, count: int) -> NDArray[np.float32]:
-    """Unit rows (count, DIM)."""
-    made = generator.standard_normal((count, DIM), np.float32)
+def rows(generator: np.random.Generator, count: int, dim: int = DIM) -> NDArray[np.float32]:
+    """Unit rows (count, dim)."""
+    made = generator.standard_normal((count, dim), np.float32)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
 
 
-def stream(items: int, classes: int, words: int) -> StreamData:
+def stream(items: int, classes: int, words: int, dim: int = DIM) -> StreamData:
     """A stream whose items lie near a class, so that they are not all noise."""
     generator = np.random.default_rng(0)
-    text = rows(generator, classes)
-    images = 10 * (rows(generator, items) + 0.3 * text[np.arange(items) % classes])
-    pool = replace(Pool.scored(images, text, 100.0), more_text=rows(generator, words))
+    text = rows(generator, classes, dim)
+    images = 10 * (rows(generator, items, dim) + 0.3 * text[np.arange(items) % classes])
+    pool = replace(Pool.scored(images, text, 100.0), more_text=rows(generator, words, dim))
     injected = np.arange(items) % INJECT_EVERY == INJECT_EVERY - 1
     return StreamData(pool, np.arange(items), injected)
 

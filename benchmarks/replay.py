@@ -143,7 +143,11 @@ def one_by_one(table: Table) -> None:
 def command(root: Path, *arguments: str) -> None:
     zsntta = Path(sys.executable).with_name("zsntta")
     options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json", "--fresh"]
-    subprocess.run([zsntta, "simulate", *arguments, *options], check=True, capture_output=True)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(  # with bytecode, as an installed package has it
+        [zsntta, "simulate", *arguments, *options], check=True, capture_output=True,
+        env=environment,
+    )  # fmt: skip
 
 
 def whole_commands(table: Table, root: Path) -> None:

@@ -127,10 +127,13 @@ from zsntta_cli.settings import ThresholdSettings
 scores = np.random.default_rng(0).beta(0.5, 0.5, 300_000)
 online = OnlineThreshold(ThresholdSettings())
 first = online(scores[:20_000])
-assert "numba" not in sys.modules
+assert "numba" not in sys.modules and OnlineThreshold.loading == 0
 rest = online(scores[20_000:])
 assert "numba" in sys.modules
+loading = OnlineThreshold.loading  # which is no run's time
+assert loading > 0
 whole = OnlineThreshold(ThresholdSettings())(scores)
 assert np.array_equal(np.concatenate([first, rest]), whole)
+assert OnlineThreshold.loading == loading
 """
     subprocess.run([sys.executable, "-c", program], check=True)

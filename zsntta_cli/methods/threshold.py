@@ -14,6 +14,7 @@ NumPy and by the compiled loop (compiled_threshold.py) thresholds are the same.
 
 import math
 import sys
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import ClassVar
@@ -43,6 +44,7 @@ class OnlineThreshold:
     """
 
     _by_numpy: ClassVar[int] = 0  # items of all queues of this process, and calls
+    loading: ClassVar[float] = 0.0  # seconds that this process took to load the compiled loop
 
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
         self._settings = settings
@@ -65,7 +67,9 @@ class OnlineThreshold:
     def _slide(self, scores: Floats) -> Floats:
         """Push scores through the queue: by a compiled loop where it is there or pays."""
         OnlineThreshold._by_numpy += len(scores) + _CALL
-        if OnlineThreshold._by_numpy > _MUCH or _COMPILED in sys.modules:
+        if OnlineThreshold._by_numpy > _MUCH and _COMPILED not in sys.modules:
+            load_compiled()
+        if _COMPILED in sys.modules:  # at least half: another thread may be loading it
             return self._push(scores, import_module(_COMPILED).slide)
         return self._push(scores, _slide)
 
@@ -111,9 +115,11 @@ class OnlineThreshold:
 
 
 def load_compiled() -> None:
-    """Take the compiled loop from the first item on: many streams are to come."""
+    """Take the compiled loop from now on: many items are to come."""
+    started = time.perf_counter()
     slide = import_module(_COMPILED).slide
     slide(np.zeros(1), np.zeros(1), np.zeros((3, _CELLS)), 0, 1, 1.0, False)
+    OnlineThreshold.loading += time.perf_counter() - started
 
 
 def _slide(
