@@ -12,6 +12,7 @@ sums are exact whatever entered and left and in whatever order, and equal splits
 NumPy and by the compiled loop (compiled_threshold.py) thresholds are the same.
 """
 
+import itertools
 import math
 import sys
 import time
@@ -29,7 +30,7 @@ GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as the released code
 UNDEFINED = -1.0  # the threshold of a queue that no grid value splits
 _CELLS = len(GRID) + 1
 _COMPILED = "zsntta_cli.methods.compiled_threshold"
-_CHUNK = 128  # batches at a time: what NumPy needs for them stays in the cache
+_CHUNK = 256  # batches at a time: what NumPy needs for them stays in the cache
 _CALL = 1024  # items that a call costs as much as: single ones are soon left to the loop
 _MUCH = 1 << 17  # items by NumPy after which loading Numba, a third of a second, has paid
 
@@ -130,17 +131,21 @@ def _slide(
 
     `ring` and `cells` are changed as they are item by item.
     """
-    room = _Room(min(_CHUNK, -(-len(scores) // batch_size)))
+    sums = 3 if unweighted else 2  # the other criterion needs no squares at any split
+    room = _Room(min(_CHUNK, -(-len(scores) // batch_size)), sums)
     found, step = np.empty(len(scores)), _CHUNK * batch_size
     for start in range(0, len(scores), step):
         part = scores[start : start + step]
         batch = np.arange(len(part)) // batch_size
         held, below = room.first(int(batch[-1]) + 1)
-        held[0] = cells
+        held[0] = cells[:sums]
         leaving = _replaced(part, ring, seen + start)
         _move(held, batch, part, scale, 1.0)
         _move(held, batch[len(part) - len(leaving) :], leaving, scale, -1.0)
-        cells[:] = _running_sums(held)[-1]
+        if not unweighted:
+            _move_squares(cells[2], part, scale, 1.0)
+            _move_squares(cells[2], leaving, scale, -1.0)
+        cells[:sums] = _running_sums(held)[-1]
         below[:] = held.transpose(2, 1, 0)
         best = room.best_splits(_running_sums(below), unweighted)
         found[start : start + step] = best[batch]
@@ -158,47 +163,62 @@ def _replaced(scores: Floats, ring: Floats, seen: int) -> Floats:
 
 
 def _move(held: Floats, batch: NDArray[np.intp], scores: Floats, scale: float, sign: float) -> None:
-    """Add (sign 1) or take away (-1) scores in their cells: the number of grid values <= each."""
-    place = batch * held[0].size + np.searchsorted(GRID, scores, side="right")
-    for row, power in enumerate((np.ones(len(scores)), scores, scores * scores)):
+    """Add (sign 1) or take away (-1) scores in their cells, from their batch on."""
+    place = batch * held[0].size + _cell(scores)
+    powers = np.ones(len(scores)), scores, scores * scores
+    for row, power in enumerate(powers[: held.shape[1]]):
         np.add.at(held.reshape(-1), place + row * _CELLS, sign * np.rint(power * scale) / scale)
 
 
+def _move_squares(square: Floats, scores: Floats, scale: float, sign: float) -> None:
+    np.add.at(square, _cell(scores), sign * np.rint(scores * scores * scale) / scale)
+
+
+def _cell(scores: Floats) -> NDArray[np.intp]:
+    """The number of grid values <= each score."""
+    return np.searchsorted(GRID, scores, side="right")
+
+
 def _running_sums(rows: Floats) -> Floats:
-    """Cumulative sums over the first axis, in place: in a sixth of the time of NumPy's cumsum."""
-    for i in range(1, len(rows)):
-        rows[i] += rows[i - 1]
+    """Cumulative sums over the first axis, in place: in a tenth of the time of NumPy's cumsum."""
+    for before, row in itertools.pairwise(rows):
+        np.add(row, before, out=row)
     return rows
 
 
 class _Room:
     """Memory for the splits of some batches, used again and again: getting it costs the most."""
 
-    def __init__(self, batches: int) -> None:
-        self._all = np.empty((11, _CELLS * batches))
+    def __init__(self, batches: int, sums: int) -> None:
+        self._sums, self._all = sums, np.empty((2 * sums + 5, _CELLS * batches))
 
     def first(self, batches: int) -> tuple[Floats, Floats]:
-        """Room for what cells hold, (B, 3, cells) of zeros and (cells, 3, B)."""
-        held, below = (self._all[i : i + 3].reshape(-1)[: 3 * _CELLS * batches] for i in (0, 3))
+        """Room for what cells hold, (B, sums, cells) of zeros and (cells, sums, B)."""
+        sums = self._sums
+        held, below = (
+            self._all[i : i + sums].reshape(-1)[: sums * _CELLS * batches] for i in (0, sums)
+        )
         held[:] = 0
-        return held.reshape(batches, 3, _CELLS), below.reshape(_CELLS, 3, batches)
+        return held.reshape(batches, sums, _CELLS), below.reshape(_CELLS, sums, batches)
 
     def best_splits(self, below: Floats, unweighted: bool) -> Floats:
         """The first grid value with the smallest criterion, (B,).
 
-        `below` (cells, 3, B): count, sum and sum of squares of the scores in a cell and all before
-        it. Otsu's criterion n0/n var0 + n1/n var1 equals (Σu² - s0²/n0 - s1²/n1)/n, and n and Σu²
-        are the same for all splits; the paper's Eq. 3 is var0 + var1, unweighted.
+        `below` (cells, sums, B): count, sum and, unweighted, sum of squares of the scores in a cell
+        and all before it. Otsu's criterion n0/n var0 + n1/n var1 equals (Σu² - s0²/n0 - s1²/n1)/n,
+        and n and Σu² are the same for all splits; the paper's Eq. 3 is var0 + var1, unweighted.
         """
         splits, batches = len(GRID), below.shape[2]
-        n0, s0, q0 = (below[:-1, i] for i in range(3))
+        n0, s0 = below[:-1, 0], below[:-1, 1]
         n1, s1, criterion, more, rows = (
-            part[: splits * batches].reshape(splits, batches) for part in self._all[6:]
+            part[: splits * batches].reshape(splits, batches)
+            for part in self._all[2 * self._sums :]
         )
         np.subtract(below[-1, 0], n0, out=n1)
         np.subtract(below[-1, 1], s0, out=s1)
         with np.errstate(all="ignore"):  # sides without a score, below
             if unweighted:  # q0/n0 - (s0/n0)² + q1/n1 - (s1/n1)²
+                q0 = below[:-1, 2]
                 np.divide(q0, n0, out=criterion)
                 criterion -= np.square(np.divide(s0, n0, out=more), out=more)
                 np.subtract(below[-1, 2], q0, out=more)
