@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import typer.main
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zsntta_cli.cli
@@ -54,6 +54,7 @@ def made_plain(parameter: Any) -> Any:
     return parameter.__dict__.pop("process_value", parameter.process_value)
 
 
+@settings(deadline=None)  # the first one of a sort loads and builds its validator
 @given(st.sampled_from(parameters()), st.data())
 def test_a_plain_value_is_taken_as_typer_takes_it(parameter: Any, data: st.DataObject) -> None:
     one = NUMBERS | LIKE_NUMBERS | CHOICES | PATHS | st.text("aé\x7f𝟙=", max_size=4)

@@ -9,6 +9,8 @@ import typing
 from pathlib import Path
 from typing import Any
 
+_DIGITS = frozenset("0123456789+-.eE")  # of a number; Python and typer know others, each its own
+
 
 class TakesPlain:
     """A command, or a group of some, whose parameters take plain values as they are."""
@@ -42,7 +44,8 @@ def _plain(parameter: Any, described: Any, value: Any) -> Any:
     several = parameter.multiple or parameter.nargs == -1
     if value is None:
         return () if several else None
-    if described.is_ranged or described.parameter_info.parser:
+    rules = described.parameter_info
+    if rules.parser or (rules.min, rules.max) != (None, None):
         raise ValueError
     if not several:
         return _of_kind(described.annotation, value)
@@ -52,9 +55,10 @@ def _plain(parameter: Any, described: Any, value: Any) -> Any:
 
 def _of_kind(kind: Any, value: Any) -> Any:
     """A text or a default as a text, a number, a path or a choice; ValueError where it is none."""
+    is_number = kind in (int, float) and isinstance(value, str) and {*value} <= _DIGITS
     if value in typing.get_args(kind) or (isinstance(kind, type) and isinstance(value, kind)):
         taken = value
-    elif isinstance(value, str) and kind in (int, float, Path):
+    elif is_number or (kind is Path and isinstance(value, str)):
         taken = kind(value)
     else:
         raise ValueError
