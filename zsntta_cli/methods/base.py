@@ -96,9 +96,10 @@ class StreamData:
         shown = Pool(features, pool.text_features, pool.logit_scale, scores)
         return StreamData(shown, np.arange(len(features)), part.injected, self.seed)
 
-    def logits(self, items: slice) -> NDArray[np.float32]:
-        """Zero-shot logits (B, C) of a run of items."""
-        return cosine_logits(self.features(items), self.pool.text_features, self.pool.logit_scale)
+    def logits(self, items: slice, raw: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Zero-shot logits (B, C) of a run of items; `raw` are their features if these are there."""
+        raw = self.features(items) if raw is None else raw
+        return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
 
 
 @dataclass(frozen=True)

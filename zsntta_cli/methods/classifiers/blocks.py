@@ -31,8 +31,8 @@ class Frozen:
     @classmethod
     def of(cls, data: StreamData, part: slice) -> "Frozen":
         """That of a run of the stream's items."""
-        features = unit(data.features(part)).astype(np.float64)
-        return cls(features, data.logits(part).astype(np.float64))
+        raw = data.features(part)
+        return cls(unit(raw).astype(np.float64), data.logits(part, raw).astype(np.float64))
 
     @property
     def probability(self) -> Floats:

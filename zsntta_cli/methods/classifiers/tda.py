@@ -176,7 +176,8 @@ def adapted_classes(
     negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
     adapted = np.empty(len(data), np.int32)
     for block in _blocks(len(data)):
-        features, logits = unit(data.features(block)), data.logits(block)
+        raw = data.features(block)
+        features, logits = unit(raw), data.logits(block, raw)
         probability, label = softmax(logits), data.class_index[block]
         entropy = entropy_of(probability)
         one_hot = label[:, None] == np.arange(classes)

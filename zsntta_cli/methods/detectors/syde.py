@@ -99,7 +99,7 @@ class Ring:
         raw, classes = data.features(part), len(data.pool.text_features)
         entropy = data.detail(part).entropy * np.log(max(classes, 2))
         return cls(
-            raw, unit(raw), data.logits(part), data.class_index[part], entropy, is_noise,
+            raw, unit(raw), data.logits(part, raw), data.class_index[part], entropy, is_noise,
             data.injected[part],
         )  # fmt: skip
 
