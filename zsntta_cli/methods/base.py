@@ -97,7 +97,7 @@ class StreamData:
         return StreamData(shown, np.arange(len(features)), part.injected, self.seed)
 
     def logits(self, items: slice, raw: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """Zero-shot logits (B, C) of a run of items; `raw` are their features if these are there."""
+        """Zero-shot logits (B, C) of a run of items, whose features are `raw` if at hand."""
         raw = self.features(items) if raw is None else raw
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
 
