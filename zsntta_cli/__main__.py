@@ -24,7 +24,8 @@ def main() -> None:
             command()
         finally:
             sys.stdout.flush()
-            gc.freeze()  # no search for cycles, 30 ms, in what goes anyway
+            if "torch" not in sys.modules:  # whose libraries tell of what they find left over
+                gc.freeze()  # no search for cycles, 30 ms, in what goes anyway
     except KeyboardInterrupt:  # before a command runs, while its options are made
         _stop(signal.SIGINT, None)
     except (OSError, MemoryError, ImportError) as error:

@@ -257,6 +257,17 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert list(parts.glob("*.npz"))
 
 
+def test_a_process_with_torch_ends_without_a_word(tmp_path):
+    """Its libraries tell of objects that are left over at the end."""
+    command = [sys.executable, "-m", "zsntta_cli", "extract", "--model", "tiny"]
+    result = subprocess.run(
+        [*command, "--dataset", "digits", "--limit", "4", "--features-dir", tmp_path],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "leak" not in result.stderr
+    assert result.stderr.splitlines()[-1].startswith(("next:", str(tmp_path))), result.stderr
+
+
 def test_a_replay_imports_nothing_heavy(cache, tmp_path):
     heavy = "'torch', 'sklearn', 'scipy', 'numba', 'pydantic', 'numpy.ma', 'PIL'"
     code = (
