@@ -1,12 +1,10 @@
 """Many runs, in order, in one process or several."""
 
 import functools
-import multiprocessing
 import os
 import sys
 import threading
 from collections.abc import Collection, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +90,8 @@ def _run_apart(
     keeping: Keeping | None,
 ) -> list[Record]:
     """Runs in several processes, each of which takes another one when it is free."""
+    from concurrent.futures import ProcessPoolExecutor
+
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     processes, jobs = _processes(), min(jobs, len(runs))
     if processes.get_start_method() == "fork" and len({run.id_set for run in runs}) == 1:
@@ -115,6 +115,8 @@ def _processes() -> Any:
 
     Of a process with other threads, or that torch runs in, it is not: locks would stay locked.
     """
+    import multiprocessing
+
     alone = threading.active_count() == 1 and "torch" not in sys.modules
     return multiprocessing.get_context("fork" if sys.platform == "linux" and alone else "spawn")
 
