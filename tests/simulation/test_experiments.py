@@ -18,6 +18,7 @@ from made import MADE_UP, PROMPT, fails
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation import batch
 from zsntta_cli.simulation.batch import run_all
@@ -109,6 +110,23 @@ def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
         while take(process):
             pass
     assert sorted(done, key=repr) == sorted(runs, key=repr)
+
+
+def test_features_that_changed_between_two_calls_are_read_anew(features):
+    """In one process, as in a notebook: what the first call read is of no use to the second."""
+    grid = Grid(("zs-clip",), CHOICE, ["pets"], ["sky"], [], [], {"seed": [*range(9)]}, {})
+    runs = grid.runs(features)
+    first = run_all(features, runs, jobs=2)
+    path = features / "made" / "sky.h5"
+    with h5py.File(path) as file:
+        labels, rows = file["labels"][:], file["image_features"][:]
+    hdf5.write_features(
+        path, kind=DATASET, name="sky", encoder=read_features(path).identity, source={},
+        blocks=[rows[::-1]], labels=labels, sample_ids=[str(i) for i in range(len(rows))],
+    )  # fmt: skip
+    again = run_all(features, runs, jobs=2)
+    assert again[0].digests["sky"] != first[0].digests["sky"]
+    assert [r.digests for r in again] == [r.digests for r in run_all(features, runs)]
 
 
 def test_after_an_error_no_other_run_begins():

@@ -44,7 +44,8 @@ class Rows:
         self, parts: Sequence[NDArray[np.floating]], factors: Sequence[float] = ()
     ) -> None:
         """`parts` (N, D) each; their rows are multiplied by the part's factor."""
-        self._parts, self._factors = parts, factors or [1.0] * len(parts)
+        self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
+        self._dtype = np.result_type(*(part.dtype for part in parts))
         sizes = [len(part) for part in parts]
         self._part = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
         self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
@@ -55,15 +56,12 @@ class Rows:
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         part_of, row = self._part[rows], self._row[rows]
-        taken = np.empty((len(row), self.shape[1]), np.result_type(*self._parts))
-        factors = np.ones((len(row), 1), np.float32)
-        for i, (part, factor) in enumerate(zip(self._parts, self._factors, strict=True)):
+        taken = np.empty((len(row), self.shape[1]), self._dtype)
+        for i, part in enumerate(self._parts):
             here = np.flatnonzero(part_of == i)
-            if len(here):
-                taken[here] = part.take(row[here], axis=0)
-                factors[here] = factor
+            taken[here] = part.take(row[here], axis=0)
         made = float32_of(taken)
-        return made if all(factor == 1 for factor in self._factors) else made * factors
+        return made if (self._factors == 1).all() else made * self._factors[part_of, None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

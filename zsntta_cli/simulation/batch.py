@@ -1,6 +1,5 @@
 """Many runs, in order, in one process or several."""
 
-import functools
 import os
 import sys
 import threading
@@ -94,13 +93,14 @@ def _run_apart(
 
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     processes, jobs = _processes(), min(jobs, len(runs))
-    if processes.get_start_method() == "fork" and len({run.id_set for run in runs}) == 1:
-        _simulator(root).prepare(runs[0])  # for all copies of this process
+    simulator = Simulator(root) if processes.get_start_method() == "fork" else None
+    if simulator and len({(run.encoder, run.id_set) for run in runs}) == 1:
+        simulator.prepare(runs[0])  # for all copies of this process
     left = _Left(runs, processes)
-    with ProcessPoolExecutor(jobs, processes, _begin, (left,)) as workers:
+    with ProcessPoolExecutor(jobs, processes, _begin, (left, root, simulator)) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        results = [workers.submit(_run_left, root, keeping, threads) for _ in range(jobs)]
+        results = [workers.submit(_run_left, keeping, threads) for _ in range(jobs)]
         with (
             left,
             reporter.waiting(lambda: f"{left.done:,} of {len(runs):,} runs done, {jobs} processes"),
@@ -119,12 +119,6 @@ def _processes() -> Any:
 
     alone = threading.active_count() == 1 and "torch" not in sys.modules
     return multiprocessing.get_context("fork" if sys.platform == "linux" and alone else "spawn")
-
-
-@functools.cache
-def _simulator(root: Path) -> Simulator:
-    """That of a process, and of its copies."""
-    return Simulator(root)
 
 
 class _Left:
@@ -187,17 +181,17 @@ class _Left:
                 self._taken[:] = [len(runs) for runs in self._runs]
 
 
-_of_process: list[_Left] = []
+_of_process: list[tuple[_Left, Simulator]] = []
 
 
-def _begin(left: _Left) -> None:
-    _of_process[:] = [left]
+def _begin(left: _Left, root: Path, simulator: Simulator | None) -> None:
+    """A process; a copy has what was read before."""
+    _of_process[:] = [(left, simulator or Simulator(root))]
 
 
-def _run_left(root: Path, keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
+def _run_left(keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
     """Runs in a process of their own, and why one of them could not be kept."""
-    simulator, records, last = _simulator(root), list[Record](), None
-    [left] = _of_process
+    [(left, simulator)], records, last = _of_process, list[Record](), None
     with left, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while taken := left.take(last):
             settings, last = taken
