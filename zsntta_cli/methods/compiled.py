@@ -1,42 +1,177 @@
-"""Kernels compiled by Numba, and kept for the next process wherever there is a place for them.
+"""Kernels: functions as machine code, which Numba makes once and which is kept for later processes.
 
-Numba keeps them beside the module or under HOME. Where neither can be written (a read-only
-container, a service user) they go to a temporary folder of the user's own; where there is none
-either, or it is full, they are compiled in memory. Whichever it is, the machine code is the same.
+Kept code is loaded by llvmlite alone, in 30 ms; Numba takes 0.4 s. For that it must need nothing
+of Numba's: a kernel takes C-contiguous arrays, bools, ints and floats, writes what it finds into
+its arrays, returns nothing, makes no array and raises nothing. Functions of its module that it
+calls are compiled with it, and arrays and numbers of its module are constants.
+
+Code is kept in NUMBA_CACHE_DIR if that is set, beside the module, in the user's cache or, where
+none of them can be written (a read-only container, a service user), in a temporary folder of the
+user's own; where there is none either, or it is full, it is compiled in memory. Whichever it is,
+results are the same. What is kept is found by all that decides it: the function, what it calls, its
+constants, types, the processor and LLVM.
 """
 
 import contextlib
 import functools
+import hashlib
+import importlib.util
 import os
 import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
-import numba
+import numpy as np
+
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import write_whole
+
+Type = tuple[np.dtype[Any], int] | type  # of an array and its dimensions, or of a number
+SYMBOL = "kernel"  # of what is called
+_COMPILING = "zsntta_cli.methods.compiling"  # imports Numba
+_loading = threading.RLock()
+_engines = list[Any]()
 
 
-def compiled(function: Callable[..., Any], nogil: bool = False) -> Callable[..., Any]:
-    """The function as machine code; what it calls itself is `numba.njit`.
+def compiled(function: Callable[..., None]) -> Callable[..., None]:
+    """The function as machine code, for each combination of types that it is called with.
 
-    With `nogil` other threads of Python run beside it.
+    Other threads of Python run beside it.
     """
-    njit = functools.partial(numba.njit, nogil=nogil)
-    kernel = _kept(function, njit)
+    assert isinstance(function, FunctionType)
+    codes: dict[tuple[Type, ...], Callable[..., Any]] = {}
 
     @functools.wraps(function)
-    def call(*values: Any) -> Any:
-        nonlocal kernel
-        with _ctrl_c_waits():
-            try:
-                return kernel(*values)
-            except Exception:  # its file is damaged or cannot be written; kernels raise none
-                kernel = njit(function)
-                return kernel(*values)
+    def call(*values: Any) -> None:
+        types, given = list[Type](), list[Any]()
+        for value in values:
+            if isinstance(value, np.ndarray):
+                if not value.flags.c_contiguous:
+                    raise TypeError(f"{function.__qualname__} takes arrays in C order.")
+                types.append((value.dtype, value.ndim))
+                given += (value.ctypes.data, *value.shape)
+            else:
+                types.append(type(value))
+                given.append(value)
+        key = tuple(types)
+        if key not in codes:
+            with _loading, _ctrl_c_waits():
+                codes[key] = _loaded(function, key)
+        codes[key](*given)
 
     return call
+
+
+def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., Any]:
+    """What to call: kept code, or code that is made now, and kept if there is a place for it."""
+    name = _file_name(function, types)
+    code = next(filter(None, (_read(folder / name) for folder in _places(function))), None)
+    if code is None:
+        made = import_module(_COMPILING).c_function(function, types)
+        try:
+            code = import_module(_COMPILING).machine_code(made)
+            _keep(code, name, function)
+        except Exception:  # it needs something of Numba's after all: Numba is there now
+            return cast(Callable[..., Any], made.ctypes)
+    return _linked(code, types)
+
+
+def _file_name(function: FunctionType, types: tuple[Type, ...]) -> str:
+    from llvmlite import __version__, binding
+
+    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    facts = [*_facts(function), types, __version__, processor]
+    return f"{function.__name__}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.kernel"
+
+
+def _facts(function: FunctionType) -> Iterator[object]:
+    """What decides the code: a function's own, and that of what it names."""
+    code = function.__code__
+    yield code.co_code, code.co_consts, code.co_names, code.co_varnames
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            yield from _facts(value)
+        elif isinstance(value, np.ndarray):
+            yield value.dtype.str, value.shape, value.tobytes()
+        elif isinstance(value, int | float):
+            yield value
+
+
+def _places(function: FunctionType) -> Iterator[Path]:
+    """Where code may be kept, in the order in which places are tried."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen)
+    yield Path(importlib.util.cache_from_source(function.__code__.co_filename)).parent
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zsntta"
+    if folder := _own_folder():
+        yield folder
+
+
+def _own_folder() -> Path | None:
+    """A temporary folder that nobody else can write to: what lies in it is run."""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"zsntta-kernels-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    own = status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return folder if own and folder.is_dir() and not folder.is_symlink() else None
+
+
+def _read(path: Path) -> bytes | None:
+    """Kept code; None if it is not there or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    digest, code = content[:32], content[32:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _keep(code: bytes, name: str, function: FunctionType) -> None:
+    for folder in _places(function):
+        with contextlib.suppress(StoreError):
+            write_whole(folder / name, hashlib.sha256(code).digest() + code)
+            return
+
+
+def _linked(code: bytes, types: tuple[Type, ...]) -> Callable[..., None]:
+    """Machine code in memory, to be called with arrays and numbers of these types."""
+    import ctypes
+
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    c_types = ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool, ctypes.c_double
+    entry = ctypes.CFUNCTYPE(None, *flat(types, *c_types))
+    _engines.append(engine)  # code lives as long as it does
+    return entry(engine.get_function_address(SYMBOL))
+
+
+def flat(types: tuple[Type, ...], address: Any, integer: Any, boolean: Any, real: Any) -> list[Any]:
+    """Types of the C function's arguments: an array is its address and its shape."""
+    found: list[Any] = []
+    for one in types:
+        if isinstance(one, tuple):
+            found += [address, *one[1] * [integer]]
+        elif issubclass(one, int | float):
+            found.append(boolean if one is bool else integer if issubclass(one, int) else real)
+        else:
+            raise TypeError(f"a kernel takes arrays, bools, ints and floats, no {one.__name__}.")
+    return found
 
 
 @contextlib.contextmanager
@@ -53,29 +188,3 @@ def _ctrl_c_waits() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if held:
             signal.raise_signal(signal.SIGINT)
-
-
-def _kept(function: Callable[..., Any], njit: Callable[..., Any]) -> Any:
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # "no locator available"
-        folder = _own_folder()
-    if folder is None:
-        return njit(function)
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:
-        return njit(function)
-
-
-def _own_folder() -> Path | None:
-    """A temporary folder that nobody else can write to: what lies in it is run."""
-    try:
-        folder = Path(tempfile.gettempdir()) / f"zsntta-kernels-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError:
-        return None
-    own = status.st_uid == os.getuid() and not status.st_mode & 0o077
-    return folder if own and folder.is_dir() and not folder.is_symlink() else None

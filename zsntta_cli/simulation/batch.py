@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.threshold import load_compiled
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
@@ -19,7 +18,7 @@ from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 _WORTH = 4  # runs for which a process reads what another one has read
-_FEW = 8  # runs that neither several processes nor loading Numba are worth
+_FEW = 8  # runs that several processes are not worth
 
 
 def run_one(
@@ -70,8 +69,6 @@ def run_all(
     left = [run for run in runs if run not in before]
     if jobs > 1 and any(METHODS[run.method].live for run in left):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if len(left) >= _FEW:  # in copies of this process, too
-        load_compiled()
     if jobs == 1 or len(left) < _FEW:
         made = _run_some(root, left, live, reporter, keeping)
     else:
@@ -94,8 +91,8 @@ def _run_apart(
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     processes, jobs = _processes(), min(jobs, len(runs))
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
-    if simulator and len({(run.encoder, run.id_set) for run in runs}) == 1:
-        simulator.prepare(runs[0])  # for all copies of this process
+    if simulator:  # for all copies of this process
+        simulator.prepare(runs[0], read=len({(run.encoder, run.id_set) for run in runs}) == 1)
     left = _Left(runs, processes)
     with ProcessPoolExecutor(jobs, processes, _begin, (left, root, simulator)) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.

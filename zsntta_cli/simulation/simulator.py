@@ -57,10 +57,12 @@ class Simulator:
         """
         return self.replay(settings).record()
 
-    def prepare(self, settings: RunSettings) -> None:
-        """Read and score what a run is on."""
-        sources = self._library.sources(settings)
-        self._pool(settings.encoder, settings.prompt, *sources.names)
+    def prepare(self, settings: RunSettings, read: bool) -> None:
+        """Load what every run needs and, if wanted, read and score what one is on."""
+        OnlineThreshold(settings.threshold)(np.zeros(1))
+        if read:
+            sources = self._library.sources(settings)
+            self._pool(settings.encoder, settings.prompt, *sources.names)
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """One run with its stream and decisions; `analyse` a live method's gradients too."""
@@ -77,9 +79,9 @@ class Simulator:
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
         self._load_kernels(settings, data)
-        started = time.perf_counter() - OnlineThreshold.loading
+        started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
-        seconds = time.perf_counter() - OnlineThreshold.loading - started
+        seconds = time.perf_counter() - started
         read = [Source(one.name, one.digest, one.normalized) for one in sources.present]
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         encoder = sources.id_set.identity
@@ -118,8 +120,9 @@ class Simulator:
     def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
         """What a process compiles or loads once is no run's time: a method of ours sees two items.
 
-        One that needs words would mine them for that, and has no kernels.
+        One that needs words would mine them for that, and has no kernels but the threshold's.
         """
+        OnlineThreshold(settings.threshold)(data.noise_score[:1])
         method, first = METHODS[settings.method], slice(0, 2)
         if method.live or method.needs or method.own_code or settings.method in self._loaded:
             return

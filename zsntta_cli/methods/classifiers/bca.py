@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved
+from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, largest, moved, to_softmax
 from zsntta_cli.methods.classifiers.settings import BCASettings
 from zsntta_cli.methods.compiled import compiled
 
@@ -29,42 +29,50 @@ def classes(
     counts = np.empty((3, len(means)))  # items of the means and of the prior; whether it moved
     counts[0], counts[1], counts[2] = o.bca_mean_items, o.bca_prior_items, 0
     least = np.array([o.bca_mean_least, o.bca_prior_least])
-    class_index = np.empty(len(data), np.int32)
+    class_index, room = np.empty(len(data), np.int32), np.empty((3, len(means)))
     for part in blocks(len(data)):
         frozen = Frozen.of(data, part)
         v = frozen.features
         steps = np.zeros_like(frozen.logits)
-        class_index[part] = _learn(
-            v @ means.T, v @ v.T, offered[part], prior, counts, steps, least, scale
-        )
+        _learn(
+            class_index[part], v @ means.T, v @ v.T, offered[part], prior, counts, steps, least,
+            scale, room,
+        )  # fmt: skip
         means = moved(means, steps, v)
     return class_index
 
 
 @compiled
-def _learn(cosines, among, offered, prior, counts, steps, least, scale):  # type: ignore[no-untyped-def]
+def _learn(best, cosines, among, offered, prior, counts, steps, least, scale, room):  # type: ignore[no-untyped-def]
     """Classes (B,) of a block's items; their steps (B, C), the prior and the counts in place.
 
-    `cosines` (B, C) are those with the block's first means, `among` (B, B) those of its items.
+    `cosines` (B, C) are those with the block's first means, `among` (B, B) those of its items;
+    cosines are used up, `room` (3, C) is.
     """
     count, total = cosines.shape
-    best, size = np.empty(count, np.int32), np.ones(total)  # mean = size (mean⁰ + Σ a v)
-    likelihood, posterior = np.empty(total), np.empty(total)
+    likelihood, posterior, size = room[0], room[1], room[2]  # mean = size (mean⁰ + Σ a v)
+    size[:] = 1
     for i in range(count):
-        likelihood[:] = cosines[i]
+        cosine = cosines[i]
         for j in range(i):
-            likelihood[best[j]] += among[i, j] * steps[j, best[j]]
-        likelihood *= size
-        cosine = likelihood.copy()
-        likelihood[:] = np.exp(scale * (likelihood - likelihood.max()))
-        likelihood /= likelihood.sum()
+            cosine[best[j]] += among[i, j] * steps[j, best[j]]
+        for c in range(total):
+            cosine[c] *= size[c]
+        highest = largest(cosine)
+        for c in range(total):
+            likelihood[c] = scale * (cosine[c] - highest)
+        to_softmax(likelihood)
         posterior[:] = 0
         for k in range(total):
             if counts[2, k] == 0:
                 posterior[k] += likelihood[k]
             elif likelihood[k] > _LEAST:
-                posterior += likelihood[k] * prior[k]
-        top = np.argmax(posterior)
+                for c in range(total):
+                    posterior[c] += likelihood[k] * prior[k, c]
+        top = 0
+        for c in range(1, total):
+            if posterior[c] > posterior[top]:
+                top = c
         best[i] = top
         if offered[i] and posterior[top] > least[0]:
             steps[i, top] = 1 / (size[top] * counts[0, top])
@@ -72,7 +80,8 @@ def _learn(cosines, among, offered, prior, counts, steps, least, scale):  # type
             size[top] *= counts[0, top] / np.sqrt(max(norm, 1e-24))
             counts[0, top] += 1
         if offered[i] and posterior[top] > least[1]:
-            prior[top] = (counts[1, top] * prior[top] + posterior) / (counts[1, top] + 1)
+            for c in range(total):
+                prior[top, c] = counts[1, top] * prior[top, c] + posterior[c]
+                prior[top, c] /= counts[1, top] + 1
             counts[1, top] += 1
             counts[2, top] = 1
-    return best

@@ -60,6 +60,24 @@ def moved(rows: Floats, steps: Floats, features: Floats) -> Floats:
     return np.asarray(unit(rows + steps.T @ features))
 
 
+def largest(row: Floats) -> float:
+    """The largest value (of none: minus infinity), within kernels."""
+    value = -np.inf
+    for c in range(len(row)):
+        value = max(value, row[c])
+    return value
+
+
+def to_softmax(row: Floats) -> None:
+    """Logits (C,) to probabilities in place, within kernels."""
+    highest, total = largest(row), 0.0
+    for c in range(len(row)):
+        row[c] = np.exp(row[c] - highest)
+        total += row[c]
+    for c in range(len(row)):
+        row[c] /= total
+
+
 def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
     """Entropy (B,) in nats of probabilities (B, C)."""
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1))

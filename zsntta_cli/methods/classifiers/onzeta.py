@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved
+from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved, to_softmax
 from zsntta_cli.methods.classifiers.settings import OnZetaSettings
 from zsntta_cli.methods.compiled import compiled
 
@@ -24,7 +24,7 @@ def classes(
     """Classes (T,) by both corrections; `offered` (T,): the items that are learned."""
     o = options
     proxies = data.pool.text_features.astype(np.float64)
-    weights = np.zeros(len(proxies))
+    weights, room = np.zeros(len(proxies)), np.empty((2, len(proxies)))
     values = np.array([
         o.onzeta_balance, o.onzeta_prior_rate, o.onzeta_proxy_rate, o.onzeta_temperature,
         o.onzeta_mix, o.onzeta_mix_items,
@@ -34,44 +34,52 @@ def classes(
         frozen = Frozen.of(data, part)
         v = frozen.features
         steps = np.zeros_like(frozen.logits)
-        class_index[part] = _learn(
-            frozen.logits, v @ proxies.T, v @ v.T, offered[part], weights, steps, values, seen
-        )
+        _learn(
+            class_index[part], frozen.logits, v @ proxies.T, v @ v.T, offered[part], weights,
+            steps, values, seen, room,
+        )  # fmt: skip
         proxies = moved(proxies, steps, v)
         seen += int(offered[part].sum())
     return class_index
 
 
 @compiled
-def _learn(logits, cosines, among, offered, weights, steps, values, seen):  # type: ignore[no-untyped-def]
+def _learn(best, logits, cosines, among, offered, weights, steps, values, seen, room):  # type: ignore[no-untyped-def]
     """Classes (B,) of a block's items; their steps (B, C) and the class weights ρ (C,) in place.
 
-    `cosines` (B, C) are those with the block's first proxies, `among` (B, B) those of its items.
+    `cosines` (B, C) are those with the block's first proxies, `among` (B, B) those of its items;
+    logits (B, C) and cosines are used up, `room` (2, C) is.
     """
-    balance, prior_rate, proxy_rate, temperature, mix, mix_items = values
+    balance, prior_rate, proxy_rate = values[0], values[1], values[2]
+    temperature, mix, mix_items = values[3], values[4], values[5]
     count, total = logits.shape
-    best, norm = np.empty(count, np.int32), np.ones(total)  # w = (w⁰ + Σ a v) / norm
-    cosine, text, image = np.empty(total), np.empty(total), np.empty(total)
+    image, norm = room[0], room[1]  # w = (w⁰ + Σ a v) / norm
+    norm[:] = 1
     for i in range(count):
-        cosine[:] = cosines[i]
+        text, cosine = logits[i], cosines[i]
         for j in range(i):
             if offered[j]:
-                cosine += among[i, j] * steps[j]
-        cosine /= norm
-        text[:] = logits[i] + weights
-        text[:] = np.exp(text - text.max())
-        text /= text.sum()
-        image[:] = cosine / temperature
-        image[:] = np.exp(image - image.max())
-        image /= image.sum()
+                for c in range(total):
+                    cosine[c] += among[i, j] * steps[j, c]
+        for c in range(total):
+            cosine[c] /= norm[c]
+            text[c] += weights[c]
+            image[c] = cosine[c] / temperature
+        to_softmax(text)
+        to_softmax(image)
         beta = mix * np.sqrt(min(1.0, (seen + 1) / mix_items))
-        best[i] = np.argmax(beta * image + (1 - beta) * text)
+        highest = -np.inf
+        for c in range(total):
+            both = beta * image[c] + (1 - beta) * text[c]
+            if both > highest:
+                best[i], highest = c, both
         if not offered[i]:
             continue
         seen += 1
         rate = 1 / np.sqrt(seen)
-        weights[:] = np.maximum(weights - prior_rate * rate * (text - balance / total), 0)
-        step = proxy_rate * rate / temperature * (image - text)
-        steps[i] = -step * norm
-        norm *= np.sqrt(np.maximum(1 - 2 * step * cosine + step**2 * among[i, i], 1e-24))
-    return best
+        for c in range(total):
+            weights[c] = max(weights[c] - prior_rate * rate * (text[c] - balance / total), 0)
+            step = proxy_rate * rate / temperature * (image[c] - text[c])
+            steps[i, c] = -step * norm[c]
+            square = 1 - 2 * step * cosine[c] + step * step * among[i, i]
+            norm[c] *= np.sqrt(max(square, 1e-24))

@@ -102,7 +102,7 @@ class Cache:
     ) -> None:
         """Add to logits (C, B) what keys say of items since … until, some keys at a time."""
         used, first = np.unique(pairs[0], return_index=True)  # the others say nothing
-        bounds = np.append(first, pairs.shape[1])
+        bounds, classes = np.append(first, pairs.shape[1]), np.ascontiguousarray(pairs[1])
         for start in range(0, len(used), _KEYS):
             some = used[start : start + _KEYS]
             weights = keys[some] @ features.T
@@ -111,7 +111,7 @@ class Cache:
             np.exp(weights, out=weights)
             weights *= self._alpha
             bound = bounds[start : start + len(some) + 1]
-            _add_values(weights, bound, pairs[1], since[some], until[some], logits)
+            _add_values(weights, bound, classes, since[some], until[some], logits)
 
     def _keep(
         self,
@@ -160,7 +160,9 @@ def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[
     """
     for k in range(len(weights)):
         for i in range(bound[k], bound[k + 1]):
-            logits[classes[i], since[k] : until[k]] += weights[k, since[k] : until[k]]
+            c = classes[i]
+            for j in range(since[k], until[k]):
+                logits[c, j] += weights[k, j]
 
 
 def adapted_classes(

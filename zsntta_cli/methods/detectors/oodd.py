@@ -18,7 +18,6 @@ two products, and each entry counts within its own time only.
 import heapq
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
@@ -74,11 +73,9 @@ class Dictionary:
         when = np.minimum(np.arange(count) // size * size + size, count) - 1  # its batch is in
         left, gone = _leaving(row, item, filled, count)
         new = features[item]
-        found = np.empty(count)
-        _kth_largest(
-            features @ self._keys[:filled].T, left, features @ new.T, item, gone, when,
-            self._options.oodd_neighbour, found,
-        )  # fmt: skip
+        found, best = np.empty(count), np.empty(self._options.oodd_neighbour, np.float32)
+        old = features @ self._keys[:filled].T
+        _kth_largest(old, left, features @ new.T, item, gone, when, best, found)
         stays = gone == count
         self._keys[row[stays]] = new[stays]
         found[sizes[when] <= self._options.oodd_neighbour] = np.nan
@@ -121,12 +118,13 @@ def _leaving(
 
 
 @compiled
-def _kth_largest(old, left, new, since, gone, when, k, found):  # type: ignore[no-untyped-def]
+def _kth_largest(old, left, new, since, gone, when, best, found):  # type: ignore[no-untyped-def]
     """Write the K-th largest of what counts for each item: products (B, N) and (B, E).
 
-    Old entries count before `left` (N,), new ones from `since` (E,) to before `gone` (E,).
+    Old entries count before `left` (N,), new ones from `since` (E,) to before `gone` (E,); `best`
+    is room for K values.
     """
-    best = np.empty(k, old.dtype)
+    k = len(best)
     for i in range(len(found)):
         now = when[i]
         best[:] = -np.inf
@@ -139,8 +137,7 @@ def _kth_largest(old, left, new, since, gone, when, k, found):  # type: ignore[n
         found[i] = best[k - 1]
 
 
-@njit
-def _insert(best, value):  # type: ignore[no-untyped-def]
+def _insert(best: NDArray[np.float32], value: float) -> None:
     """Put a value into the largest ones, descending; the last one leaves."""
     k = len(best) - 1
     while k > 0 and best[k - 1] < value:

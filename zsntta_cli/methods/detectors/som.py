@@ -38,7 +38,9 @@ class SelfOrganisingMap:
         """Steps on samples (N, D) in turn, then each sample counts for the cell that it is in."""
         if not len(samples):
             return
-        _train(self._cells, samples, self._apart, steps, self._rate, self._width)
+        samples = np.ascontiguousarray(samples)
+        room = np.empty((2, len(self._counts)), np.float32)
+        _train(self._cells, samples, self._apart, steps, self._rate, self._width, room)
         winner = self.winners(samples)
         np.add.at(self._sums, winner, samples)
         self._counts += np.bincount(winner, minlength=len(self._counts))
@@ -50,10 +52,13 @@ class SelfOrganisingMap:
 
 
 @compiled
-def _train(cells, samples, apart, steps, rate, width):  # type: ignore[no-untyped-def]
-    """Draw cells (D, M) to samples in turn; rate and width both fall as 1 / (1 + t / (steps/2))."""
-    count = cells.shape[1]
-    distance, pull = np.empty(count, cells.dtype), np.empty(count, cells.dtype)
+def _train(cells, samples, apart, steps, rate, width, room):  # type: ignore[no-untyped-def]
+    """Draw cells (D, M) to samples in turn; rate and width both fall as 1 / (1 + t / (steps/2)).
+
+    `room` is for two numbers a cell.
+    """
+    distance, pull = room[0], room[1]
+    count = len(distance)
     for t in range(steps):
         x = samples[t % len(samples)]
         distance[:] = 0
@@ -61,8 +66,12 @@ def _train(cells, samples, apart, steps, rate, width):  # type: ignore[no-untype
             for m in range(count):
                 away = cells[d, m] - x[d]
                 distance[m] += away * away
+        nearest = 0
+        for m in range(1, count):
+            if distance[m] < distance[nearest]:
+                nearest = m
         fall = 1 + t / (steps / 2)
-        near, around = apart[distance.argmin()], 2 * (width / fall) ** 2
+        near, around = apart[nearest], 2 * (width / fall) ** 2
         for m in range(count):
             pull[m] = rate / fall * np.exp(-near[m] / around)
         for d in range(len(cells)):

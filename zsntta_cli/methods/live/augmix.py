@@ -5,12 +5,10 @@ operations give the bytes of Pillow's, compiled: its tables go through lists of 
 through a fourth channel, and both hold Python's lock.
 """
 
-import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.compiled import compiled
@@ -20,82 +18,93 @@ _LEVEL = (0.1, 1.0)  # of AugMix's operations, of ten; TPT's severity
 
 Random = np.random.Generator
 Pixels = NDArray[np.uint8]  # (H, W, 3)
-_kernel = functools.partial(compiled, nogil=True)
 
 
 def mixed(view: Pixels, generator: Random) -> NDArray[np.float32]:
     """A convex combination (H, W, 3) of a view and of chains of operations on it."""
     weights = generator.dirichlet([1.0] * _CHAINS)
     own = generator.beta(1.0, 1.0)
-    mix = np.zeros(view.shape, np.float32)
-    _add(mix, view, np.float32(own))
+    view, mix = np.ascontiguousarray(view), np.zeros(view.shape, np.float32)
+    _add(mix.reshape(-1), view.reshape(-1), own)
     for weight in weights:
         chained = view
         for _ in range(int(generator.integers(1, _LONGEST_CHAIN + 1))):
             operation = OPERATIONS[int(generator.integers(len(OPERATIONS)))]
             chained = operation(chained, generator)
-        _add(mix, chained, np.float32((1 - own) * weight))
+        _add(mix.reshape(-1), chained.reshape(-1), (1 - own) * weight)
     return mix
 
 
-@_kernel
-def _add(mix: NDArray[np.float32], pixels: Pixels, weight: np.float32) -> None:
-    flat, values = mix.reshape(-1), pixels.reshape(-1)
-    for i in range(flat.size):
-        flat[i] += weight * np.float32(values[i])
+@compiled
+def _add(mix, values, weight):  # type: ignore[no-untyped-def]
+    of_one = np.float32(weight)
+    for i in range(len(mix)):
+        mix[i] += of_one * np.float32(values[i])
 
 
-@_kernel
 def _contrasted(pixels: Pixels) -> Pixels:
     """Each channel stretched, so that its darkest value is 0 and its brightest 255."""
-    counts, tables = _counts(pixels), np.empty((3, 256), np.uint8)
+    return _by_tables(_contrast, pixels)
+
+
+def _equalized(pixels: Pixels) -> Pixels:
+    """Each channel mapped so that its values are as evenly spread as they can be."""
+    return _by_tables(_equalize, pixels)
+
+
+def _by_tables(kernel: Callable[..., None], pixels: Pixels) -> Pixels:
+    mapped, counts = np.empty_like(pixels), np.zeros((3, 256), np.int64)
+    kernel(mapped, pixels, counts, np.empty((3, 256), np.uint8))
+    return mapped
+
+
+@compiled
+def _contrast(mapped, pixels, counts, tables):  # type: ignore[no-untyped-def]
+    _count(counts, pixels)
     for channel in range(3):
-        found = np.flatnonzero(counts[channel])
-        low, high = found[0], found[-1]
+        low, high = 0, 255
+        while counts[channel, low] == 0:
+            low += 1
+        while counts[channel, high] == 0:
+            high -= 1
         scale = 255.0 / (high - low) if high > low else 1.0
         offset = -low * scale if high > low else 0.0
         for i in range(256):
             tables[channel, i] = min(max(int(i * scale + offset), 0), 255)
-    return _tabled(pixels, tables)
+    _map(mapped, pixels, tables)
 
 
-@_kernel
-def _equalized(pixels: Pixels) -> Pixels:
-    """Each channel mapped so that its values are as evenly spread as they can be."""
-    counts, tables = _counts(pixels), np.empty((3, 256), np.uint8)
+@compiled
+def _equalize(mapped, pixels, counts, tables):  # type: ignore[no-untyped-def]
+    _count(counts, pixels)
     for channel in range(3):
-        last = np.flatnonzero(counts[channel])[-1]
+        last = 255
+        while counts[channel, last] == 0:
+            last -= 1
         step = (counts[channel].sum() - counts[channel, last]) // 255
         below = step // 2
         for i in range(256):
             tables[channel, i] = min(below // step, 255) if step else i
             below += counts[channel, i]
-    return _tabled(pixels, tables)
+    _map(mapped, pixels, tables)
 
 
-@njit
-def _counts(pixels):  # type: ignore[no-untyped-def]
-    """How often each channel of pixels (H, W, 3) has each value: (3, 256)."""
-    counts = np.zeros((3, 256), np.int64)
+def _count(counts: NDArray[np.int64], pixels: Pixels) -> None:
+    """How often each channel of pixels (H, W, 3) has each value, added to counts (3, 256)."""
     for y in range(pixels.shape[0]):
         for x in range(pixels.shape[1]):
             for channel in range(3):
                 counts[channel, pixels[y, x, channel]] += 1
-    return counts
 
 
-@njit
-def _tabled(pixels, tables):  # type: ignore[no-untyped-def]
+def _map(mapped: Pixels, pixels: Pixels, tables: NDArray[np.uint8]) -> None:
     """What the tables (3, 256) of the channels give for each value of pixels (H, W, 3)."""
-    mapped = np.empty_like(pixels)
     for y in range(pixels.shape[0]):
         for x in range(pixels.shape[1]):
             for channel in range(3):
                 mapped[y, x, channel] = tables[channel, pixels[y, x, channel]]
-    return mapped
 
 
-@_kernel
 def _moved(
     pixels: Pixels, xx: float, xy: float, x0: float, yx: float, yy: float, y0: float
 ) -> Pixels:
@@ -103,8 +112,14 @@ def _moved(
 
     Black where that is outside.
     """
-    height, width, _ = pixels.shape
     moved = np.zeros_like(pixels)
+    _move(moved, pixels, xx, xy, x0, yx, yy, y0)
+    return moved
+
+
+@compiled
+def _move(moved, pixels, xx, xy, x0, yx, yy, y0):  # type: ignore[no-untyped-def]
+    height, width, _ = pixels.shape
     for row in range(height):
         for column in range(width):
             x = xx * (column + 0.5) + xy * (row + 0.5) + x0
@@ -120,7 +135,6 @@ def _moved(
                 first += (float(pixels[upper, right, c]) - first) * across
                 second += (float(pixels[lower, right, c]) - second) * across
                 moved[row, column, c] = int(first + (second - first) * down)
-    return moved
 
 
 def _rotated(pixels: Pixels, degrees: int) -> Pixels:

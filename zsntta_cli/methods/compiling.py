@@ -1,0 +1,76 @@
+"""What Numba does for compiled.py: functions to machine code that needs nothing of Numba's."""
+
+import ctypes
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import binding
+
+from zsntta_cli.methods.compiled import SYMBOL, Type, flat
+
+
+def c_function(function: FunctionType, types: tuple[Type, ...]) -> Any:
+    """A function compiled by Numba, to be called from C: an array is its address and its shape."""
+    return numba.cfunc(_signature(types), error_model="numpy")(_entry(_jitted(function), types))
+
+
+def machine_code(made: Any) -> bytes:
+    """An object file in which SYMBOL is the function, and nothing that is not called.
+
+    Raises:
+        ValueError: it needs something of Numba's, which is not there where Numba is not loaded.
+    """
+    module = binding.parse_assembly(made.inspect_llvm())
+    for part in module.functions:
+        if part.name == made.native_name:
+            part.name = SYMBOL
+        elif not part.is_declaration:
+            part.linkage = "internal"  # goes if it is not called
+    machine = binding.Target.from_default_triple().create_target_machine(
+        binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), 3,
+        codemodel="jitdefault",
+    )  # fmt: skip
+    tuning = binding.create_pipeline_tuning_options(3)
+    passes = binding.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    process = ctypes.CDLL(None)  # what any process of Python has: libc's, libm's
+    for part in module.functions:
+        outside = part.is_declaration and not part.name.startswith("llvm.")
+        if outside and not hasattr(process, part.name):
+            raise ValueError(f"{made.native_name} needs {part.name}.")
+    return bytes(machine.emit_object(module))
+
+
+def _jitted(function: FunctionType) -> Any:
+    """Numba's form of a function, and of what it calls of its module."""
+    named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    called = {
+        name: _jitted(value) for name, value in named.items() if isinstance(value, FunctionType)
+    }
+    own = FunctionType(function.__code__, function.__globals__ | called, function.__name__)
+    return numba.njit(own, error_model="numpy")
+
+
+def _signature(types: tuple[Type, ...]) -> Any:
+    arguments = flat(types, None, numba.int64, numba.boolean, numba.float64)
+    arrays = iter([one[0] for one in types if isinstance(one, tuple)])
+    return numba.void(*(one or _pointer(next(arrays)) for one in arguments))
+
+
+def _pointer(kind: np.dtype[Any]) -> Any:
+    return numba.types.CPointer(numba.from_dtype(kind))  # type: ignore[no-untyped-call]
+
+
+def _entry(kernel: Any, types: tuple[Type, ...]) -> Callable[..., None]:
+    """The C function in Python: it makes arrays of addresses and shapes, and calls the kernel."""
+    taken, given = list[str](), list[str]()
+    for i, one in enumerate(types):
+        sizes = [f"n{i}_{axis}" for axis in range(one[1])] if isinstance(one, tuple) else []
+        taken += [f"a{i}", *sizes]
+        given += [f"numba.carray(a{i}, ({', '.join(sizes)},))" if sizes else f"a{i}"]
+    within: dict[str, Any] = {"kernel": kernel, "numba": numba}
+    exec(f"def entry({', '.join(taken)}):\n    kernel({', '.join(given)})", within)
+    return within["entry"]
