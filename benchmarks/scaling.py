@@ -28,7 +28,6 @@ from threadpoolctl import threadpool_limits
 
 from zsntta_cli.cache.halves import float32_of
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.threshold import load_compiled
 from zsntta_cli.settings import StreamSettings
 
 METHODS = ("zs-clip", "adand", "ridge", "tda")
@@ -80,7 +79,6 @@ def floors(classes: int, dim: int, bandwidth: float, products: float) -> list[fl
 
 
 def costs(names: list[str], rounds: int, longest: int) -> Table:
-    load_compiled()  # or short streams have their thresholds by NumPy, at 2 µs an item
     bandwidth, products = machine()
     load = os.getloadavg()[0]
     title = (

@@ -1,6 +1,4 @@
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adand import criteria
 
-from zsntta_cli.methods import compiled_threshold, threshold
+from zsntta_cli.methods import threshold
 from zsntta_cli.methods.threshold import GRID, OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -104,36 +102,14 @@ def test_a_fixed_threshold_is_one_on_the_id_score():
     seen=st.integers(0, 5),
     criterion=st.booleans(),
 )
-def test_numpy_and_the_compiled_loop_give_the_same_bits(scores, queue, batch_size, seen, criterion):
+def test_the_kernel_gives_the_bits_of_python(scores, queue, batch_size, seen, criterion):
     before = seen * batch_size
     scores = np.array(scores + before * [0.3], np.float64)
     states = []
-    for slide in (threshold._slide, compiled_threshold.slide):
-        ring, cells = np.zeros(queue), np.zeros((3, 101))
+    for slide in (threshold._slide.__wrapped__, threshold._slide):
+        found, ring, cells = np.empty(len(scores)), np.zeros(queue), np.zeros((3, 101))
         rest = ring, cells
-        first = slide(scores[:before], *rest, 0, batch_size, 2.0**40, criterion)
-        second = slide(scores[before:], *rest, before, batch_size, 2.0**40, criterion)
-        states.append([first.tobytes(), second.tobytes(), ring.tobytes(), (cells + 0).tobytes()])
+        slide(found[:before], scores[:before], *rest, 0, batch_size, 2.0**40, criterion)
+        slide(found[before:], scores[before:], *rest, before, batch_size, 2.0**40, criterion)
+        states.append([part.tobytes() for part in (found, ring, cells)])
     assert states[0] == states[1]
-
-
-def test_a_long_stream_goes_on_by_the_compiled_loop():
-    """In a process of its own: by NumPy at first, and Numba is not loaded for that."""
-    program = """
-import sys
-import numpy as np
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
-scores = np.random.default_rng(0).beta(0.5, 0.5, 300_000)
-online = OnlineThreshold(ThresholdSettings())
-first = online(scores[:20_000])
-assert "numba" not in sys.modules and OnlineThreshold.loading == 0
-rest = online(scores[20_000:])
-assert "numba" in sys.modules
-loading = OnlineThreshold.loading  # which is no run's time
-assert loading > 0
-whole = OnlineThreshold(ThresholdSettings())(scores)
-assert np.array_equal(np.concatenate([first, rest]), whole)
-assert OnlineThreshold.loading == loading
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)

@@ -75,7 +75,7 @@ def test_replays_where_nothing_can_be_written(place, right, read_only, tmp_path,
 def test_damaged_kernels_are_compiled_anew(place, right, tmp_path):
     env = environment(NUMBA_CACHE_DIR=str(tmp_path))
     for damage in (None, b"", b"\x80junk"):
-        for path in tmp_path.rglob("*.nb?") if damage is not None else ():
+        for path in tmp_path.rglob("*.kernel") if damage is not None else ():
             path.write_bytes(damage)
         answer = run(*RUN, cwd=place, env=env)
         assert (answer.stdout, errors(answer)) == (right, [])

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ Type = tuple[np.dtype[Any], int] | type  # of an array and its dimensions, or of
 SYMBOL = "kernel"  # of what is called
 _COMPILING = "zsntta_cli.methods.compiling"  # imports Numba
 _loading = threading.RLock()
-_engines = list[Any]()
+_owners = list[Any]()
 
 
 def compiled(function: Callable[..., None]) -> Callable[..., None]:
@@ -77,7 +77,7 @@ def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., An
             code = import_module(_COMPILING).machine_code(made)
             _keep(code, name, function)
         except Exception:  # it needs something of Numba's after all: Numba is there now
-            return cast(Callable[..., Any], made.ctypes)
+            return _called(made, made.address, types)
     return _linked(code, types)
 
 
@@ -145,8 +145,6 @@ def _keep(code: bytes, name: str, function: FunctionType) -> None:
 
 def _linked(code: bytes, types: tuple[Type, ...]) -> Callable[..., None]:
     """Machine code in memory, to be called with arrays and numbers of these types."""
-    import ctypes
-
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -155,10 +153,16 @@ def _linked(code: bytes, types: tuple[Type, ...]) -> Callable[..., None]:
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
+    return _called(engine, engine.get_function_address(SYMBOL), types)
+
+
+def _called(owner: Any, address: int, types: tuple[Type, ...]) -> Callable[..., Any]:
+    """What calls the code at an address, which lives as long as its owner does."""
+    import ctypes
+
+    _owners.append(owner)
     c_types = ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool, ctypes.c_double
-    entry = ctypes.CFUNCTYPE(None, *flat(types, *c_types))
-    _engines.append(engine)  # code lives as long as it does
-    return entry(engine.get_function_address(SYMBOL))
+    return ctypes.CFUNCTYPE(None, *flat(types, *c_types))(address)
 
 
 def flat(types: tuple[Type, ...], address: Any, integer: Any, boolean: Any, real: Any) -> list[Any]:
