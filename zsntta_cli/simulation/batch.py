@@ -92,7 +92,7 @@ def _run_apart(
     processes, jobs = _processes(), min(jobs, len(runs))
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
     if simulator:  # for all copies of this process
-        simulator.prepare(runs[0], read=len({(run.encoder, run.id_set) for run in runs}) == 1)
+        simulator.prepare(runs)
     left = _Left(runs, processes)
     with ProcessPoolExecutor(jobs, processes, _begin, (left, root, simulator)) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.

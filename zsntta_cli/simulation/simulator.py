@@ -57,10 +57,15 @@ class Simulator:
         """
         return self.replay(settings).record()
 
-    def prepare(self, settings: RunSettings, read: bool) -> None:
-        """Load what every run needs and, if wanted, read and score what one is on."""
-        OnlineThreshold(settings.threshold)(np.zeros(1))
-        if read:
+    def prepare(self, runs: Sequence[RunSettings]) -> None:
+        """Load what all runs need: the threshold's code and, if it is one, their ID set's scores.
+
+        Those of the noise that is injected come along, and of the first OOD set.
+        """
+        OnlineThreshold(runs[0].threshold)(np.zeros(1))
+        if len({(run.encoder, run.id_set) for run in runs}) > 1:
+            return
+        for settings in {run.stream.noise: run for run in reversed(runs)}.values():
             sources = self._library.sources(settings)
             self._pool(settings.encoder, settings.prompt, *sources.names)
 
