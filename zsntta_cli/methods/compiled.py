@@ -84,9 +84,17 @@ def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., An
 def _file_name(function: FunctionType, types: tuple[Type, ...]) -> str:
     from llvmlite import __version__, binding
 
-    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    facts = [*_facts(function), types, __version__, processor]
+    facts = [*_facts(function), types, __version__, binding.get_process_triple(), *processor()]
     return f"{function.__name__}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.kernel"
+
+
+def processor() -> tuple[str, str]:
+    """Its name and what it can do, as LLVM has them."""
+    from llvmlite import binding
+
+    with contextlib.suppress(RuntimeError):
+        return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    return binding.get_host_cpu_name(), ""  # LLVM does not know
 
 
 def _facts(function: FunctionType) -> Iterator[object]:
@@ -103,22 +111,23 @@ def _facts(function: FunctionType) -> Iterator[object]:
             yield value
 
 
-def _places(function: FunctionType) -> Iterator[Path]:
-    """Where code may be kept, in the order in which places are tried."""
+def _places(function: FunctionType, make: bool = False) -> Iterator[Path]:
+    """Where code may be kept, in the order in which places are tried; `make` what is our own."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen)
     yield Path(importlib.util.cache_from_source(function.__code__.co_filename)).parent
     with contextlib.suppress(RuntimeError):  # nobody's home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zsntta"
-    if folder := _own_folder():
+    if folder := _own_folder(make):
         yield folder
 
 
-def _own_folder() -> Path | None:
+def _own_folder(make: bool) -> Path | None:
     """A temporary folder that nobody else can write to: what lies in it is run."""
     try:
         folder = Path(tempfile.gettempdir()) / f"zsntta-kernels-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if make:
+            folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
     except OSError:
         return None
@@ -137,7 +146,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _keep(code: bytes, name: str, function: FunctionType) -> None:
-    for folder in _places(function):
+    for folder in _places(function, make=True):
         with contextlib.suppress(StoreError):
             write_whole(folder / name, hashlib.sha256(code).digest() + code)
             return

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 
-from zsntta_cli.methods.compiled import SYMBOL, Type, flat
+from zsntta_cli.methods.compiled import SYMBOL, Type, flat, processor
 
 
 def c_function(function: FunctionType, types: tuple[Type, ...]) -> Any:
@@ -29,10 +29,8 @@ def machine_code(made: Any) -> bytes:
             part.name = SYMBOL
         elif not part.is_declaration:
             part.linkage = "internal"  # goes if it is not called
-    machine = binding.Target.from_default_triple().create_target_machine(
-        binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), 3,
-        codemodel="jitdefault",
-    )  # fmt: skip
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(*processor(), opt=3, codemodel="jitdefault")
     tuning = binding.create_pipeline_tuning_options(3)
     passes = binding.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(module, passes)
