@@ -127,7 +127,7 @@ class Simulator:
 
         One that needs words would mine them for that, and has no kernels but the threshold's.
         """
-        OnlineThreshold(settings.threshold)(data.noise_score[:1])
+        OnlineThreshold(settings.threshold)(np.zeros(1))
         method, first = METHODS[settings.method], slice(0, 2)
         if method.live or method.needs or method.own_code or settings.method in self._loaded:
             return

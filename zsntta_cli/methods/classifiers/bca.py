@@ -23,7 +23,7 @@ def classes(
     data: StreamData, options: BCASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
     """Classes (T,) by likelihood and prior; `offered` (T,): the items that are learned."""
-    o, scale = options, data.pool.logit_scale
+    o, scale = options, float(data.pool.logit_scale)
     means = data.pool.text_features.astype(np.float64)
     prior = np.eye(len(means))
     counts = np.empty((3, len(means)))  # items of the means and of the prior; whether it moved

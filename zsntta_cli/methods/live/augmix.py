@@ -31,7 +31,7 @@ def mixed(view: Pixels, generator: Random) -> NDArray[np.float32]:
         for _ in range(int(generator.integers(1, _LONGEST_CHAIN + 1))):
             operation = OPERATIONS[int(generator.integers(len(OPERATIONS)))]
             chained = operation(chained, generator)
-        _add(mix.reshape(-1), chained.reshape(-1), (1 - own) * weight)
+        _add(mix.reshape(-1), chained.reshape(-1), (1 - own) * float(weight))
     return mix
 
 
