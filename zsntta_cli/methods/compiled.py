@@ -70,15 +70,17 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
 def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., Any]:
     """What to call: kept code, or code that is made now, and kept if there is a place for it."""
     name = _file_name(function, types)
-    code = next(filter(None, (_read(folder / name) for folder in _places(function))), None)
-    if code is None:
-        made = import_module(_COMPILING).c_function(function, types)
-        try:
-            code = import_module(_COMPILING).machine_code(made)
-            _keep(code, name, function)
-        except Exception:  # it needs something of Numba's after all: Numba is there now
-            return _called(made, made.address, types)
-    return _linked(code, types)
+    for folder in _places(function):
+        with contextlib.suppress(OSError, ValueError):
+            return _linked(_read(folder / name), types)
+    made = import_module(_COMPILING).c_function(function, types)
+    try:
+        code = import_module(_COMPILING).machine_code(made)
+        linked = _linked(code, types)
+    except Exception:  # it needs something of Numba's after all: Numba is there now
+        return _called(made, made.address, types)
+    _keep(code, name, function)
+    return linked
 
 
 def _file_name(function: FunctionType, types: tuple[Type, ...]) -> str:
@@ -135,14 +137,18 @@ def _own_folder(make: bool) -> Path | None:
     return folder if own and folder.is_dir() and not folder.is_symlink() else None
 
 
-def _read(path: Path) -> bytes | None:
-    """Kept code; None if it is not there or damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
+def _read(path: Path) -> bytes:
+    """Kept code; the digest before it is there because LLVM crashes on what is no code.
+
+    Raises:
+        OSError: it is not there.
+        ValueError: it is damaged.
+    """
+    content = path.read_bytes()
     digest, code = content[:32], content[32:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    if hashlib.sha256(code).digest() != digest:
+        raise ValueError(f"{path} is damaged.")
+    return code
 
 
 def _keep(code: bytes, name: str, function: FunctionType) -> None:
