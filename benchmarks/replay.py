@@ -184,7 +184,7 @@ def all_pairs(table: Table, root: Path) -> None:
     write_set(root, "noise-gaussian", 12_500)
     seconds = median_time(run, 1)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    table.add_row("44 pairs at 50 %, ZS-CLIP and AdaND", shown(seconds), "40 s")
+    table.add_row("44 pairs at 50 %, two methods, 11 commands", shown(seconds), "40 s")
     table.add_row("  its peak memory", f"{peak:.2f} GiB", "2 GiB")
 
 

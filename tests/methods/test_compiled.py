@@ -123,6 +123,13 @@ def test_what_code_was_made_of_decides_which_is_found(kept, monkeypatch, name):
     assert len([*kept.iterdir()]) == 2
 
 
+def test_the_users_cache_comes_before_a_temporary_folder(own, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own.with_name("cache")))
+    assert result(compiled.compiled(weighted)) == RIGHT
+    assert [*own.with_name("cache").glob("zsntta/*.kernel")]
+    assert not own.exists()
+
+
 def test_a_folder_of_ones_own(own):
     assert result(compiled.compiled(weighted)) == RIGHT
     assert own.stat().st_mode & 0o777 == 0o700
