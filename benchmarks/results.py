@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from kept import curves, kept_run
 
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.kept import Kept
-from zsntta_cli.simulation.records.store import RecordStore
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.store import RecordStore
 
 SETS = [f"set{i}" for i in range(11)]
 OTHERS = ("sky", "sand", "snow", "soot")

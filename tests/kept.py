@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import build_run
 

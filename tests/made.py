@@ -10,9 +10,9 @@ from pathlib import Path
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.runs import build_run
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zsntta_cli.extraction import extract
     from zsntta_cli.methods import METHODS, Method, scores
     from zsntta_cli.report import table
-    from zsntta_cli.simulation import simulate
+    from zsntta_cli.results import simulate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,7 +47,7 @@ _HOMES = {
     "Verdict": "detection",
     "Verdicts": "detection",
     "extract": "extraction",
-    "simulate": "simulation",
+    "simulate": "results",
     "table": "report",
     "METHODS": "methods",
     "Method": "methods",

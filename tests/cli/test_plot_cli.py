@@ -9,8 +9,8 @@ from made import fails, kept_run
 
 from zsntta_cli.cli.results.plot import KINDS
 from zsntta_cli.report import plots
-from zsntta_cli.simulation.records.exchange import line
-from zsntta_cli.simulation.records.store import RecordStore
+from zsntta_cli.results.exchange import line
+from zsntta_cli.results.store import RecordStore
 
 RUNS = [
     kept_run(method, (value, value), ood_set=ood, ratio=ratio)

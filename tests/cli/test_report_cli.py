@@ -10,7 +10,7 @@ from kept import kept_run
 from made import fails
 
 from zsntta_cli.report.runs import exported
-from zsntta_cli.simulation.records.store import RecordStore
+from zsntta_cli.results.store import RecordStore
 
 KEPT = [kept_run(m, seed=s, known=k + s) for m, k in (("zs-clip", 5), ("ridge", 7)) for s in (0, 1)]
 

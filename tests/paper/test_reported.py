@@ -7,7 +7,7 @@ from kept import kept_run
 
 from zsntta_cli.paper.reported import reported
 from zsntta_cli.report.page.leaderboard import Reported
-from zsntta_cli.simulation.records.store import RecordStore
+from zsntta_cli.results.store import RecordStore
 
 
 def test_main_results_are_rows_by_hand():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made import fails
 
-from zsntta_cli.simulation import batch
-from zsntta_cli.simulation.records.store import RecordStore
+from zsntta_cli.results import obtain
+from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.simulator import Simulator
 
 PAIRS = ("--pair", "pets,sky", "--pair", "birds,sand")
@@ -121,6 +121,6 @@ def test_parts_of_a_pair_make_no_difference(board, monkeypatch):
     two = ("--method", "zs-clip", "--method", "tda")
     whole = cells(board(*PAIRS[:2], *two))
     assert len(whole) == 4
-    monkeypatch.setattr(batch, "_WORTH", 1)
+    monkeypatch.setattr(obtain, "_WORTH", 1)
     parts = board(*PAIRS[:2], *two, "--fresh", "--jobs", "2")
     assert (parts.exit_code, cells(parts)) == (0, whole)

@@ -14,11 +14,11 @@ import time
 import traceback
 from pathlib import Path
 
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.batch import run_all
-from zsntta_cli.simulation.grid import Grid
-from zsntta_cli.simulation.records.keeping import Keeping, kept_before
-from zsntta_cli.simulation.records.store import RecordStore
 
 FEATURES, FOLDER = Path(sys.argv[1]), Path(sys.argv[5])
 KILLS = int(sys.argv[6]) if len(sys.argv) > 6 else 200

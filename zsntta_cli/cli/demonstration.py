@@ -7,11 +7,11 @@ from zsntta_cli import datasets
 from zsntta_cli.extraction.extracted import Extracted
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.progress import Reporter
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings
-from zsntta_cli.simulation.batch import run_all
-from zsntta_cli.simulation.grid import Grid
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.keeping import Keeping
 from zsntta_cli.simulation.simulator import LiveFactory
 
 _ID_SET = "shapes"

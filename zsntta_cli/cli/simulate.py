@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from zsntta_cli.report.tables import Kind
+    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record, Replay
-    from zsntta_cli.simulation.records.keeping import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
 _SCORES = (".csv", ".h5", ".hdf5")
@@ -137,9 +137,9 @@ def simulate(
     from zsntta_cli.files import check_target
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import KINDS
-    from zsntta_cli.simulation.grid import Grid
-    from zsntta_cli.simulation.records.keeping import Keeping
-    from zsntta_cli.simulation.records.reading import read_records
+    from zsntta_cli.results.grid import Grid
+    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.reading import read_records
 
     for target in filter(None, (output, scores)):
         check_target(target)  # before the runs, which may take long
@@ -208,7 +208,7 @@ def _run(
 ) -> "tuple[Sequence[Record], Replay | None]":
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation.batch import run_all, run_one
+    from zsntta_cli.results.obtain import run_all, run_one
     from zsntta_cli.simulation.notes import notes
 
     reporter = ConsoleReporter()

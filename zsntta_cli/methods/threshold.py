@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.compiled import compiled
+from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.state import State
 from zsntta_cli.settings import ThresholdSettings
 

@@ -17,7 +17,7 @@ from zsntta_cli.report.plots.figure import Figure
 from zsntta_cli.report.plots.groups import METRICS, Pair
 from zsntta_cli.report.plots.over_pairs import Cells
 from zsntta_cli.report.plots.selection import latest
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7

@@ -13,11 +13,11 @@ from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, figure_runs, foun
 from zsntta_cli.paper.standing import Machine
 from zsntta_cli.paper.wanted import Wishes
 from zsntta_cli.report.plots.figure import Figure
+from zsntta_cli.results.keeping import kept_before
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.notes import notes
-from zsntta_cli.simulation.records.keeping import kept_before
-from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings
 
 

@@ -12,8 +12,8 @@ from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import FIGURES, TABLES, Table
 from zsntta_cli.paper.standing import kept_records, needs_images, table_runs
 from zsntta_cli.paper.wanted import Wishes
+from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.keeping import Keeping
 from zsntta_cli.simulation.runs import RunSettings
 
 

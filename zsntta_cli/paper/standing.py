@@ -15,11 +15,11 @@ from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, Table
 from zsntta_cli.paper.runtime import Job, measure, timed_record
 from zsntta_cli.paper.wanted import Wishes, is_timed, streams
 from zsntta_cli.progress import Reporter
+from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.notes import notes
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.keeping import Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from zsntta_cli.errors import printable
-from zsntta_cli.simulation.records.lines import Line
+from zsntta_cli.results.lines import Line
 
 DIGITS = 8  # of a key, as it is shown
 _HEADS = (

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from zsntta_cli.report.cards import card
 from zsntta_cli.report.run_list import percent
-from zsntta_cli.simulation.records.exchange import line
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.exchange import line
+from zsntta_cli.results.kept import Kept
 
 
 def run_card(kept: Kept) -> Table:

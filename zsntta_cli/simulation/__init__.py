@@ -1,66 +1,11 @@
 """Streams x methods -> records."""
 
-import functools
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.live import LiveSession
-    from zsntta_cli.simulation.record import Record
-
-
-def simulate(
-    *methods: str,
-    id_set: Any = (),
-    ood_set: Any = (),
-    model: str = "ViT-B-16",
-    pretrained: str = "openai",
-    precision: str = "fp32",
-    encoder: str | None = None,
-    preset: Any = (),
-    prompt: Any = (),
-    features_dir: str | Path = "features",
-    jobs: int = 1,
-    records: str | Path | None = None,
-    fresh: bool = False,
-    own: Mapping[str, Mapping[str, Any]] | None = None,
-    live: "LiveSettings | None" = None,
-    **settings: Any,
-) -> "list[Record]":
-    """Replay streams, as `zsntta simulate` does: a record for each run of the grid, in order.
-
-    A setting of the stream, the threshold or the methods takes a value or a list of values, and so
-    do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
-    settings by method, for that method alone. `encoder` is a folder name of features, instead of a
-    model. `live` says how live methods get at images. Results are kept in `records`, by default
-    beside the features, and taken from there unless they are wanted `fresh`.
-
-    Raises:
-        ZsnttaError: what the command would end with.
-    """
-    from zsntta_cli.settings import EncoderChoice, LiveSettings
-    from zsntta_cli.simulation.batch import run_all
-    from zsntta_cli.simulation.grid import Grid
-    from zsntta_cli.simulation.records.keeping import Keeping
-
-    choice = EncoderChoice(model, pretrained, precision, encoder)
-    grid = Grid(
-        methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
-        {name: _several(value) for name, value in settings.items()},
-        {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
-    )  # fmt: skip
-    root = Path(features_dir)
-    keeping = Keeping.beside(root, Path(records) if records else None, fresh)
-    session = functools.partial(live_session, live or LiveSettings())
-    return run_all(root, grid.runs(root), jobs, session, keeping=keeping)
-
-
-def _several(value: Any) -> list[Any]:
-    """A list of values; a single one may stand for itself."""
-    return [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
 
 
 def live_session(settings: "LiveSettings", reporter: "Reporter | None" = None) -> "LiveSession":

@@ -17,7 +17,7 @@ from zsntta_cli.report.page.ranking import (
     standings,
 )
 from zsntta_cli.report.page.rows import rows_of
-from zsntta_cli.report.page.significance import Pair, mcnemar, swap_test
+from zsntta_cli.results.significance import Pair, mcnemar, swap_test
 
 
 def rows(*kept):

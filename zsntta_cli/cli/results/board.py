@@ -71,7 +71,7 @@ def board(
     from zsntta_cli.report.board.page import not_run, page
     from zsntta_cli.report.board.plan import Plan
     from zsntta_cli.report.board.screen import screen
-    from zsntta_cli.simulation.records.keeping import Keeping
+    from zsntta_cli.results.keeping import Keeping
 
     gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
     if output:
@@ -100,7 +100,7 @@ def _pairs(root: Path, choice: EncoderChoice, texts: Sequence[str]) -> "tuple[Pa
     """
     from zsntta_cli.cache.folder import find, folder_name
     from zsntta_cli.report.board.plan import Pair
-    from zsntta_cli.simulation.grid import Grid
+    from zsntta_cli.results.grid import Grid
 
     if not texts:
         runs = Grid(("zs-clip",), choice).runs(root)

@@ -98,7 +98,7 @@ def paper(
         else:
             _show_published(find_table(str(name)), shown)
         return
-    from zsntta_cli.simulation.records.keeping import Keeping
+    from zsntta_cli.results.keeping import Keeping
 
     wishes = _wishes(features_dir, choice, preset, seed or ())
     keeping = Keeping.beside(features_dir, records, fresh)

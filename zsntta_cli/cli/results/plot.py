@@ -9,11 +9,11 @@ from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FeaturesDir, Records
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.results import store_path
 from zsntta_cli.settings import FEATURES
-from zsntta_cli.simulation.records import store_path
 
 if TYPE_CHECKING:
-    from zsntta_cli.simulation.records.kept import Kept
+    from zsntta_cli.results.kept import Kept
 
 KINDS = (  # those of report.plots, which --help is not to import
     "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
@@ -78,8 +78,8 @@ def plot(
 
 def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]":
     """Kept runs of exported files, or of the store."""
-    from zsntta_cli.simulation.records.exchange import read_lines
-    from zsntta_cli.simulation.records.store import RecordStore
+    from zsntta_cli.results.exchange import read_lines
+    from zsntta_cli.results.store import RecordStore
 
     if files:
         return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]

@@ -7,13 +7,13 @@ import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.results import store_path
 from zsntta_cli.settings import FEATURES
-from zsntta_cli.simulation.records import store_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zsntta_cli.simulation.records.store import RecordStore
+    from zsntta_cli.results.store import RecordStore
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
@@ -37,7 +37,7 @@ def list_runs(
 ) -> None:
     """A line a kept run, in the order in which they were made."""
     from zsntta_cli.report.run_list import run_lines
-    from zsntta_cli.simulation.records.lines import listed
+    from zsntta_cli.results.lines import listed
 
     chosen = _chosen(method, id_set, ood_set, encoder)
     found = listed(store_path(features_dir, records), **chosen)
@@ -103,8 +103,8 @@ def import_(
 ) -> None:
     """Merge the runs of other people: all of a file or none; equal ones are one."""
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation.records.exchange import read_lines
-    from zsntta_cli.simulation.records.store import RecordStore
+    from zsntta_cli.results.exchange import read_lines
+    from zsntta_cli.results.store import RecordStore
 
     note = ConsoleReporter().note
     read = {path: read_lines(path, note) for path in files}
@@ -143,12 +143,12 @@ def _chosen(*values: str | None) -> dict[str, Any]:
 
 def _keys(store: "RecordStore", digits: "Sequence[str]", chosen: dict[str, Any]) -> list[str]:
     """Keys of the chosen runs, of those that begin with some digits."""
-    from zsntta_cli.simulation.records.lines import with_digits
+    from zsntta_cli.results.lines import with_digits
 
     return with_digits([line.key for line in store.lines(**chosen)], digits)
 
 
 def _store(records: Path | None, features_dir: Path) -> "RecordStore":
-    from zsntta_cli.simulation.records.store import RecordStore
+    from zsntta_cli.results.store import RecordStore
 
     return RecordStore(store_path(features_dir, records))

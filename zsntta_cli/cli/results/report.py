@@ -13,7 +13,7 @@ from zsntta_cli.report.page import BASELINE, TITLE
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
-    from zsntta_cli.simulation.records.kept import Kept
+    from zsntta_cli.results.kept import Kept
 
 _STDOUT = Path("-")
 _SQLITE = b"SQLite format 3\0"  # how a store begins
@@ -58,8 +58,8 @@ def report(
 def _kept(paths: list[Path], store: Path | None, features_dir: Path) -> "Iterator[Kept]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation.records.exchange import read_lines
-    from zsntta_cli.simulation.records.keeping import Keeping
+    from zsntta_cli.results.exchange import read_lines
+    from zsntta_cli.results.keeping import Keeping
 
     if store is not None or not paths:
         yield from _stored(Keeping.beside(features_dir, store).path)
@@ -68,7 +68,7 @@ def _kept(paths: list[Path], store: Path | None, features_dir: Path) -> "Iterato
 
 
 def _stored(path: Path) -> "Iterator[Kept]":
-    from zsntta_cli.simulation.records.store import RecordStore
+    from zsntta_cli.results.store import RecordStore
 
     with RecordStore(path) as opened:
         yield from opened.all()

@@ -12,10 +12,10 @@ classes: right for balanced test sets, wrong for skewed streams, which a smaller
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved, to_softmax
 from zsntta_cli.methods.classifiers.settings import OnZetaSettings
-from zsntta_cli.methods.compiled import compiled
 
 
 def classes(

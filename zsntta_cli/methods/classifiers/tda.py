@@ -20,9 +20,9 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import entropy_of
-from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold

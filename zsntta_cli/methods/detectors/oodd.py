@@ -20,8 +20,8 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.compiled import compiled
 from zsntta_cli.methods.detectors.settings import OoddSettings
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.threshold import OnlineThreshold

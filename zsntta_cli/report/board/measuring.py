@@ -4,9 +4,9 @@ import time
 
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.plan import Plan, Spot
-from zsntta_cli.simulation.batch import run_all
+from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.obtain import run_all
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.keeping import Keeping
 
 Results = dict[Spot, Record]
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.drawable import drawable
+from zsntta_cli.results.curves import Curves
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.curves import Curves
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.kept import Kept
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 

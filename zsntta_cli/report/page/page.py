@@ -14,7 +14,7 @@ from zsntta_cli.report.page.provenance import Command
 from zsntta_cli.report.page.ranking import standings
 from zsntta_cli.report.page.rows import Row, rows_of
 from zsntta_cli.report.page.svg import symbols
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 
 
 @dataclass(frozen=True)

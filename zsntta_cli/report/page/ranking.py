@@ -9,7 +9,7 @@ import numpy as np
 
 from zsntta_cli.report.page.entries import Bits, Entry, Spot, Words
 from zsntta_cli.report.page.rows import LOWER_IS_BETTER, METRICS, Row, measured
-from zsntta_cli.report.page.significance import (
+from zsntta_cli.results.significance import (
     LEVEL,
     Pair,
     combined,

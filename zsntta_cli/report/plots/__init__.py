@@ -10,7 +10,7 @@ from zsntta_cli.files import write_whole
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.figure import Figure, to_csv
 from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 
 __all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "form_of", "plot", "write"]
 

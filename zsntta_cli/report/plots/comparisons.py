@@ -16,7 +16,7 @@ from zsntta_cli.report.plots.groups import (
     pair_title,
 )
 from zsntta_cli.report.plots.over_pairs import Cells, cells, common_pairs, left_out, means_of
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 
 ADAPTIVE = "adaptive"
 

@@ -11,7 +11,7 @@ from typing import Any
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.plots.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import by_pair, first_seed, pair_title, pairs
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 
 BASELINE = "zs-clip"  # scores before adaptation are its scores
 ID_LOOK, OOD_LOOK = "ID", "OOD"  # whose colours they are, in all figures

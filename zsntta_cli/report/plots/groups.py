@@ -8,7 +8,7 @@ import numpy as np
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.titles import PRESET, shown
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings, preset_of
 
 Pair = tuple[str, str | None]  # ID set, OOD set; of a clean stream none

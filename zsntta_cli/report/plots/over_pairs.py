@@ -31,7 +31,7 @@ from zsntta_cli.report.plots.groups import (
     pair_title,
     pairs,
 )
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 
 _LOWER_IS_BETTER = ("fpr95",)
 

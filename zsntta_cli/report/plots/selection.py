@@ -10,7 +10,7 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.plots.groups import all_settings
 from zsntta_cli.report.titles import shown
-from zsntta_cli.simulation.records.kept import Kept
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings
 
 Value = Callable[[RunSettings], Any]

@@ -15,8 +15,8 @@ from zsntta_cli.report.plots.groups import (
     pair_title,
     pairs,
 )
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import harmonic_mean
-from zsntta_cli.simulation.records.kept import Kept
 
 _KINDS = {"clean": ID_LOOK, "noisy": OOD_LOOK}
 Values = list[float | None]

@@ -11,12 +11,12 @@ from typing import Any
 
 from zsntta_cli.cache.databases import BATCH, transaction
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.results.database import COLUMNS, CONTENTS, KIND, opened, readable
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.lines import NAMES, Line, lines_of, plain_text
+from zsntta_cli.results.reading import record_from
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.records.database import COLUMNS, CONTENTS, KIND, opened, readable
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.kept import Kept
-from zsntta_cli.simulation.records.lines import NAMES, Line, lines_of, plain_text
-from zsntta_cli.simulation.records.reading import record_from
 
 
 class RecordStore:

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from zsntta_cli.results.curves import Curves, curves_of
+from zsntta_cli.results.items import Items, items_of
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.records.curves import Curves, curves_of
-from zsntta_cli.simulation.records.items import Items, items_of
 from zsntta_cli.simulation.runs import RunSettings
 
 

@@ -13,10 +13,10 @@ from typing import Any
 from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.reading import LARGEST_FILE, record_from
 from zsntta_cli.settings.checks import check
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.kept import Kept
-from zsntta_cli.simulation.records.reading import LARGEST_FILE, record_from
 
 FORMAT = 1
 _CURVES = ("scores", "before", "difference", "running", "thresholds", "gradients")

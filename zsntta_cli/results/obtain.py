@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter, Silent
+from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.records.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 

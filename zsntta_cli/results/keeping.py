@@ -6,11 +6,11 @@ from pathlib import Path
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.results import store_path
+from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.records import store_path
-from zsntta_cli.simulation.records.kept import Kept, kept_of, run_key
-from zsntta_cli.simulation.records.store import RecordStore
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 

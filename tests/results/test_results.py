@@ -22,22 +22,22 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.results.curves import BINS, curves_of, histogram
+from zsntta_cli.results.database import KIND
+from zsntta_cli.results.exchange import line, read_lines
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.items import Items
+from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation import revision
-from zsntta_cli.simulation.batch import run_all
 from zsntta_cli.simulation.digests import Foreseen
-from zsntta_cli.simulation.grid import Grid
-from zsntta_cli.simulation.records.curves import BINS, curves_of, histogram
-from zsntta_cli.simulation.records.database import KIND
-from zsntta_cli.simulation.records.exchange import line, read_lines
-from zsntta_cli.simulation.records.items import Items
-from zsntta_cli.simulation.records.keeping import Keeping, kept_before
-from zsntta_cli.simulation.records.kept import Kept, kept_of, run_key
-from zsntta_cli.simulation.records.store import RecordStore
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAIR = ("--id", "pets", "--ood", "sky")
 SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import StoreError, short
-from zsntta_cli.simulation.records.database import COLUMNS, opened, readable
+from zsntta_cli.results.database import COLUMNS, opened, readable
 
 NAMES = ("method", "encoder", "id_set", "ood_set")  # columns of names, which come from anywhere
 

@@ -33,7 +33,7 @@ from zsntta_cli.files import write_whole
 
 Type = tuple[np.dtype[Any], int] | type  # of an array and its dimensions, or of a number
 SYMBOL = "kernel"  # of what is called
-_COMPILING = "zsntta_cli.methods.compiling"  # imports Numba
+_COMPILING = "zsntta_cli.kernels.compiling"  # imports Numba
 _loading = threading.RLock()
 _owners = list[Any]()
 

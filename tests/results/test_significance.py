@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from zsntta_cli.report.page.significance import (
+from zsntta_cli.results.significance import (
     Pair,
     combined,
     holm,

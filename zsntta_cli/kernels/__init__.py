@@ -1,0 +1,1 @@
+"""Loops over items as machine code: how they are compiled, kept and loaded."""
