@@ -6,7 +6,7 @@ from rich.console import Console
 
 from zsntta_cli.report.formats import render, rich_tables
 from zsntta_cli.report.tables import KINDS, result_tables
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Record
 
@@ -17,7 +17,9 @@ def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NA
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
     counts = {"id": 10_000, "ood": 10_000, "noise": 0}
     return Record(
-        settings, Accuracies(*acc), Detection(*det), Flags(NAN, NAN, NAN), counts, repeated={},
+        settings, Measures(zip(("acc_s", "acc_n", "acc_h"), acc, strict=True)),
+        Measures(zip(("auroc", "fpr95", "aupr"), det, strict=True)), Measures(), counts,
+        repeated={},
         digests={}, seconds=0.1, created="now", versions={},
     )  # fmt: skip
 

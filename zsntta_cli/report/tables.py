@@ -152,10 +152,7 @@ def _fold(records: Sequence[Record], kind: Kind) -> Cell:
 
 
 def _metric(record: Record, metric: str) -> float:
-    for group in (record.accuracies, record.detection, record.flags):
-        if hasattr(group, metric):
-            return float(getattr(group, metric))
-    raise AssertionError(metric)
+    return record.metric(metric)
 
 
 def _value(values: Sequence[float]) -> Value:

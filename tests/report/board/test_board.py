@@ -18,7 +18,7 @@ from zsntta_cli.report.board.lines import COLUMNS, lines
 from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
-from zsntta_cli.simulation.metrics import Accuracies
+from zsntta_cli.simulation.metrics import Measures
 
 PAIRS = (Pair("shapes", "glyphs"), Pair("shapes", "digits"), Pair("pets", "glyphs"))
 
@@ -66,7 +66,7 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
             record = kept_run(known=known, caught=known, samples=100).record
             results[spot] = dataclasses.replace(results[spot], accuracies=record.accuracies)
         if spot.label == "mcm":
-            results[spot] = dataclasses.replace(results[spot], accuracies=Accuracies(*[np.nan] * 3))
+            results[spot] = dataclasses.replace(results[spot], accuracies=Measures())
     row = by_label(lines(plan, results, "none"))["zs-clip"]
     values = dict(zip(COLUMNS, row.values, strict=True))
     clean, middle = values["acc_s", 0.0], values["acc_h", 0.5]

@@ -75,8 +75,7 @@ def _of_runs(row: Mapping[Spot, Record], column: Column) -> _ByRun:
 
 
 def _metric(record: Record, metric: str) -> float:
-    group = record.detection if metric == "auroc" else record.accuracies
-    return float(getattr(group, metric))
+    return record.metric(metric)
 
 
 def _column(plan: Plan, runs: Sequence[_ByRun], column: Column) -> list[Value]:

@@ -59,9 +59,7 @@ class Row:
 
 def measured(entry: Entry, metric: str) -> float:
     """A metric of a run, as a fraction."""
-    record = entry.record
-    group = record.accuracies if metric.startswith("acc") else record.detection
-    return float(getattr(group, metric))
+    return entry.record.metric(metric)
 
 
 def folded(values: Sequence[float]) -> Value:

@@ -107,9 +107,7 @@ def pair_title(pair: Pair) -> str:
 
 def metric(kept: Kept, name: str) -> float:
     """A metric of a run, a fraction; nan where it has none."""
-    record = kept.record
-    [group] = [g for g in (record.accuracies, record.detection, record.flags) if hasattr(g, name)]
-    return float(getattr(group, name))
+    return kept.record.metric(name)
 
 
 def folded(runs: Sequence[Kept], name: str) -> tuple[float, float]:
