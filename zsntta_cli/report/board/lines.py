@@ -10,8 +10,7 @@ from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.measuring import Results
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
 from zsntta_cli.report.page.ranking import average_marks
-from zsntta_cli.report.page.rows import folded
-from zsntta_cli.report.tables import Value
+from zsntta_cli.report.page.rows import Value, folded
 from zsntta_cli.simulation.record import Record
 
 _METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC"}
