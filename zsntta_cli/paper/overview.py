@@ -1,41 +1,58 @@
-"""All tables and figures: what each needs, what of it is there, how long the rest takes."""
+"""All tables and figures: what each needs, what of it is there, what is left to run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table as Drawn
+from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.paper import files
-from zsntta_cli.paper.estimates import MEASURED, PAPERS, Estimate, estimate
-from zsntta_cli.paper.printed.published import printed
-from zsntta_cli.paper.printed.tables import FIGURES, TABLES, Table
-from zsntta_cli.paper.standing import kept_records, needs_images, table_runs
-from zsntta_cli.paper.wanted import Wishes
+from zsntta_cli import datasets
+from zsntta_cli.paper.printed.published import AVERAGE, printed
+from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
+from zsntta_cli.paper.runs import (
+    Wishes,
+    count_items,
+    needed_files,
+    needs_images,
+    present_files,
+    table_runs,
+)
+from zsntta_cli.paper.standing import kept_records
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
 
 @dataclass(frozen=True)
-class State:
+class Left:
+    """Runs that are neither kept nor made."""
+
+    runs: int
+    items: int
+
+    def __str__(self) -> str:
+        return f"{self.runs:,} of {self.items:,} items"
+
+
+@dataclass(frozen=True)
+class TableState:
     """Where one table stands."""
 
-    table: Table
+    table: PaperTable
     runs: Sequence[RunSettings]
     kept: int  # runs that are in the store
     needed: int  # feature files
     there: int
-    replays: Estimate  # of runs that are left
-    live: Estimate
+    replays: Left
+    live: Left
 
 
 @dataclass(frozen=True)
 class Overview:
     """Where all tables stand, and all of their runs once."""
 
-    states: Sequence[State]
-    every: State
+    states: Sequence[TableState]
+    every: TableState
 
 
 def overview(wishes: Wishes, keeping: Keeping) -> Overview:
@@ -48,32 +65,29 @@ def overview(wishes: Wishes, keeping: Keeping) -> Overview:
 
 
 def _state(
-    table: Table,
+    table: PaperTable,
     runs: Sequence[RunSettings],
     wishes: Wishes,
     kept: Mapping[RunSettings, Record],
-) -> State:
+) -> TableState:
     left = [run for run in runs if run not in kept]
-    needed = {one for run in runs for one in files.needed(run)}
-    replays, live = (
-        estimate(wishes.root, [run for run in left if needs_images(run) is is_live], kept)
-        for is_live in (False, True)
-    )
-    there = files.there(wishes.root, runs)
-    return State(table, runs, len(runs) - len(left), len(needed), len(there), replays, live)
+    by_kind = [[run for run in left if needs_images(run) is is_live] for is_live in (False, True)]
+    replays, live = (Left(len(own), count_items(wishes.root, own)) for own in by_kind)
+    needed = {file for run in runs for file in needed_files(run)}
+    there = present_files(wishes.root, runs)
+    return TableState(table, runs, len(runs) - len(left), len(needed), len(there), replays, live)
 
 
-def drawn(found: Overview) -> list[Drawn]:
+def drawn(shown: Overview) -> list[Table]:
     """The tables and the figures, drawn."""
-    tables = Drawn(title="Tables", title_justify="left")
-    for head, justify in (
-        ("", "right"), ("What it shows", "left"), ("ID×OOD", "right"), ("Files", "right"),
-        ("Kept", "right"), ("Replays", "right"), ("Live", "right"),
-    ):  # fmt: skip
-        tables.add_column(head, justify=justify, no_wrap=head != "What it shows")  # type: ignore[arg-type]
-    for state in found.states:
+    tables = Table(title="Tables", title_justify="left")
+    tables.add_column("", justify="right", no_wrap=True)
+    tables.add_column("What it shows")
+    for head in ("ID×OOD", "Files", "Kept", "Replays left", "Live left", "Items left"):
+        tables.add_column(head, justify="right", no_wrap=" " not in head)
+    for state in shown.states:
         tables.add_row(*map(Text, _row(state)))
-    figures = Drawn(title="Figures", title_justify="left")
+    figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
     figures.add_column("What it shows")
     for number, _, shows in FIGURES:
@@ -81,39 +95,36 @@ def drawn(found: Overview) -> list[Drawn]:
     return [tables, figures]
 
 
-def _row(state: State) -> list[str]:
+def _row(state: TableState) -> list[str]:
     table = state.table
     if not table.is_measured:
-        return [str(table.number), table.title, "", "", "", "", ""]
-    left = [time.text if time.items else "-" for time in (state.replays, state.live)]
+        return [str(table.number), table.title, *[""] * 6]
+    counts = (state.replays.runs, state.live.runs, state.replays.items + state.live.items)
     return [
         str(table.number), table.title, _sets(table), f"{state.there}/{state.needed}",
-        f"{state.kept:,}/{len(state.runs):,}", *left,
+        f"{state.kept:,}/{len(state.runs):,}", *(f"{n:,}" if n else "-" for n in counts),
     ]  # fmt: skip
 
 
-def _sets(table: Table) -> str:
+def _sets(table: PaperTable) -> str:
     """How many ID and OOD sets a table is of, as the paper has them."""
-    from zsntta_cli import datasets
-
     id_sets = list(dict.fromkeys(cell.id_set for cell in printed(table.number)))
     ood = max(
-        len({cell.ood_set for cell in printed(table.number)} - {"average", ""}),
+        len({cell.ood_set for cell in printed(table.number)} - {AVERAGE, ""}),
         *(len(datasets.partners(name)) for name in id_sets if table.number not in (12, 15)),
         1,
     )
     return f"{len(id_sets)}×{ood}"
 
 
-def totals(found: Overview) -> list[str]:
+def totals(shown: Overview) -> list[str]:
     """What all tables come to."""
-    every = found.every
-    one_by_one = sum(len(state.runs) for state in found.states)
+    every = shown.every
+    one_by_one = sum(len(state.runs) for state in shown.states)
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
-        f"Replays, Live: time of the runs that are left.",
+        f"left: runs that are not, and the items of their streams.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
-        f"{every.kept:,} kept. Replays: about {every.replays.text} {MEASURED}. Live: "
-        f"{every.live.items:,} items, about {every.live.text} {every.live.source or PAPERS}.",
+        f"{every.kept:,} kept. Left: replays, {every.replays}; live, {every.live}.",
     ]
