@@ -14,7 +14,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
-from zsntta_cli.paper.printed.tables import TABLES, PaperTable
+from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, PaperTable
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
@@ -71,7 +71,7 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
 
 def is_timed(run: RunSettings) -> bool:
     """Whether a run is one of table 4, which wants time and memory with the encoder, no cache."""
-    return run.stream.limit is not None
+    return run.stream.limit == SAMPLES
 
 
 def needs_images(run: RunSettings) -> bool:

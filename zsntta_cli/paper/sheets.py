@@ -212,8 +212,8 @@ def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
             place = (cell.group, cell.column, measured.lacks)
             rows.setdefault(place, {})[" ".join(cell.row)] = None
     return [
-        f"note: {', '.join(filter(None, (group, column)))}, no average: {', '.join(names)} "
-        f"(there is {lacks})"
+        f"note: {', '.join(filter(None, (group, column)))}: no average of {', '.join(names)}: "
+        f"there is {lacks}"
         for (group, column, lacks), names in rows.items()
     ]
 

@@ -5,7 +5,7 @@ import re
 
 from kept import kept_run
 
-from zsntta_cli.paper.reported import reported
+from zsntta_cli.paper.rows import reported
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.results.store import RecordStore
 
