@@ -198,7 +198,7 @@ _DRAWN = Reader("drawn.builtin:read")
 _AT_HAND = "drawn on demand"
 _LETTERS, _DIGITS = "a photo of the letter {}.", "a photo of the digit {}."
 
-_BUILTIN_SETS = {
+BUILTIN: dict[str, Entry] = {
     "shapes": Entry(
         "id", 10_000, 10, "built in", _DRAWN,
         partners=("glyphs", "textures", "other-shapes", "digits"), home=_AT_HAND, licence="MIT",
@@ -213,4 +213,4 @@ _BUILTIN_SETS = {
     ),
 }  # fmt: skip
 
-CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _BUILTIN_SETS
+CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN
