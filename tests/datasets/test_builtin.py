@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from zsntta_cli.datasets.catalogue import BUILTIN
-from zsntta_cli.datasets.drawn.builtin import read, render
+from zsntta_cli.datasets.drawn.builtin import noise_images, read, render
 from zsntta_cli.datasets.drawn.concepts import (
     LETTERS,
     NUMERALS,
@@ -22,7 +22,6 @@ from zsntta_cli.datasets.drawn.concepts import (
     Concept,
 )
 from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, draw
-from zsntta_cli.datasets.noise import noise_images
 
 RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
 

@@ -21,8 +21,7 @@ from zsntta_cli.extraction import words as embedding
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.words import text_features
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import NOUN_PROMPT, joined
-from zsntta_cli.settings.words import WORD_SETS
+from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, joined
 
 TINY = EncoderChoice("tiny")
 PART = BATCH * embedding._BATCHES_A_PART

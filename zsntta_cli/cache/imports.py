@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.cache.import_checks import (
     Checked,
     Rows,

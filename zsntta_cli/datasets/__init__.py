@@ -40,7 +40,7 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
     name.check_own(known=name.base in CATALOGUE)
-    from zsntta_cli.datasets.classnames import translated
+    from zsntta_cli.datasets.images import translated
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):

@@ -73,26 +73,26 @@ _ID_SETS = {
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
     "cub200": Entry(
-        "id", 11_788, 200, "train+test", Reader("readers.finegrained:cub200"), partners=_PARTNERS,
+        "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
         home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
     ),
     "cars196": Entry(
-        "id", 16_185, 196, "train+test", Reader("readers.finegrained:cars196"), partners=_PARTNERS,
+        "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
         home="a mirror: the official download is dead (github.com/pytorch/vision/issues/7545)",
         layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
         "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
         megabytes=1_954, licence="not stated",
     ),
     "food101": Entry(
-        "id", 25_250, 101, "test", Reader("readers.finegrained:food101"), partners=_PARTNERS,
+        "id", 25_250, 101, "test", Reader("readers.originals:food101"), partners=_PARTNERS,
         home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
     ),
     "pets37": Entry(
-        "id", 7_349, 37, "trainval+test", Reader("readers.finegrained:pets37"), partners=_PARTNERS,
+        "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
         home="https://www.robots.ox.ac.uk/~vgg/data/pets/",
         layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
         "images/*.jpg",

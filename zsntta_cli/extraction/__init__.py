@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.extracted import Extracted
+    from zsntta_cli.extraction.extractor import Extracted
     from zsntta_cli.progress import Reporter
 
 

@@ -16,24 +16,60 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError
-from zsntta_cli.extraction.engines import Encoded, Engine, encode_parts, job_for
-from zsntta_cli.extraction.existing import check_encoder, check_folder, existing_features
-from zsntta_cli.extraction.extracted import Extracted
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
 from zsntta_cli.extraction.words import embedded, text_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.words import class_prompts_beside
+from zsntta_cli.settings.prompts import class_prompts_beside
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What became of one data set."""
+
+    path: Path
+    images: int  # or words
+    encoded: int  # in this run: 0 where the file was there already
+    seconds: float
+    skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
+    unit: str = "images"
+
+    @property
+    def rate(self) -> float:
+        """Images a second of this run."""
+        return self.encoded / self.seconds if self.seconds else 0.0
+
+
+def summary(extracted: Extracted) -> str:
+    """One line on what became of a set."""
+    if not extracted.encoded:
+        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
+    line = (
+        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
+        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+    )
+    if extracted.skipped:
+        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
+    return line
+
+
+def _peak_memory() -> int:
+    """Bytes of resident memory that the process has taken at most."""
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 @dataclass
@@ -221,3 +257,53 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
+    """A folder holds the features of one encoder, and weights behind a name may change."""
+    for other in stored(root, folder):
+        if other.header and (found := difference(other.header.identity, identity)):
+            raise StoreError(
+                f"{other.path} was made by another encoder than this is now ({found.key}: "
+                f"{found.one}, now {found.other})",
+                remedy="other-folder",
+            )
+
+
+def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
+    """Refuse features of another encoder than the one asked for."""
+    if found := difference(existing.identity, request, request):
+        raise StoreError(
+            f"{existing.path} was made by another encoder ({found.key} is {found.one}, not "
+            f"{found.other})",
+            remedy="other-folder",
+        )
+
+
+def existing_features(
+    path: Path, images: ImageSet, request: Mapping[str, Any]
+) -> FeatureSet | None:
+    """The file's content; None where there is no file.
+
+    Raises:
+        StoreError: it is of other images or of another encoder.
+    """
+    if not path.exists():
+        return None
+    existing = hdf5.read_features(path)
+    check_encoder(existing, request)
+    if what := _other(existing, images):
+        raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
+    return existing
+
+
+def _other(existing: FeatureSet, images: ImageSet) -> str:
+    """What of a feature file's images is other than of these; nothing if they are the same."""
+    found = difference(existing.source, images.identity(), images.identity())
+    if found is None:
+        same = list(existing.class_names) == list(images.class_names)
+        return "" if same else "the class names are others"
+    if found.key == "digest":
+        return "names, sizes, labels or class names of files are others"
+    one, other = ("all" if value is None else f"{value}" for value in found[1:])
+    return f"{found.key} {one}, now {other}"

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder, wait_passively

@@ -17,7 +17,7 @@ def table(records: "Sequence[Record]", report: str = "accuracy", form: str = "ta
     """
     from zsntta_cli.report.formats import FORMATS, TABLE, render
     from zsntta_cli.report.tables import KINDS
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
 
     check_choice("report", report, tuple(KINDS))
     check_choice("form", form, (TABLE, *FORMATS))

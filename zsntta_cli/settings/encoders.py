@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -109,3 +110,15 @@ def _shown(value: Any) -> str:
     """A value in a message, cut to one short line."""
     text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
     return short(text)
+
+
+def check(ok: bool, message: str) -> None:
+    """Raise SettingsError with this message unless ok."""
+    if not ok:
+        raise SettingsError(message)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise UnknownName unless the value is one of the choices."""
+    if value not in choices:
+        raise UnknownName(name, value, tuple(choices))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache.features import Header
+from zsntta_cli.cache.features import Header, difference
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS

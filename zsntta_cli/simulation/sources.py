@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
@@ -27,8 +26,7 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.settings.prompts import NOUN_PROMPT, speech_prompt
-from zsntta_cli.settings.words import WORD_SETS, lists_of, set_of
+from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count
 

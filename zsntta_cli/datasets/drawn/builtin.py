@@ -1,14 +1,19 @@
-"""The built-in image sets: rendered on demand, the same on every machine.
+"""Images that come with the package, drawn on demand and the same on every machine.
 
-Image i of a set depends on the set's name, `VERSION` and i alone, so it can be drawn in
+Image i of a built-in set depends on the set's name, `VERSION` and i alone, so it can be drawn in
 any order and by any worker. All rendered sets come from the held-out distribution of
 `drawing`, which the embedded encoder never saw; as in the real benchmark each set has a
 style of its own. `digits` are the real handwritten digits that scikit-learn carries.
+
+Noise image i (Sec. 4.2; the four types of the ablation on injected noise) depends on (type, seed,
+i) alone. Values are drawn for each pixel and channel, min-max scaled to bytes per image, and go
+through the encoder's normal preprocessing.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +31,9 @@ from zsntta_cli.datasets.drawn.concepts import (
 )
 from zsntta_cli.datasets.drawn.drawing import HELD_OUT, Distribution, draw
 from zsntta_cli.datasets.drawn.outlines import SIZE
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import ImageSet, numbered
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.settings import NOISE_TYPES
 
 VERSION = 1  # of the rendering: raise it when pictures change, caches then miss
 
@@ -140,3 +147,43 @@ def read(name: str, _root: Path) -> ImageSet:
 def render(name: str) -> RenderedImages:
     """Give the images of a built-in set; KeyError for a name that none has."""
     return RenderedImages(name)
+
+
+_SALT = 0.025  # share of values that salt-and-pepper sets to the maximum
+
+_Draw = Callable[[np.random.Generator, tuple[int, int, int]], NDArray[np.floating]]
+_DRAW: dict[str, _Draw] = {
+    "gaussian": lambda generator, shape: generator.standard_normal(shape),
+    "uniform": lambda generator, shape: generator.random(shape),
+    "salt-and-pepper": lambda generator, shape: (generator.random(shape) < _SALT).astype(float),
+    "poisson": lambda generator, shape: generator.poisson(1, shape).astype(float),
+}
+
+
+@dataclass(frozen=True)
+class _NoiseImage:
+    """Draw noise image i."""
+
+    noise_type: str
+    seed: int
+    size: int
+
+    def __call__(self, i: int) -> Image.Image:
+        generator = np.random.Generator(np.random.PCG64([self.seed, i]))
+        values = _DRAW[self.noise_type](generator, (self.size, self.size, 3))
+        low, high = values.min(), values.max()
+        scaled = (values - low) / (high - low or 1) * 255
+        return Image.fromarray(scaled.astype(np.uint8))
+
+
+def noise_images(noise_type: str, count: int, size: int, seed: int = 0) -> ImageSet:
+    """`count` noise images of the encoder's image size."""
+    assert noise_type in NOISE_TYPES
+    return ImageSet(
+        noise_name(noise_type),
+        _NoiseImage(noise_type, seed, size),
+        np.full(count, -1, np.int32),
+        numbered(count),
+        fingerprint=f"{noise_type} seed {seed} size {size}",
+        reload=partial(noise_images, noise_type, count, size, seed),
+    )

@@ -15,7 +15,6 @@ from PIL import Image, ImageFilter
 
 from zsntta_cli.datasets.drawn.camera import photograph
 from zsntta_cli.datasets.drawn.concepts import IMPOSSIBLE, PALETTE, STYLES, Concept
-from zsntta_cli.datasets.drawn.handwriting import pen_strokes
 from zsntta_cli.datasets.drawn.outlines import (
     OUTLINES,
     SIZE,
@@ -23,6 +22,7 @@ from zsntta_cli.datasets.drawn.outlines import (
     Placement,
     draw_glyph,
     draw_parts,
+    pen_strokes,
 )
 from zsntta_cli.datasets.drawn.textures import (
     BACKGROUNDS,
