@@ -15,7 +15,7 @@ _PAUSE = 0.05
 
 
 @dataclass(frozen=True)
-class Kind:
+class DatabaseKind:
     """A kind of file."""
 
     application: int  # by which SQLite keeps it apart from other programs' databases

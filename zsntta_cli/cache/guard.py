@@ -34,7 +34,7 @@ class Budget:
             raise ValueError(f"'{what}' declares more than a file of {self.size:,} bytes can hold")
 
 
-class Group:
+class GuardedGroup:
     """A group of a file, whose content is read through this alone."""
 
     def __init__(self, group: h5py.Group, budget: Budget) -> None:
@@ -44,12 +44,12 @@ class Group:
     def __contains__(self, name: str) -> bool:
         return self._group.id.links.exists(name.encode())
 
-    def groups(self, name: str) -> "Iterator[Group]":
+    def groups(self, name: str) -> "Iterator[GuardedGroup]":
         """The groups within a group; none where it is not there."""
         if name in self:
-            within = Group(self._found(name, h5py.Group), self._budget)
+            within = GuardedGroup(self._found(name, h5py.Group), self._budget)
             for one in within._group:
-                yield Group(within._found(one, h5py.Group), self._budget)
+                yield GuardedGroup(within._found(one, h5py.Group), self._budget)
 
     def tables(self) -> "Iterator[tuple[str, NDArray[Any] | tuple[str, ...]]]":
         """The data sets, by name: arrays of numbers, and lists of texts."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
-from zsntta_cli.cache.guard import Budget, Group
+from zsntta_cli.cache.guard import Budget, GuardedGroup
 from zsntta_cli.cache.soundness import faults
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
@@ -115,7 +115,7 @@ def _write_text(file: h5py.File, text: Text) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path, kind: str = "feature") -> Iterator[Group]:
+def opened(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
     """A file of ours, open for reading.
 
     Raises:
@@ -130,7 +130,7 @@ def opened(path: Path, kind: str = "feature") -> Iterator[Group]:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
         with h5py.File(os.fsencode(path), "r") as file:
-            group = Group(file, Budget(size))
+            group = GuardedGroup(file, Budget(size))
             found = group.number(mark) if group.says(mark) else 0
             if found != FORMAT:
                 newer = ", of a newer version" if found > FORMAT else ""
@@ -154,7 +154,7 @@ def read_features(path: Path) -> FeatureSet:
     return features
 
 
-def _read(path: Path, file: Group) -> FeatureSet:
+def _read(path: Path, file: GuardedGroup) -> FeatureSet:
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
@@ -172,14 +172,14 @@ def _read(path: Path, file: Group) -> FeatureSet:
     )  # fmt: skip
 
 
-def _name(path: Path, file: Group) -> str:
+def _name(path: Path, file: GuardedGroup) -> str:
     """The set's name: as the file's own says it, where Python knows no UTF-8 (LC_ALL=C)."""
     name = file.text("name")
     same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
     return path.stem if same else name
 
 
-def _rows_and_dim(file: Group) -> tuple[int, int]:
+def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
     """N and D; sample ids, which are not read, must be as many."""
     shape, ids = file.shape("image_features"), file.count("sample_ids")
     if len(shape) != 2:
@@ -189,7 +189,7 @@ def _rows_and_dim(file: Group) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _read_texts(file: Group, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
+def _read_texts(file: GuardedGroup, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
     texts = {}
     for group in file.groups("text"):
         features = group.array("text_features", (classes, dim), np.float32)

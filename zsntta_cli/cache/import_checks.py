@@ -24,7 +24,7 @@ def _refuse(ok: bool, message: str) -> None:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ImportedRows:
     """Image features (N, D) in one or more parts, not in memory as long as files can be mapped."""
 
     parts: list[NDArray[Any]]
@@ -80,7 +80,7 @@ def check_matrix(array: NDArray[Any], what: str) -> None:
 class Checked:
     """Features made elsewhere that have passed all checks."""
 
-    rows: Rows
+    rows: ImportedRows
     normalized: bool
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]

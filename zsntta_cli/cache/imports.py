@@ -18,7 +18,7 @@ from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
     Checked,
-    Rows,
+    ImportedRows,
     check_labels,
     check_names,
     check_text,
@@ -144,13 +144,13 @@ def read_checked(plan: ImportPlan) -> Checked:
     return Checked(rows, normalized, labels, names, texts, notes)
 
 
-def _rows(path: Path, contents: Contents) -> Rows:
+def _rows(path: Path, contents: Contents) -> ImportedRows:
     if path.is_dir():
-        return Rows(import_readers.read_parts(path), path)
-    return Rows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
+        return ImportedRows(import_readers.read_parts(path), path)
+    return ImportedRows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
 
 
-def _normalized(rows: Rows, wanted: bool | None) -> tuple[bool, str]:
+def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     """Whether features count as normalised, and a note on why."""
     norms = rows.norms()
     unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
+from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -53,7 +53,7 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
-def known(name: str) -> Entry:
+def known(name: str) -> DatasetEntry:
     """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
 
     Raises:
@@ -67,14 +67,14 @@ def known(name: str) -> Entry:
     return entry
 
 
-def _entry(name: str) -> Entry | None:
+def _entry(name: str) -> DatasetEntry | None:
     """The entry of a known set, by its name or by `cifar10-c:fog:1`; no set takes no parameters."""
     parsed = SetName.parse(name)
     entry = CATALOGUE.get(parsed.base)
     return None if entry and parsed.parameters and not entry.parameters else entry
 
 
-def _read(entry: Entry, name: str, root: Path) -> "ImageSet":
+def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
     except OSError as error:

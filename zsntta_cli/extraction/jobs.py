@@ -1,7 +1,7 @@
 """What a worker encodes and how: the same parts, batches and threads everywhere, so the same bytes.
 
-A worker gets a `Job`, loads the images and the encoder again, and hands features back; only the
-process that asked for them writes.
+A worker gets an `EncodingJob`, loads the images and the encoder again, and hands features back;
+only the process that asked for them writes.
 """
 
 import pickle
@@ -30,7 +30,7 @@ Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class EncodingJob:
     """An image set and an encoder, as a worker gets them: small and picklable."""
 
     reload: Callable[[], ImageSet]
@@ -44,7 +44,7 @@ class Job:
 class Engine(Protocol):
     """Encodes parts elsewhere."""
 
-    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order; the engine is closed if it is left early."""
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
 def job_for(
     images: ImageSet, encoder: Encoder, choice: EncoderChoice, settings: ExtractSettings
-) -> Job:
+) -> EncodingJob:
     """What workers need to encode these images as this encoder does."""
     import torch
 
@@ -61,7 +61,7 @@ def job_for(
         raise DatasetError(f"'{images.name}' cannot be loaded by other processes: take one device.")
     if choice.is_file:  # workers may stand in another folder
         choice = replace(choice, pretrained=str(Path(choice.pretrained).absolute()))
-    return Job(
+    return EncodingJob(
         images.reload, images.identity(), choice, encoder.identity, settings,
         torch.get_num_threads(),
     )  # fmt: skip
@@ -115,8 +115,8 @@ def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advanc
 
 
 @lru_cache(maxsize=1)
-def _received(content: bytes) -> tuple[Job, ImageSet]:
-    job: Job = pickle.loads(content)
+def _received(content: bytes) -> tuple[EncodingJob, ImageSet]:
+    job: EncodingJob = pickle.loads(content)
     images = job.reload()
     if images.identity() != job.source:
         raise DatasetError(

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from zsntta_cli.errors import EncoderError, ZsnttaError
-from zsntta_cli.extraction.jobs import Advance, Encoded, Job, work_on
+from zsntta_cli.extraction.jobs import Advance, Encoded, EncodingJob, work_on
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Processes:
     def __init__(self, names: Sequence[str]) -> None:
         self._devices, self._workers = names, list[_Worker]()
 
-    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order.
 
         Raises:
