@@ -125,10 +125,10 @@ class ConsoleReporter:
             now = time.monotonic()
             if now - last >= _SECONDS_A_LINE and done > first:
                 last, rate = now, (done - first) / (now - started)
-                left = (total - done) / rate
+                seconds_left = (total - done) / rate
                 self.note(
-                    f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, {left:,.0f} s left"
-                    + (f", {status}" if status else "")
+                    f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, "
+                    f"{seconds_left:,.0f} s left" + (f", {status}" if status else "")
                 )
 
         return advance

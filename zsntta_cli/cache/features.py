@@ -55,12 +55,12 @@ class Rows:
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         part_of, row = self._part[rows], self._row[rows]
-        taken = np.empty((len(row), self.shape[1]), self._dtype)
+        stored = np.empty((len(row), self.shape[1]), self._dtype)
         for i, part in enumerate(self._parts):
             here = np.flatnonzero(part_of == i)
-            taken[here] = part.take(row[here], axis=0)
-        made = float32_of(taken)
-        return made if (self._factors == 1).all() else made * self._factors[part_of, None]
+            stored[here] = part.take(row[here], axis=0)
+        features = float32_of(stored)
+        return features if (self._factors == 1).all() else features * self._factors[part_of, None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -131,26 +131,26 @@ def opened(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
     try:
         with h5py.File(os.fsencode(path), "r") as file:
             group = GuardedGroup(file, Budget(size))
-            found = group.number(mark) if group.says(mark) else 0
-            if found != FORMAT:
-                newer = ", of a newer version" if found > FORMAT else ""
-                raise ValueError(f"{mark} is {found or None}{newer}, must be {FORMAT}")
+            version = group.number(mark) if group.says(mark) else 0
+            if version != FORMAT:
+                newer = ", of a newer version" if version > FORMAT else ""
+                raise ValueError(f"{mark} is {version or None}{newer}, must be {FORMAT}")
             yield group
     except StoreError:
         raise
     except MemoryError as error:
         raise StoreError(f"cannot read {path}: there is not enough memory.") from error
     except Exception as error:  # of damaged files h5py raises nearly anything
-        said = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
-        raise StoreError(said) from error
+        message = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
+        raise StoreError(message) from error
 
 
 def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError where not."""
     with opened(path) as file:
         features = _read(path, file)
-    if found := list(faults(features)):
-        raise StoreError(f"{path} cannot be used: {'; '.join(found)}.", remedy="make-again")
+    if problems := list(faults(features)):
+        raise StoreError(f"{path} cannot be used: {'; '.join(problems)}.", remedy="make-again")
     return features
 
 

@@ -39,7 +39,7 @@ def load_images(spec: str, data_root: Path) -> "ImageSet":
 def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
-    name.check_own(known=name.base in CATALOGUE)
+    name.check_own(is_known=name.base in CATALOGUE)
     from zsntta_cli.datasets.images import translated
     from zsntta_cli.datasets.readers import archives, folders, shards
 

@@ -52,14 +52,20 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
     """At most `limit` images, drawn without regard to class but always the same."""
     if limit is None or limit >= len(images):
         return images
-    rows = subset(len(images), limit)
+    return replace(
+        pick_rows(images, subset(len(images), limit)),
+        limit=limit,
+        reload=images.reload and partial(_limited_again, images.reload, limit),
+    )
+
+
+def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
+    """Some images of a set, in the order of `rows`."""
     return replace(
         images,
         read=_Rows(images.read, rows),
         labels=images.labels[rows],
-        sample_ids=[images.sample_ids[i] for i in rows],
-        limit=limit,
-        reload=images.reload and partial(_limited_again, images.reload, limit),
+        sample_ids=[images.sample_ids[i] for i in rows.tolist()],
     )
 
 
@@ -98,10 +104,10 @@ def translated(images: ImageSet) -> ImageSet:
         return images
     from zsntta_cli.datasets.readers import imagenet
 
-    known = {row.wnid: row.name for row in imagenet.classes()}
-    if not all(name in known for name in images.class_names):
+    names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
+    if not all(name in names_by_wnid for name in images.class_names):
         return images
-    return _renamed(images, known)
+    return _renamed(images, names_by_wnid)
 
 
 def named(images: ImageSet, path: Path) -> ImageSet:

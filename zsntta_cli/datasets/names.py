@@ -51,13 +51,13 @@ class SetName:
         """IMAGENET for the five sets of that family, else nothing: a user's own are of none."""
         return IMAGENET if self.base in _IMAGENET_SETS and self.path is None else ""
 
-    def check_own(self, known: bool) -> None:
-        """Refuse a name that a set of one's own cannot have; `known`: the catalogue has it.
+    def check_own(self, is_known: bool) -> None:
+        """Refuse a name that a set of one's own cannot have; `is_known`: the catalogue has it.
 
         Raises:
             DatasetError: reserved, or other characters than a file's name should have.
         """
-        if known or self.kind != DATASET or not is_own_name(self.base):
+        if is_known or self.kind != DATASET or not is_own_name(self.base):
             raise DatasetError(
                 f"'{short(self.base)}' cannot name a folder of images: take {OWN_NAMES}, and no "
                 f"known set's name."

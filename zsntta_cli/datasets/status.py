@@ -45,10 +45,10 @@ def _of_images(pattern: str) -> bool:
 
 def _count(pattern: str, data_root: Path, all_images: bool) -> int:
     """How many images fit a pattern; of what else there is, or can be millions, whether any."""
-    found = glob.iglob(pattern, root_dir=data_root)
+    matches = glob.iglob(pattern, root_dir=data_root)
     if all_images and _of_images(pattern):
-        return sum(1 for _ in found)
-    return int(next(found, None) is not None)
+        return sum(1 for _ in matches)
+    return int(next(matches, None) is not None)
 
 
 def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:

@@ -46,5 +46,5 @@ def extract(
     )  # fmt: skip
     settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)
     choice = EncoderChoice(model, pretrained, precision)
-    told = reporter or Silent()
-    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, told))
+    reporter = reporter or Silent()
+    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, reporter))

@@ -146,8 +146,8 @@ class Extractor:
         images = word_set(path.stem, words, limit)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
-            known = existing.text_features if existing is not None else {}
-            missing = [template for template in templates if template not in known]
+            cached = existing.text_features if existing is not None else {}
+            missing = [template for template in templates if template not in cached]
             if missing:
                 _ = self.encoder  # its loading is no word's time
             started = time.monotonic()
@@ -166,14 +166,14 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         lists = set_names(self.root, self._folder, WORDS)
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
-        found = stored(self.root, self._folder) if prompts else []
-        lacking = [one for one in found if one.header and self._lacks(one.header, prompts)]
+        files = stored(self.root, self._folder) if prompts else []
+        lacking = [file for file in files if file.header and self._lacks(file.header, prompts)]
         if lacking:
-            names = ", ".join(one.name for one in lacking)
+            names = ", ".join(file.name for file in lacking)
             self.reporter.note(f"class names as the word lists have them, too: {names}")
-        for one in lacking:
-            with locked(one.path, self.reporter.note):
-                self._add_texts(hdf5.read_features(one.path), prompts)
+        for file in lacking:
+            with locked(file.path, self.reporter.note):
+                self._add_texts(hdf5.read_features(file.path), prompts)
 
     def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
         """Whether class names of this encoder's set are not embedded under all of some prompts."""
@@ -262,20 +262,20 @@ class Extractor:
 def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
     """A folder holds the features of one encoder, and weights behind a name may change."""
     for other in stored(root, folder):
-        if other.header and (found := difference(other.header.identity, identity)):
+        if other.header and (mismatch := difference(other.header.identity, identity)):
             raise StoreError(
-                f"{other.path} was made by another encoder than this is now ({found.key}: "
-                f"{found.one}, now {found.other})",
+                f"{other.path} was made by another encoder than this is now ({mismatch.key}: "
+                f"{mismatch.one}, now {mismatch.other})",
                 remedy="other-folder",
             )
 
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
     """Refuse features of another encoder than the one asked for."""
-    if found := difference(existing.identity, request, request):
+    if mismatch := difference(existing.identity, request, request):
         raise StoreError(
-            f"{existing.path} was made by another encoder ({found.key} is {found.one}, not "
-            f"{found.other})",
+            f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
+            f"{mismatch.other})",
             remedy="other-folder",
         )
 
@@ -299,11 +299,11 @@ def existing_features(
 
 def _other(existing: FeatureSet, images: ImageSet) -> str:
     """What of a feature file's images is other than of these; nothing if they are the same."""
-    found = difference(existing.source, images.identity(), images.identity())
-    if found is None:
+    mismatch = difference(existing.source, images.identity(), images.identity())
+    if mismatch is None:
         same = list(existing.class_names) == list(images.class_names)
         return "" if same else "the class names are others"
-    if found.key == "digest":
+    if mismatch.key == "digest":
         return "names, sizes, labels or class names of files are others"
-    one, other = ("all" if value is None else f"{value}" for value in found[1:])
-    return f"{found.key} {one}, now {other}"
+    before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
+    return f"{mismatch.key} {before}, now {now}"

@@ -106,10 +106,10 @@ def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advanc
     job, images = _received(content)
     encoder = _encoder(job.choice, device, job.threads)
     keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
-    if found := difference(encoder.identity, job.encoder, sorted(keys)):
+    if mismatch := difference(encoder.identity, job.encoder, sorted(keys)):
         raise EncoderError(
-            f"{platform.node()} has another encoder ({found.key} is {found.one}, not "
-            f"{found.other}): install and copy the same on all machines."
+            f"{platform.node()} has another encoder ({mismatch.key} is {mismatch.one}, not "
+            f"{mismatch.other}): install and copy the same on all machines."
         )
     return encode_parts(images, encoder, job.settings, parts, advance)
 

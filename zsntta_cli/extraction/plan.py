@@ -119,11 +119,11 @@ def _extract_words(
         lists = [(name, built_in_words(name), [prompt]) for name, prompt in built_in.items()]
     else:
         name, path = named_words(spec)
-        own = [p for p in [speech_prompt(name)] if p]
-        lists = [(name, read_words(path), [*(templates or [DEFAULT_PROMPT, *own])])]
+        speech_prompts = [p for p in [speech_prompt(name)] if p]
+        lists = [(name, read_words(path), [*(templates or [DEFAULT_PROMPT, *speech_prompts])])]
     for name, words, prompts in lists:
-        some = limited_words(words, plan.limit)
-        yield extractor.words(name, some, prompts, plan.limit if len(some) < len(words) else None)
+        kept = limited_words(words, plan.limit)
+        yield extractor.words(name, kept, prompts, plan.limit if len(kept) < len(words) else None)
 
 
 def named_words(spec: str) -> tuple[str, Path]:
@@ -183,7 +183,7 @@ def devices(name: str) -> list[str]:
     import torch
 
     names = name.split(",")
-    if len({one.partition(":")[0] for one in names}) > 1:
+    if len({device.partition(":")[0] for device in names}) > 1:
         raise SettingsError(f"device is '{name}': all must be of one type, or features differ.")
     if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
         return [f"cuda:{i}" for i in range(torch.cuda.device_count())]

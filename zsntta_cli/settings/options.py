@@ -63,11 +63,11 @@ def option(
 
     `name` is that of its option and `shown` its default in a help text, where they are others.
     """
-    said = {
+    metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
         "shown": shown,
     }  # fmt: skip
-    return field(default=default, metadata=said)
+    return field(default=default, metadata=metadata)
 
 
 def option_name(declared: "Field[Any]") -> str:
@@ -92,18 +92,19 @@ class Settings:
 
 def _check(declared: "Field[Any]", value: Any) -> None:
     """Raise SettingsError where a value is not one of its setting."""
-    name, said, (kind, optional) = option_name(declared), declared.metadata, value_type(declared)
+    name, metadata = option_name(declared), declared.metadata
+    kind, optional = value_type(declared)
     if value is None and optional:
         return
     wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         words = "true or false" if kind is bool else words
         raise SettingsError(f"{name} is {_shown(value)}, must be {words}.")
-    if said.get("choices") and value not in said["choices"]:
-        raise UnknownName(name, str(value), said["choices"])
-    if said.get("within") is not None and value not in said["within"]:
-        example = f": {said['example']}" if said["example"] else ""
-        raise SettingsError(f"{name} is {_shown(value)}, must be {said['within']}{example}.")
+    if metadata.get("choices") and value not in metadata["choices"]:
+        raise UnknownName(name, str(value), metadata["choices"])
+    if metadata.get("within") is not None and value not in metadata["within"]:
+        example = f": {metadata['example']}" if metadata["example"] else ""
+        raise SettingsError(f"{name} is {_shown(value)}, must be {metadata['within']}{example}.")
 
 
 def _shown(value: Any) -> str:

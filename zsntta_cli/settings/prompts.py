@@ -95,7 +95,7 @@ WORD_SETS: dict[str, WordSet] = {
 
 def set_of(words: str) -> str | None:
     """The name of the built-in set that a list belongs to; None for a list of one's own."""
-    return next((name for name, one in WORD_SETS.items() if words in one.prompts), None)
+    return next((name for name, word_set in WORD_SETS.items() if words in word_set.prompts), None)
 
 
 def lists_of(words: str) -> dict[str, str]:
@@ -112,4 +112,4 @@ def lists_of(words: str) -> dict[str, str]:
 def class_prompts_beside(lists: Iterable[str]) -> list[str]:
     """The prompts that class names need beside word lists, each once."""
     sets = (WORD_SETS[name] for words in lists if (name := set_of(words)))
-    return list(dict.fromkeys(one.class_prompt for one in sets if one.class_prompt))
+    return list(dict.fromkeys(word_set.class_prompt for word_set in sets if word_set.class_prompt))

@@ -40,11 +40,12 @@ def run_digests(
     marks another set whose are.
     """
     digests = {source.name: source.digest for source in sources}
-    id_set, *others = sources
-    said = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
-    said += "" if encoder.get("logit_bias") is None else f" {float(encoder['logit_bias'])!r}"
-    digests[f"text/{id_set.name}"] = hashlib.sha256(said.encode()).hexdigest()
-    for other in others:
+    id_set, *other_sources = sources
+    text_identity = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
+    if encoder.get("logit_bias") is not None:
+        text_identity += f" {float(encoder['logit_bias'])!r}"
+    digests[f"text/{id_set.name}"] = hashlib.sha256(text_identity.encode()).hexdigest()
+    for other in other_sources:
         if other.normalized:
             digests[f"norm/{other.name}"] = hashlib.sha256(b"normalized").hexdigest()
     return digests if more_text is None else {**digests, MORE_TEXT: more_text}

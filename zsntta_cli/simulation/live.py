@@ -19,7 +19,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import ImageSet, limited
+from zsntta_cli.datasets.images import ImageSet, limited, pick_rows
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
@@ -204,10 +204,10 @@ class LiveSession:
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]
-        if found := difference(made_by, encoder.identity):
+        if mismatch := difference(made_by, encoder.identity):
             raise StoreError(
-                f"{path} was made by another encoder than {choice.slug} is now ({found.key}: "
-                f"{found.one}, now {found.other}): extract the set again."
+                f"{path} was made by another encoder than {choice.slug} is now ({mismatch.key}: "
+                f"{mismatch.one}, now {mismatch.other}): extract the set again."
             )
         return encoder
 
@@ -247,7 +247,7 @@ def stream_images(
 
 def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images that have features, in the order of these."""
-    images = _found(source, settings, image_size)
+    images = _load_images(source, settings, image_size)
     made_from = {k: v for k, v in source.source.items() if k not in ("skipped", "split")}
     if images.identity() != made_from:
         raise DatasetError(
@@ -256,22 +256,12 @@ def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) 
         )
     if not {"skipped", "split"} & source.source.keys():
         return images
-    known = set(hdf5.read_sample_ids(source.path))
-    rows = np.array([i for i, name in enumerate(images.sample_ids) if name in known])
-    return _picked(images, rows)
+    encoded_ids = set(hdf5.read_sample_ids(source.path))
+    rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
+    return pick_rows(images, rows)
 
 
-def _picked(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
-    read = images.read
-    return replace(
-        images,
-        read=lambda i: read(int(rows[i])),
-        labels=images.labels[rows],
-        sample_ids=[images.sample_ids[i] for i in rows.tolist()],
-    )
-
-
-def _found(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     if source.kind == features.NOISE:
         noise = SetName.parse(source.name).bare
         return noise_images(noise, source.source.get("images") or len(source), image_size)
@@ -284,9 +274,9 @@ def _found(source: FeatureSet, settings: LiveSettings, image_size: int) -> Image
     return limited(datasets.load_images(spec, Path(settings.data_root)), source.source.get("limit"))
 
 
-def _spec(name: str, given: Sequence[str]) -> str:
+def _spec(name: str, specs: Sequence[str]) -> str:
     """How the images of a set are named: as they were given, or by the known set's name."""
-    for spec in given:
+    for spec in specs:
         if str(SetName.parse(spec)) == name:
             return spec
     if SetName.parse(name).base not in datasets.CATALOGUE:

@@ -76,10 +76,8 @@ class Simulator:
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
-            given = {
-                one.name: getattr(more_text, one.name) for one in dataclasses.fields(more_text)
-            }
-            pool = dataclasses.replace(pool, **given)
+            names = [field.name for field in dataclasses.fields(more_text)]
+            pool = dataclasses.replace(pool, **{name: getattr(more_text, name) for name in names})
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
@@ -87,7 +85,7 @@ class Simulator:
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
-        read = [Source(one.name, one.digest, one.normalized) for one in sources.present]
+        read = [Source(source.name, source.digest, source.normalized) for source in sources.present]
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         encoder = sources.id_set.identity
         digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
@@ -150,8 +148,8 @@ class Simulator:
     def _digest_text(self, encoder_name: str, prompt: str, id_set: str) -> str:
         return hashlib.sha256(self._library.text(encoder_name, prompt, id_set).data).hexdigest()
 
-    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *others: str) -> Pool:
-        names = (id_set, *others)
+    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *other_names: str) -> Pool:
+        names = (id_set, *other_names)
         scores = [self._zero_shot(encoder_name, prompt, id_set, name) for name in names]
         return Pool(
             _raw_features([self._library.read(encoder_name, name) for name in names]),

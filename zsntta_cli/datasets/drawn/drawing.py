@@ -101,10 +101,10 @@ def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) 
     """Draw one of the styles that the concept can have, by weight."""
     impossible = IMPOSSIBLE[concept.kind]
     allowed = [(name, weight) for name, weight in dist.styles.items() if name not in impossible]
-    left = gen.random() * sum(weight for _, weight in allowed)
+    remaining = gen.random() * sum(weight for _, weight in allowed)
     for name, weight in allowed:
-        left -= weight
-        if left < 0:
+        remaining -= weight
+        if remaining < 0:
             return name
     return allowed[-1][0]
 

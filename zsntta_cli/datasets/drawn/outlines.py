@@ -66,8 +66,8 @@ def _points(*numbers: float) -> Points:
 
 def _fixed(make: Callable[[], list[Part]]) -> Outline:
     """An outline that no weight changes: made once."""
-    made = cache(make)
-    return lambda _: made()
+    make_once = cache(make)
+    return lambda _: make_once()
 
 
 def _star() -> list[Part]:

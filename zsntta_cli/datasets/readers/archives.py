@@ -32,18 +32,18 @@ def archive(name: str, path: Path) -> ImageSet:
             class folders.
     """
     members, read = opened(name, path)
-    found = images_among(members)
-    if not found:
+    images = images_among(members)
+    if not images:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    places = _below_common_folder(list(found))
+    places = _below_common_folder(list(images))
     labels, class_names = by_folder(name, path, places)
     return ImageSet(
         name,
-        MemberImage([(read, member) for member in found.values()]),
+        MemberImage([(read, member) for member in images.values()]),
         np.array(labels, np.int32),
         ["/".join(place) for place in places],
         class_names,
-        fingerprint=",".join(str(member.size) for member in found.values()),
+        fingerprint=",".join(str(member.size) for member in images.values()),
     )
 
 
@@ -103,8 +103,8 @@ def images_among(
 
     Without what macOS adds, and without paths that lead out of the archive.
     """
-    found = {PurePosixPath(member.path).parts: member for member in members}
-    return {parts: found[parts] for parts in sorted(found) if _is_image(parts, suffixes)}
+    by_parts = {PurePosixPath(member.path).parts: member for member in members}
+    return {parts: by_parts[parts] for parts in sorted(by_parts) if _is_image(parts, suffixes)}
 
 
 def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:

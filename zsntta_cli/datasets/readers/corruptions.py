@@ -54,8 +54,8 @@ def parameters(name: str) -> tuple[tuple[str, ...], int]:
     Raises:
         DatasetError: they are missing or unknown.
     """
-    base, *given = name.split(":")
-    corruption, severity = given if len(given) == 2 else ("", "")
+    base, *choices = name.split(":")
+    corruption, severity = choices if len(choices) == 2 else ("", "")
     levels = [str(level) for level in range(1, SEVERITIES + 1)]
     if corruption not in (ALL, *CORRUPTIONS, *EXTRA) or severity not in levels:
         raise DatasetError(

@@ -22,11 +22,11 @@ def folder(name: str, path: Path) -> ImageSet:
     """
     if not path.is_dir():
         raise DatasetError(f"data set '{name}': there is no folder {path}.")
-    found = images_in(path)
-    if not found:
+    paths = images_in(path)
+    if not paths:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in found])
-    return listed(name, path, found, labels, class_names)
+    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in paths])
+    return listed(name, path, paths, labels, class_names)
 
 
 def by_folder(
@@ -47,7 +47,7 @@ def by_folder(
             f"{places[classes.index('')][0]}: each must be in a folder of its class."
         )
     index = {class_name: -1 if class_name == "" else i for i, class_name in enumerate(names)}
-    return [index[one] for one in classes], [] if names == [""] else names
+    return [index[class_name] for class_name in classes], [] if names == [""] else names
 
 
 def listed(
@@ -84,8 +84,8 @@ def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> ND
 def images_in(path: Path) -> list[Path]:
     """All image files below a folder, sorted; without what macOS adds."""
     files = (Path(at) / name for at, _, names in os.walk(path, onerror=_refuse) for name in names)
-    found = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
-    return sorted(p for p in found if "__MACOSX" not in p.parts and not p.name.startswith("._"))
+    images = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
+    return sorted(p for p in images if "__MACOSX" not in p.parts and not p.name.startswith("._"))
 
 
 def _refuse(error: OSError) -> None:
