@@ -11,7 +11,7 @@ from zsntta_cli.datasets.words import built_in_words, limited_words, wordnet
 from zsntta_cli.settings.prompts import (
     WORD_SETS,
     class_prompts_beside,
-    joined,
+    join_templates,
     lists_of,
     set_of,
     templates_of,
@@ -84,7 +84,7 @@ def test_names_that_no_set_has():
 
 
 def test_templates_are_joined_only_where_each_has_a_place():
-    assert templates_of(joined("{}", "the {}")) == ["{}", "the {}"]
+    assert templates_of(join_templates("{}", "the {}")) == ["{}", "the {}"]
     assert templates_of("a | b {}") == ["a | b {}"]
 
 

@@ -137,13 +137,13 @@ def _entries(root: Path, encoder_name: str | None) -> list[Path]:
         if encoder_name is not None:
             folders = [encoder_folder(root, encoder_name)]
         else:
-            folders = [path for path in _listed(root) if path.is_dir()]
-        return [path for folder in folders for path in _listed(folder)]
+            folders = [path for path in _list_folder(root) if path.is_dir()]
+        return [path for folder in folders for path in _list_folder(folder)]
     except OSError as error:
         raise StoreError(f"cannot list features ({first_line(error)}).") from error
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     """What lies in a folder, in order; nothing where there is none."""
     try:
         return sorted(folder.iterdir())

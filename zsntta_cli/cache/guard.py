@@ -2,7 +2,7 @@
 
 What would reach out of the file (external storage, links, virtual data sets, filters by plug-ins)
 is refused, and so is what declares more than a file of its size can hold. All refusals are
-ValueErrors; `hdf5.opened` makes one line of them, and of whatever else h5py raises.
+ValueErrors; `hdf5.open_checked` makes one line of them, and of whatever else h5py raises.
 """
 
 import json
@@ -193,7 +193,7 @@ class GuardedGroup:
 
 
 def _check_chunks(name: str, data: h5py.Dataset, size: int, not_packed: int) -> None:
-    """No chunk may unpack to more than its size and a checksum: HDF5 would take the memory."""
+    """Refuse a chunk that unpacks to more than its size and a checksum: HDF5 takes the memory."""
     for i in range(data.id.get_num_chunks()):
         mask, packed = data.id.read_direct_chunk(data.id.get_chunk_info(i).chunk_offset)
         unpacked = b"" if mask & not_packed else zlib.decompressobj().decompress(packed, size + 5)

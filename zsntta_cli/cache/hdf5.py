@@ -115,8 +115,8 @@ def _write_text(file: h5py.File, text: Text) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
-    """A file of ours, open for reading.
+def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
+    """Open a file of ours, to be read through the guard.
 
     Raises:
         StoreError: no such file, one that cannot be read, or what is read of it is broken.
@@ -147,7 +147,7 @@ def opened(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
 
 def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError where not."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         features = _read(path, file)
     if problems := list(faults(features)):
         raise StoreError(f"{path} cannot be used: {'; '.join(problems)}.", remedy="make-again")
@@ -180,7 +180,7 @@ def _name(path: Path, file: GuardedGroup) -> str:
 
 
 def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
-    """N and D; sample ids, which are not read, must be as many."""
+    """N and D of the features; sample ids, which are not read, must be as many."""
     shape, ids = file.shape("image_features"), file.count("sample_ids")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
@@ -201,7 +201,7 @@ def _read_texts(file: GuardedGroup, classes: int, dim: int) -> dict[str, NDArray
 
 def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         images, dim = _rows_and_dim(file)
         return Header(
             file.text("kind"), images, dim, str(file.dtype("image_features")),
@@ -214,7 +214,7 @@ def read_header(path: Path) -> Header:
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         _rows_and_dim(file)
         return file.strings("sample_ids")
 
@@ -245,5 +245,5 @@ def write_table(
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:
     """The header and the columns of a state: StoreError where it is broken."""
-    with opened(path, "state") as file:
+    with open_checked(path, "state") as file:
         return file.mapping("header"), dict(file.tables())

@@ -44,7 +44,7 @@ class ImportedRows:
 
     @property
     def dim(self) -> int:
-        """D."""
+        """The features' dimensions, D."""
         return int(self.parts[0].shape[1])
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
@@ -152,7 +152,7 @@ def _integers(lines: NDArray[Any], where: Path) -> NDArray[np.int64]:
 
 
 def check_names(array: NDArray[Any], where: Path) -> tuple[str, ...]:
-    """Class names (C,)."""
+    """Class names (C,) of an array of texts."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
     _refuse(

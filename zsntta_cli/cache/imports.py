@@ -198,7 +198,7 @@ def _find(
 
 
 def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> None:
-    """A folder holds the features of one encoder."""
+    """Refuse a folder that holds the features of another encoder."""
     wanted = {**plan.identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:

@@ -86,7 +86,7 @@ def _write(
     *,
     with_text: bool,
 ) -> Path:
-    """The rows of some classes, which are numbered anew; the same again is left as it is."""
+    """Write the rows of some classes, numbered anew; a file with the same is left as it is."""
     target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
     labels = np.searchsorted(classes, whole.labels[rows]).astype(np.int32)
     source = {**whole.source, "split": {"of": whole.name, "classes": classes}}

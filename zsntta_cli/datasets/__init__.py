@@ -40,14 +40,14 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
     name.check_own(is_known=name.base in CATALOGUE)
-    from zsntta_cli.datasets.images import translated
+    from zsntta_cli.datasets.images import translate_wnids
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     try:
         read = archives.archive if archives.is_archive(name.path) else folders.folder
-        return translated(read(name.base, name.path))
+        return translate_wnids(read(name.base, name.path))
     except OSError as error:
         reason = first_line(error)
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error

@@ -138,24 +138,24 @@ _OOD_SETS = {
         megabytes=64, licence="non-commercial use", downloads=True,
     ),
     "lsun": DatasetEntry(
-        "ood", 10_000, 10, "test", Reader("readers.archives:unpacked", path="lsun"),
+        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
         layout="lsun/ with images, in class folders or not", licence="not stated",
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="iNaturalist/images"),
+        Reader("readers.archives:folder_or_archive", path="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="SUN/images"),
+        Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="Places/images"),
+        Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
     ),
     "texture": DatasetEntry(
@@ -165,7 +165,7 @@ _OOD_SETS = {
     ),
     "ninco": DatasetEntry(
         "ood", 5_879, 64, "all",
-        Reader("readers.archives:unpacked", path="NINCO/NINCO_OOD_classes"),
+        Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
     ),

@@ -91,15 +91,15 @@ class _Rows:
 
 
 def numbered(count: int) -> list[str]:
-    """Sample ids of images that have no names."""
+    """Sample ids of `count` images that have no names: their numbers."""
     return [f"{i:05d}" for i in range(count)]
 
 
 _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 
 
-def translated(images: ImageSet) -> ImageSet:
-    """A set whose folders are all named by wnids of ImageNet gets CLIP's names of these classes."""
+def translate_wnids(images: ImageSet) -> ImageSet:
+    """Give a set whose folders are all named by wnids of ImageNet CLIP's names of these classes."""
     if not images.class_names or not all(map(_WNID.fullmatch, images.class_names)):
         return images
     from zsntta_cli.datasets.readers import imagenet
@@ -107,11 +107,11 @@ def translated(images: ImageSet) -> ImageSet:
     names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
     if not all(name in names_by_wnid for name in images.class_names):
         return images
-    return _renamed(images, names_by_wnid)
+    return _rename_classes(images, names_by_wnid)
 
 
-def named(images: ImageSet, path: Path) -> ImageSet:
-    """A set with the class names of a file.
+def with_class_names(images: ImageSet, path: Path) -> ImageSet:
+    """The set with the class names that a file gives.
 
     It has a name a line, in the order of the folders, or lines of a folder and, behind a tab or a
     space, its class name.
@@ -128,15 +128,15 @@ def named(images: ImageSet, path: Path) -> ImageSet:
     pairs = [re.split(r"[\t ]+", line, maxsplit=1) for line in lines]
     by_folder = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
     if folders and all(folder in by_folder for folder in folders):
-        return _renamed(images, by_folder)
+        return _rename_classes(images, by_folder)
     if len(lines) != len(folders):
         raise DatasetError(
             f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders: must "
             f"be a name a line in their order, or lines of a folder and its name."
         )
-    return _renamed(images, dict(zip(folders, lines, strict=True)))
+    return _rename_classes(images, dict(zip(folders, lines, strict=True)))
 
 
-def _renamed(images: ImageSet, names: Mapping[str, str]) -> ImageSet:
+def _rename_classes(images: ImageSet, names: Mapping[str, str]) -> ImageSet:
     folders: Sequence[str] = images.folder_names or images.class_names
     return replace(images, class_names=[names[folder] for folder in folders], folder_names=folders)

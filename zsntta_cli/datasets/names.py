@@ -38,7 +38,7 @@ class SetName:
 
     @property
     def kind(self) -> str:
-        """DATASET, NOISE or WORDS."""
+        """What the set holds: DATASET, NOISE or WORDS."""
         return next((k for p, k in _PREFIXES.items() if self.base.startswith(p)), DATASET)
 
     @property
@@ -48,7 +48,7 @@ class SetName:
 
     @property
     def family(self) -> str:
-        """IMAGENET for the five sets of that family, else nothing: a user's own are of none."""
+        """The family: IMAGENET for five sets, else nothing; a user's own are of none."""
         return IMAGENET if self.base in _IMAGENET_SETS and self.path is None else ""
 
     def check_own(self, is_known: bool) -> None:
@@ -74,7 +74,7 @@ def is_own_name(text: str) -> bool:
 
 
 def check_plain(what: str, name: object) -> None:
-    """A name must do as that of a file in its folder, wherever it comes from.
+    """Refuse a name that cannot be that of a file in its folder, wherever it comes from.
 
     Raises:
         SettingsError: it is no text, too long, leads to another folder, or would be hidden.

@@ -70,7 +70,7 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
 
 
 def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
-    """From the catalogue's numbers; 'all' of a corrupted set has them several times over."""
+    """What differs from the catalogue's numbers; 'all' of a corrupted set has multiples of them."""
     several = len(images) and ":" in images.name and len(images) % expected.images == 0
     if len(images) != expected.images and not several:
         yield f"{len(images):,} images, must be {expected.images:,}"

@@ -94,7 +94,7 @@ def _read(
 
 
 def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
-    """What to say of a broken image."""
+    """The error for a broken image."""
     return DatasetError(
         f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({first_line(error)})",
         remedy="skip-broken",

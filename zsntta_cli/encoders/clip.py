@@ -133,7 +133,7 @@ def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
 
 
 def wait_passively() -> None:
-    """To be called before torch is imported: its idle threads are not to spin.
+    """Keep torch's idle threads from spinning; to be called before torch is imported.
 
     They starve the threads that read images: encoding on the CPU gets up to 19 times slower.
     OpenMP reads this once, when torch loads it.

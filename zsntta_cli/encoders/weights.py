@@ -34,7 +34,7 @@ _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every mac
 
 
 def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
-    """The embedded encoder; rows of its word table that training never saw are zero."""
+    """Load the embedded encoder; rows of its word table that training never saw are zero."""
     import open_clip
     import torch
     from safetensors.torch import load
@@ -251,7 +251,7 @@ def whereabouts(choice: EncoderChoice) -> str:
 
 @dataclass(frozen=True)
 class Family:
-    """One line of FAMILIES."""
+    """A family of open_clip's models, with one of them as an example."""
 
     example: EncoderChoice
     lacks: tuple[str, ...] = ()  # live methods that refuse it

@@ -77,7 +77,7 @@ class Cluster:
 
 
 def _results(job: EncodingJob, parts: Sequence[range]) -> Iterator[EncodedPart | ZsnttaError]:
-    """What becomes of the parts, as it comes."""
+    """What became of each part, in the order in which they end."""
     import ray
 
     task, content, device = _task(job), pickle.dumps(job), job.encoder["device"]
@@ -103,7 +103,7 @@ def _task(job: EncodingJob) -> Any:
 
 
 def _one_part(content: bytes, device: str, rows: range) -> EncodedPart | ZsnttaError:
-    """A task of the cluster; what a user can mend comes back as a value, without a traceback."""
+    """Encode a part as a task; what a user can mend comes back as a value, without a traceback."""
     try:
         [part] = work_on(content, device, [rows], lambda _: None)
     except ZsnttaError as error:
@@ -112,5 +112,5 @@ def _one_part(content: bytes, device: str, rows: range) -> EncodedPart | ZsnttaE
 
 
 def _reason(error: Exception) -> str:
-    """The last line: Ray's errors are long, and end with what a task raised."""
+    """The last line of an error: Ray's are long, and end with what a task raised."""
     return str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)

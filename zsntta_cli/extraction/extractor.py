@@ -25,7 +25,7 @@ from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
-from zsntta_cli.extraction.words import embedded, text_features, word_set, write_words
+from zsntta_cli.extraction.words import embed_words, text_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside
@@ -74,7 +74,7 @@ def _peak_memory() -> int:
 
 @dataclass
 class Extractor:
-    """Extracts any number of sets with one encoder, which is loaded when first needed."""
+    """An extraction of any number of sets with one encoder, which is loaded when first needed."""
 
     choice: EncoderChoice
     load: Callable[[], Encoder]
@@ -153,7 +153,7 @@ class Extractor:
             started = time.monotonic()
             for template in missing:
                 identity = {**self._identity(images, WORDS), "template": template}
-                text = embedded(path, images, template, identity, self.encoder, self.reporter)
+                text = embed_words(path, images, template, identity, self.encoder, self.reporter)
                 if existing is None and template == missing[0]:
                     write_words(path, images, self.encoder, text)
                 else:
@@ -260,7 +260,7 @@ class Extractor:
 
 
 def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
-    """A folder holds the features of one encoder, and weights behind a name may change."""
+    """Refuse a folder of another encoder's features: weights behind a name may change."""
     for other in stored(root, folder):
         if other.header and (mismatch := difference(other.header.identity, identity)):
             raise StoreError(
@@ -292,12 +292,12 @@ def existing_features(
         return None
     existing = hdf5.read_features(path)
     check_encoder(existing, request)
-    if what := _other(existing, images):
+    if what := _describe_other(existing, images):
         raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
     return existing
 
 
-def _other(existing: FeatureSet, images: ImageSet) -> str:
+def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
     """What of a feature file's images is other than of these; nothing if they are the same."""
     mismatch = difference(existing.source, images.identity(), images.identity())
     if mismatch is None:

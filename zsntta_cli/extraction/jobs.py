@@ -42,7 +42,7 @@ class EncodingJob:
 
 
 class Engine(Protocol):
-    """Encodes parts elsewhere."""
+    """What encodes parts elsewhere."""
 
     def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order; the engine is closed if it is left early."""
@@ -102,8 +102,8 @@ def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
 
 
 def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advance) -> Encoded:
-    """What a worker does with a pickled job; images and encoder are loaded at their first part."""
-    job, images = _received(content)
+    """Encode parts of a pickled job; images and encoder are loaded at the job's first part."""
+    job, images = _unpack(content)
     encoder = _encoder(job.choice, device, job.threads)
     keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
     if mismatch := difference(encoder.identity, job.encoder, sorted(keys)):
@@ -115,7 +115,7 @@ def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advanc
 
 
 @lru_cache(maxsize=1)
-def _received(content: bytes) -> tuple[EncodingJob, ImageSet]:
+def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
     job: EncodingJob = pickle.loads(content)
     images = job.reload()
     if images.identity() != job.source:

@@ -69,7 +69,7 @@ class Parts:
         content = json.dumps(expected, sort_keys=True).encode()
         if not identity_file.exists() or identity_file.read_bytes() != content:
             if any(self._folder.glob("*.npz")):
-                what = _changed(identity_file, expected)
+                what = _describe_change(identity_file, expected)
                 note(f"{path.stem}: what a stopped run had finished is made again ({what}).")
             self.discard()
             write_whole(identity_file, content)
@@ -126,7 +126,7 @@ class Parts:
         return features, readable
 
 
-def _changed(identity_file: Path, expected: Mapping[str, Any]) -> str:
+def _describe_change(identity_file: Path, expected: Mapping[str, Any]) -> str:
     """What of the identity of parts is another now."""
     try:
         before = json.loads(identity_file.read_bytes())

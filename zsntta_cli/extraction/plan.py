@@ -9,7 +9,7 @@ from pathlib import Path
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import ImageSet, limited, named
+from zsntta_cli.datasets.images import ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
@@ -104,7 +104,7 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; one of one's own gets the class names that are given for it."""
     images = datasets.load_images(spec, plan.data_root)
     if plan.class_names and SetName.parse(spec).path:
-        return named(images, plan.class_names)
+        return with_class_names(images, plan.class_names)
     if images.folder_names:
         first, *_ = images.class_names
         reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")

@@ -68,7 +68,7 @@ class Processes:
         self._workers.clear()
 
     def _start(self, count: int) -> None:
-        """Have so many workers; all anew if one has died since the last job."""
+        """Start workers up to `count`; all anew if one has died since the last job."""
         if not all(worker.process.is_alive() for worker in self._workers):
             self.close()
         context = multiprocessing.get_context("spawn")
@@ -107,7 +107,7 @@ def _ctrl_c_ignored() -> Iterator[None]:
 
 
 def _serve(device: str, connection: Connection) -> None:
-    """A worker process: encodes its share of every job, until it is stopped."""
+    """Encode, as a worker process, its share of every job, until it is stopped."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         content, share = connection.recv()

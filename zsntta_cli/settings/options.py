@@ -99,15 +99,17 @@ def _check(declared: "Field[Any]", value: Any) -> None:
     wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         words = "true or false" if kind is bool else words
-        raise SettingsError(f"{name} is {_shown(value)}, must be {words}.")
+        raise SettingsError(f"{name} is {_value_text(value)}, must be {words}.")
     if metadata.get("choices") and value not in metadata["choices"]:
         raise UnknownName(name, str(value), metadata["choices"])
     if metadata.get("within") is not None and value not in metadata["within"]:
         example = f": {metadata['example']}" if metadata["example"] else ""
-        raise SettingsError(f"{name} is {_shown(value)}, must be {metadata['within']}{example}.")
+        raise SettingsError(
+            f"{name} is {_value_text(value)}, must be {metadata['within']}{example}."
+        )
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value in a message, cut to one short line."""
     text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
     return short(text)

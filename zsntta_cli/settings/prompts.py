@@ -41,7 +41,7 @@ def speech_prompt(words: str) -> str | None:
 _AND = " | "  # between templates whose features are averaged; none can be typed with two {}
 
 
-def joined(*templates: str) -> str:
+def join_templates(*templates: str) -> str:
     """Several templates as one name: a class's feature is the mean of theirs."""
     return _AND.join(templates)
 
@@ -59,12 +59,12 @@ def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
 
 # CSP's released code, arXiv 2410.08611: the same eight prompts for class names and nouns, whose
 # features are averaged, and four for the phrases that adjectives become.
-CSP_NOUN_PROMPT = joined(
+CSP_NOUN_PROMPT = join_templates(
     "{}", "the {}", "the good {}", "the nice {}", "a photo of the nice {}.",
     "a photo with the nice {}.", "a good photo with the nice {}.",
     "a close-up photo of the nice {}.",
 )  # fmt: skip
-CSP_PHRASE_PROMPT = joined(
+CSP_PHRASE_PROMPT = join_templates(
     "{}", "a nice photo of {}", "a good photo of {}", "a close-up photo of {}"
 )
 

@@ -59,7 +59,7 @@ class Foreseen:
         self._header = functools.lru_cache(maxsize=None)(self._read)
 
     def digests(self, settings: RunSettings) -> dict[str, str] | None:
-        """As a run has them; None where it would fail, for it to say how."""
+        """The digests that a run has; None where it would fail, for it to say how."""
         try:
             return self._digests(settings)
         except (ZsnttaError, ValueError, KeyError, TypeError):

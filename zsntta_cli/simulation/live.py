@@ -226,7 +226,7 @@ class _Items:
 def stream_images(
     stream: Stream, sources: Sources, settings: LiveSettings, image_size: int
 ) -> ImageSet:
-    """Image t of the set is item t of the stream.
+    """The images of a stream as a set: image t is item t of the stream.
 
     Raises:
         DatasetError: images that cannot be found, or are not those of the features.

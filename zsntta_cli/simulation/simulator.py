@@ -49,7 +49,7 @@ class Simulator:
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
-        """One run.
+        """Run one method on one stream: its decisions, judged.
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
@@ -70,7 +70,7 @@ class Simulator:
             self._pool(settings.encoder, settings.prompt, *sources.names)
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
-        """One run with its stream and decisions; `analyse` a live method's gradients too."""
+        """Run with the stream and the decisions kept; `analyse` a live method's gradients too."""
         sources = self._library.sources(settings)
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
@@ -80,7 +80,7 @@ class Simulator:
             pool = dataclasses.replace(pool, **{name: getattr(more_text, name) for name in names})
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
-        data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
+        data = _with_scores(settings, data, sources.id_set.identity.get("logit_bias"))
         self._load_kernels(settings, data)
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
@@ -121,7 +121,7 @@ class Simulator:
         return decisions
 
     def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
-        """What a process compiles or loads once is no run's time: a method of ours sees two items.
+        """Load what a process compiles once, as no run's time: a method of ours sees two items.
 
         One that needs words would mine them for that, and has no kernels but the threshold's.
         """
@@ -162,7 +162,7 @@ class Simulator:
         )
 
 
-def _scored(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
+def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
     """The stream with the noise scores that are asked for."""
     method = METHODS[settings.method]
     if settings.threshold.score != MATCH:

@@ -41,12 +41,12 @@ class Sources:
 
     @property
     def present(self) -> list[FeatureSet]:
-        """Those that take part."""
+        """The feature files that take part."""
         return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of those that take part."""
+        """Names of the sets that take part."""
         return tuple(source.name for source in self.present)
 
     @property

@@ -15,7 +15,7 @@ from zsntta_cli.errors import DatasetError
 
 
 def folder(name: str, path: Path) -> ImageSet:
-    """A folder of images: class subfolders are labels; without subfolders there are no labels.
+    """The images of a folder: class subfolders are labels; without subfolders there are no labels.
 
     Raises:
         DatasetError: no such folder, no image in it, or images beside class folders.
@@ -26,7 +26,7 @@ def folder(name: str, path: Path) -> ImageSet:
     if not paths:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in paths])
-    return listed(name, path, paths, labels, class_names)
+    return listed_images(name, path, paths, labels, class_names)
 
 
 def by_folder(
@@ -50,7 +50,7 @@ def by_folder(
     return [index[class_name] for class_name in classes], [] if names == [""] else names
 
 
-def listed(
+def listed_images(
     name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], class_names: Sequence[str]
 ) -> ImageSet:
     """Image files with their labels; the ids are the paths below `base`.
@@ -65,13 +65,15 @@ def listed(
             f"data set '{name}' is not whole: {len(missing):,} of {len(paths):,} images are "
             f"missing, such as {missing[0]}."
         )
-    checked = _checked(name, labels, class_names)
+    checked = _check_labels(name, labels, class_names)
     sizes = ",".join(str(path.stat().st_size) for path in paths)
     ids = [path.relative_to(base).as_posix() for path in paths]
     return ImageSet(name, _FileImage(paths), checked, ids, class_names, fingerprint=sizes)
 
 
-def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> NDArray[np.int32]:
+def _check_labels(
+    name: str, labels: Sequence[int], class_names: Sequence[str]
+) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
     if class_names and len(array) and not 0 <= array.min() <= array.max() < len(class_names):
         raise DatasetError(
@@ -89,11 +91,11 @@ def images_in(path: Path) -> list[Path]:
 
 
 def _refuse(error: OSError) -> None:
-    """A folder that cannot be listed may hold images: leaving them out gives wrong numbers."""
+    """Raise: a folder that cannot be listed may hold images, and without them numbers are wrong."""
     raise error
 
 
-def existing(path: Path) -> Path:
+def require_path(path: Path) -> Path:
     """The path, if there is something.
 
     Raises:

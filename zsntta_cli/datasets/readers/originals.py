@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.images import ImageSet, numbered
-from zsntta_cli.datasets.readers.folders import existing, folder, listed
+from zsntta_cli.datasets.readers.folders import folder, listed_images, require_path
 from zsntta_cli.errors import DatasetError, first_line
 
 
@@ -84,11 +84,11 @@ def cub200(name: str, root: Path) -> ImageSet:
         ) from error
     paths = [base / "images" / path for path in images.values()]
     names = [_bird(classes[class_id]) for class_id in position]
-    return listed(name, existing(base / "images"), paths, targets, names)
+    return listed_images(name, require_path(base / "images"), paths, targets, names)
 
 
 def _table(name: str, path: Path) -> dict[str, str]:
-    """Lines of an id and a value."""
+    """Read a file of lines of an id and a value."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     rows = [line.split(maxsplit=1) for line in lines if line.strip()]
     if any(len(row) != 2 or not row[0].isdigit() for row in rows):
@@ -105,11 +105,11 @@ def cars196(name: str, root: Path) -> ImageSet:
     """Stanford Cars, train and test, as torchvision expects them; they cannot be downloaded."""
     base = root / "stanford_cars"
     for file in _CARS_FILES:
-        existing(base / file)
+        require_path(base / file)
     parts = [torchvision_set("StanfordCars", root, split=s) for s in ("train", "test")]
     samples = [sample for part in parts for sample in part._samples]
     paths = [Path(path) for path, _ in samples]
-    return listed(name, base, paths, [int(label) for _, label in samples], parts[0].classes)
+    return listed_images(name, base, paths, [int(label) for _, label in samples], parts[0].classes)
 
 
 def food101(name: str, root: Path) -> ImageSet:
@@ -119,7 +119,7 @@ def food101(name: str, root: Path) -> ImageSet:
     """
     data = torchvision_set("Food101", root, split="test")
     names = [class_name.replace("_", " ") for class_name in data.classes]
-    return listed(name, root / "food-101" / "images", data._image_files, data._labels, names)
+    return listed_images(name, root / "food-101" / "images", data._image_files, data._labels, names)
 
 
 def pets37(name: str, root: Path) -> ImageSet:
@@ -131,7 +131,7 @@ def pets37(name: str, root: Path) -> ImageSet:
         )
     paths = [path for part in parts for path in part._images]
     labels = [label for part in parts for label in part._labels]
-    return listed(name, root / "oxford-iiit-pet" / "images", paths, labels, parts[0].classes)
+    return listed_images(name, root / "oxford-iiit-pet" / "images", paths, labels, parts[0].classes)
 
 
 def torchvision_set(kind: str, root: Path, **options: Any) -> Any:
