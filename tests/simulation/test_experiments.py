@@ -135,7 +135,7 @@ def test_after_an_error_no_other_run_begins():
         multiprocessing.get_context("fork"),
     )
     assert queue.take(None)
-    with pytest.raises(KeyboardInterrupt), left:
+    with pytest.raises(KeyboardInterrupt), queue:
         raise KeyboardInterrupt
     assert queue.take(0) is None
 
