@@ -20,7 +20,7 @@ from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
-from zsntta_cli.simulation.digests import Source, run_digests
+from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import Columns, Machine, Record, Replay, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
@@ -85,9 +85,9 @@ class Simulator:
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
-        read = [Source(source.name, source.digest, source.normalized) for source in sources.present]
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         encoder = sources.id_set.identity
+        read = [(source.name, source) for source in sources.present]
         digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
