@@ -6,12 +6,12 @@ the encoder too, yields them as it has them (methods/live/).
 
 A classifier that adapts is a line in CLASSIFIERS: `classes(data, options, offered)` gives the class
 of each item, learned from those that are offered. It goes behind any method that decides, as
-"adand+tda": METHODS makes such a pair at its first use.
+"adand+tda": METHODS makes such a pair when it is asked for.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class Method:
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
         if self.parts:
-            return partial(_found(self.run), *(part.load() for part in self.parts))
+            return functools.partial(_found(self.run), *(part.load() for part in self.parts))
         return _found(self.run)
 
     @property
@@ -96,7 +96,11 @@ _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as the
 
 
 class _Methods(dict[str, Method]):
-    """Methods by name; "detector+classifier" is made of the two where it is not there."""
+    """Methods by name, as they are listed; "detector+classifier" is made of the two when asked for.
+
+    Such a pair is not stored: what is listed depends on no question, and a pair is of what its
+    parts are at that moment.
+    """
 
     def __missing__(self, name: str) -> Method:
         detector, _, classifier = name.rpartition("+")
@@ -104,8 +108,7 @@ class _Methods(dict[str, Method]):
             raise KeyError(name)
         if self[detector].live or not self[detector].decides or self[detector].parts:
             raise KeyError(name)
-        self[name] = made = behind(detector, classifier)
-        return made
+        return behind(detector, classifier)
 
 
 def behind(detector: str, classifier: str) -> Method:
@@ -118,24 +121,19 @@ def behind(detector: str, classifier: str) -> Method:
     )  # fmt: skip
 
 
+@functools.cache
 def _both_settings(detector: type[Any], classifier: type[Any]) -> type[Any]:
     """The settings of two as one class, made once, which other processes make again."""
-    if both := _BOTH.get((detector, classifier)):
-        return both
 
-    def again(one: Any) -> tuple[Any, ...]:
-        return _given_again, (detector, classifier, vars(one))
+    def made_again(options: Any) -> tuple[Any, ...]:
+        return _both_given, (detector, classifier, vars(options))
 
     name = f"{detector.__name__}And{classifier.__name__}"
-    made = type(name, (detector, classifier), {"__reduce__": again, "__module__": __name__})
-    both = _BOTH[detector, classifier] = dataclass(frozen=True)(made)
-    return both
+    both = type(name, (detector, classifier), {"__reduce__": made_again, "__module__": __name__})
+    return dataclass(frozen=True)(both)
 
 
-_BOTH: dict[tuple[type[Any], type[Any]], type[Any]] = {}
-
-
-def _given_again(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
+def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
     return _both_settings(detector, classifier)(**values)
 
 
@@ -145,6 +143,21 @@ def check_method(name: str, what: str = "method") -> None:
         METHODS[name]
     except KeyError:
         raise UnknownName(what, name, tuple(METHODS)) from None
+
+
+def method_place(name: str) -> tuple[int, int, str]:
+    """Where a method stands among others, to sort by: as they are listed, unknown ones last.
+
+    A pair that is not listed stands behind its detector, in the order of the classifiers.
+    """
+    detector, _, classifier = name.rpartition("+")
+    if name in METHODS or classifier not in CLASSIFIERS:
+        return _index(METHODS, name), -1, name
+    return _index(METHODS, detector), _index(CLASSIFIERS, classifier), name
+
+
+def _index(listed: Mapping[str, object], name: str) -> int:
+    return list(listed).index(name) if name in listed else len(listed)
 
 
 CLASSIFIERS: dict[str, Classifier] = {
