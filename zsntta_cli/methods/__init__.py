@@ -11,8 +11,9 @@ of each item, learned from those that are offered. It goes behind any method tha
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import UnknownName
@@ -26,6 +27,25 @@ if TYPE_CHECKING:
     from zsntta_cli.methods.base import Stepper
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
+# What is worth knowing before a method runs with its settings on C classes of D dims, "" if nothing
+Note = Callable[[Any, int, int], str]
+
+
+def _no_note(_options: Any, _classes: int, _dim: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The first items of a stream: another method decides on them."""
+
+    items: Callable[[Any], int]  # how many, by the method's settings
+    settings: str  # which of them make that number
+    teacher: str = "zs-clip"  # who decides
+
+
+def _batch_size(options: Any) -> int:
+    return int(vars(options).get("batch_size", 1))
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,9 @@ class Method:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
     stepper: str = ""  # of one that decides online: where what is pushed to is made
+    warm_up: WarmUp = WarmUp(lambda _: 0, "")
+    at_once: Callable[[Any], int] = _batch_size  # items that are decided together, by its settings
+    note: Note = _no_note
     revision: int = 1  # goes up when its decisions change: older results are then not shown
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
 
@@ -57,6 +80,11 @@ class Method:
             return tuple(one for part in self.parts for one in part.own_code)
         return () if isinstance(self.run, str) else (self.run, self.settings)
 
+    def notes(self, options: Any, classes: int, dim: int) -> list[str]:
+        """What is worth knowing before it runs on C classes of D dims: phrases about it."""
+        noted = (part.note(options, classes, dim) for part in self.parts or (self,))
+        return [note for note in noted if note]
+
     def start(self, *given: Any) -> "Stepper":
         """The method before its first item, given what `run` gets: a stream, that may be empty."""
         stepper: Stepper = _found(self.stepper)(*given)
@@ -69,6 +97,7 @@ class Classifier:
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
+    note: Note = _no_note
     revision: int = 1  # as a method's
 
     def load(self) -> Callable[..., Any]:
@@ -93,6 +122,7 @@ def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:
 # AdaND and Syde inject noise as part of the method; others only where it is asked to.
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
+_STAGE_1 = WarmUp(attrgetter("stage1_items"), "warmup x update-every")
 
 
 class _Methods(dict[str, Method]):
@@ -117,7 +147,7 @@ def behind(detector: str, classifier: str) -> Method:
     return Method(
         "classifiers.behind:run", _both_settings(first.settings, second.settings),
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
-        revision=first.revision + second.revision - 1, parts=parts,
+        warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
     )  # fmt: skip
 
 
@@ -165,8 +195,11 @@ CLASSIFIERS: dict[str, Classifier] = {
     "oga": Classifier("classifiers.oga:classes", classifier_settings.OGASettings),
     "onzeta": Classifier("classifiers.onzeta:classes", classifier_settings.OnZetaSettings),
     "bca": Classifier("classifiers.bca:classes", classifier_settings.BCASettings),
-    "dota": Classifier("classifiers.dota:classes", classifier_settings.DOTASettings),
-}
+    "dota": Classifier(
+        "classifiers.dota:classes", classifier_settings.DOTASettings,
+        note=classifier_settings.DOTASettings.note,
+    ),
+}  # fmt: skip
 
 METHODS: dict[str, Method] = _Methods({
     "zs-clip": Method(
@@ -174,14 +207,17 @@ METHODS: dict[str, Method] = _Methods({
     ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
-        stepper="detectors.adand:stepper",
+        stepper="detectors.adand:stepper", warm_up=_STAGE_1,
     ),
     "ridge": Method(
-        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper"
+        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
+        warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"),
     ),
     "cma": Method("detectors.cma:run", detectors_settings.CmaSettings, needs=WORDS),
     "oodd": Method("detectors.oodd:run", detectors_settings.OoddSettings),
-    "syde": Method("detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS),
+    "syde": Method(
+        "detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
+    ),
     "etlt": Method("detectors.etlt:run", detectors_settings.EtltSettings, offline=True),
     "tda": Method("classifiers.tda:run", settings.TDASettings),
 })  # fmt: skip
@@ -200,18 +236,23 @@ METHODS.update({
     "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
     "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
     "neglabel+adand": Method(
-        "words.taught:run", words_settings.NegLabelAdaNDSettings, needs=WORDS, defaults=_INJECTS
+        "words.taught:run", words_settings.NegLabelAdaNDSettings, needs=WORDS, defaults=_INJECTS,
+        warm_up=replace(_STAGE_1, teacher="neglabel"),
     ),
     "csp+adand": Method(
-        "words.taught:run", words_settings.CspAdaNDSettings, needs=WORDS, defaults=_INJECTS
+        "words.taught:run", words_settings.CspAdaNDSettings, needs=WORDS, defaults=_INJECTS,
+        warm_up=replace(_STAGE_1, teacher="csp"),
     ),
     "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
     "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
-    "sotta": Method("live.sotta:run", live_settings.SottaSettings, live=True),
+    "sotta": Method(  # the items between two steps are one pass
+        "live.sotta:run", live_settings.SottaSettings, live=True,
+        at_once=attrgetter("update_every"),
+    ),
     "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
-        imagenet=_SGD,
+        imagenet=_SGD, warm_up=_STAGE_1,
     ),
 })  # fmt: skip
 

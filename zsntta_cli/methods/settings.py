@@ -1,7 +1,6 @@
 """The settings of each method: a dataclass whose fields are its options on the command line."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from zsntta_cli.settings.checks import check
 from zsntta_cli.settings.options import Range, Settings, option
@@ -22,7 +21,6 @@ class ZsClipSettings(Settings):
 class AdaNDSettings(Settings):
     """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learned from ZS-CLIP's decisions."""
 
-    teacher: ClassVar[str] = "zs-clip"  # whose decisions these are
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     # At batch sizes above 1 each batch is one queue.
     update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)

@@ -131,7 +131,7 @@ class Library:
         """
         encoder, prompts = settings.encoder, self._word_lists(settings)
         built_in = [WORD_SETS[one] for name in prompts if (one := set_of(name))]
-        by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
+        by_speech = settings.flat().get("word_prompts") == "speech"
         beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
         own = built_in or by_speech
         wanted = tuple((n, prompt if own else settings.prompt) for n, prompt in prompts.items())

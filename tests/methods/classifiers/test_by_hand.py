@@ -1,7 +1,5 @@
 """Classifiers that adapt: numbers worked by hand, and the ranges of their settings."""
 
-import types
-
 import numpy as np
 import pytest
 from given_features import of_features
@@ -15,7 +13,6 @@ from zsntta_cli.methods.classifiers.settings import (
     OGASettings,
     OnZetaSettings,
 )
-from zsntta_cli.simulation.notes import _of_method
 from zsntta_cli.simulation.runs import build_run
 
 
@@ -164,17 +161,14 @@ def test_covariances_are_of_classes_up_to_the_memory_they_may_take():
 
 @pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
 def test_a_note_says_that_covariances_are_pooled(method, said):
-    run = build_run(method, "", "cifar10", None, "", warmup=1)
-    found = {}
-    for total in (1000, 10):
-        header = types.SimpleNamespace(classes=total, dim=512)
-        found[total] = [note for note in _of_method(run, header, 10_000) if note[0] == "pooled"]
-    assert bool(found[1000]) == said
-    assert not found[10]
+    options = METHODS[method].settings()
+    assert METHODS[method].notes(options, 10, 512) == []
+    notes = METHODS[method].notes(options, 1000, 512)
+    assert bool(notes) == said
     if said:
-        [(_, _, text, _)] = found[1000]
-        assert text.startswith(f"{method} has one covariance of all classes")
-        assert "1,000 classes of 512 dims take more than 512 MB (dota-memory)" in text
+        [note] = notes
+        assert note.startswith("has one covariance of all classes")
+        assert note.endswith("1,000 classes of 512 dims take more than 512 MB (dota-memory)")
 
 
 def test_the_official_preset_has_ogas_short_means():

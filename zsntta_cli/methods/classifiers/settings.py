@@ -78,3 +78,13 @@ class DOTASettings(Settings):
     def pools(self, classes: int, dim: int) -> bool:
         """Whether covariances of C classes of D dims would take more memory than they may."""
         return 4 * classes * dim**2 > self.dota_memory * 2**20
+
+    def note(self, classes: int, dim: int) -> str:
+        """What differs from the paper on C classes of D dims, if anything does."""
+        if not self.pools(classes, dim):
+            return ""
+        return (
+            f"has one covariance of all classes, not the paper's one of each: those of "
+            f"{classes:,} classes of {dim:,} dims take more than {self.dota_memory:,} MB "
+            f"(dota-memory)"
+        )

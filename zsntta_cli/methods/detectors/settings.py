@@ -13,8 +13,6 @@ _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above
 class CmaSettings(Settings):
     """CMA, arXiv 2405.16766: neutral texts beside the classes."""
 
-    word_prompts = "run"  # no option: its texts are whole sentences
-
     words: str = option("cma", WORDS)
     cma_times: int = option(1, "k: k C neutral texts, repeated in turn.", within=_FROM_ONE)
 
@@ -59,6 +57,11 @@ class SydeSettings(Settings):
     syde_map_rate: float = option(
         0.05, "Of the map's steps, at first.", within=Range(above=0, most=1)
     )
+
+    @property
+    def stage1_items(self) -> int:
+        """How many items ZS-CLIP decides: those up to the N-th step."""
+        return self.warmup * self.update_every
 
 
 @dataclass(frozen=True)

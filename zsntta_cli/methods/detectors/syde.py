@@ -65,7 +65,7 @@ def adapt(
     is_noise = (u > zero_shot) | data.injected
     syde = _Syde(data, options, threshold, detector, cells)
     v, classes = np.empty(len(u)), data.class_index.copy()
-    first = options.warmup * size
+    first = options.stage1_items
     for start in range(0, len(u), size):
         part = slice(start, min(start + size, len(u)))
         ring = Ring.of(data, part, is_noise[part])

@@ -1,7 +1,6 @@
 """The settings of methods that reject what negative words name better than the classes do."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from zsntta_cli.methods.settings import GAP, AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, option
@@ -90,7 +89,6 @@ class TanlSettings(WordSettings):
 class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
     """AdaND that learns from NegLabel's decisions (ours)."""
 
-    teacher: ClassVar[str] = "neglabel"
     gap: float = option(0.5, GAP, within=_SHARE)
 
 
@@ -98,5 +96,4 @@ class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
 class CspAdaNDSettings(AdaNDSettings, CspSettings):
     """AdaND that learns from CSP's decisions (ours)."""
 
-    teacher: ClassVar[str] = "csp"
     gap: float = option(0.5, GAP, within=_SHARE)
