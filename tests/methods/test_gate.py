@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
+from zsntta_cli.methods.threshold import is_surely_id, is_surely_noise
 
 U = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.69, 0.71, 1.0])
 

@@ -22,9 +22,7 @@ def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
     said = [line for line in result.stderr.splitlines() if "throughout" in line]
     assert len(said) == 2
     for line, (method, settings) in zip(said, methods, strict=False):
-        assert line.startswith(
-            f"note: {method} decides as zs-clip does throughout: a stream of "
-        )
+        assert line.startswith(f"note: {method} decides as zs-clip does throughout: a stream of ")
         assert line.endswith(f"({settings}).")
 
 

@@ -18,17 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
-from zsntta_cli.methods.classifiers import settings as classifier_settings
-from zsntta_cli.methods.detectors import settings as detectors_settings
 from zsntta_cli.methods.live import settings as live_settings
 from zsntta_cli.methods.words import settings as words_settings
 
 if TYPE_CHECKING:
-    from zsntta_cli.methods.base import Stepper
+    from zsntta_cli.methods.base import Decisions, Stepper, StreamData
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
-# What is worth knowing before a method runs with its settings on C classes of D dims, "" if nothing
-Note = Callable[[Any, int, int], str]
 
 
 def _no_note(_options: Any, _classes: int, _dim: int) -> str:
@@ -63,7 +59,7 @@ class Method:
     stepper: str = ""  # of one that decides online: where what is pushed to is made
     warm_up: WarmUp = WarmUp(lambda _: 0, "")
     at_once: Callable[[Any], int] = _batch_size  # items that are decided together, by its settings
-    note: Note = _no_note
+    note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # goes up when its decisions change: older results are then not shown
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
 
@@ -97,7 +93,7 @@ class Classifier:
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
-    note: Note = _no_note
+    note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # as a method's
 
     def load(self) -> Callable[..., Any]:
@@ -145,10 +141,27 @@ def behind(detector: str, classifier: str) -> Method:
     """A classifier that learns from the items that a detector calls clean."""
     parts = first, second = METHODS[detector], CLASSIFIERS[classifier]
     return Method(
-        "classifiers.behind:run", _both_settings(first.settings, second.settings),
+        _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
         warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
     )  # fmt: skip
+
+
+def _decide_both(
+    detect: Callable[..., "Decisions"],
+    classify: Callable[..., Any],
+    data: "StreamData",
+    options: Any,
+    threshold: Any,
+) -> "Decisions":
+    """Decide on noise as the detector does; classes by what it calls clean, injected noise never.
+
+    `options` are the settings of both.
+    """
+    decisions = detect(data, options, threshold)
+    assert decisions.is_noise is not None
+    offered = ~decisions.is_noise & ~data.injected
+    return replace(decisions, class_index=classify(data, options, offered))
 
 
 @functools.cache
@@ -164,7 +177,7 @@ def _both_settings(detector: type[Any], classifier: type[Any]) -> type[Any]:
 
 
 def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
-    return _both_settings(detector, classifier)(**values)
+    return _both_settings(detector, classifier)(**values)  # type: ignore[arg-type]
 
 
 def check_method(name: str, what: str = "method") -> None:
@@ -192,12 +205,12 @@ def _index(listed: Mapping[str, object], name: str) -> int:
 
 CLASSIFIERS: dict[str, Classifier] = {
     "tda": Classifier("classifiers.tda:adapted_classes", settings.TDASettings),
-    "oga": Classifier("classifiers.oga:classes", classifier_settings.OGASettings),
-    "onzeta": Classifier("classifiers.onzeta:classes", classifier_settings.OnZetaSettings),
-    "bca": Classifier("classifiers.bca:classes", classifier_settings.BCASettings),
+    "oga": Classifier("classifiers.oga:classes", settings.OGASettings),
+    "onzeta": Classifier("classifiers.onzeta:classes", settings.OnZetaSettings),
+    "bca": Classifier("classifiers.bca:classes", settings.BCASettings),
     "dota": Classifier(
-        "classifiers.dota:classes", classifier_settings.DOTASettings,
-        note=classifier_settings.DOTASettings.note,
+        "classifiers.dota:classes", settings.DOTASettings,
+        note=settings.DOTASettings.note,
     ),
 }  # fmt: skip
 
@@ -213,12 +226,12 @@ METHODS: dict[str, Method] = _Methods({
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
         warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"),
     ),
-    "cma": Method("detectors.cma:run", detectors_settings.CmaSettings, needs=WORDS),
-    "oodd": Method("detectors.oodd:run", detectors_settings.OoddSettings),
+    "cma": Method("detectors.cma:run", settings.CmaSettings, needs=WORDS),
+    "oodd": Method("detectors.oodd:run", settings.OoddSettings),
     "syde": Method(
-        "detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
+        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
     ),
-    "etlt": Method("detectors.etlt:run", detectors_settings.EtltSettings, offline=True),
+    "etlt": Method("detectors.etlt:run", settings.EtltSettings, offline=True),
     "tda": Method("classifiers.tda:run", settings.TDASettings),
 })  # fmt: skip
 
@@ -236,12 +249,12 @@ METHODS.update({
     "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
     "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
     "neglabel+adand": Method(
-        "words.taught:run", words_settings.NegLabelAdaNDSettings, needs=WORDS, defaults=_INJECTS,
-        warm_up=replace(_STAGE_1, teacher="neglabel"),
+        "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
+        defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
     ),
     "csp+adand": Method(
-        "words.taught:run", words_settings.CspAdaNDSettings, needs=WORDS, defaults=_INJECTS,
-        warm_up=replace(_STAGE_1, teacher="csp"),
+        "words.neglabel:run_taught", words_settings.CspAdaNDSettings, needs=WORDS,
+        defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="csp"),
     ),
     "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
     "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),

@@ -80,9 +80,9 @@ def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np
     return product
 
 
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Row-wise softmax of (N, C) logits."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Row-wise softmax of (N, C) logits, in their precision."""
+    powers: NDArray[Any] = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 

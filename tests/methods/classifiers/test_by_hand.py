@@ -6,8 +6,8 @@ from given_features import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.classifiers import bca, dota, oga, onzeta, whitening
-from zsntta_cli.methods.classifiers.settings import (
+from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
+from zsntta_cli.methods.settings import (
     BCASettings,
     DOTASettings,
     OGASettings,
@@ -80,7 +80,7 @@ def test_ogas_means_are_of_two_samples_or_the_text():
 
 
 def test_ogas_memory_keeps_the_lowest_entropies():
-    memory = oga.Memory(2, 1, 2)
+    memory = oga.OGAMemory(2, 1, 2)
     offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
     entered = [memory.offer(0, entropy, np.array([x])) for entropy, x in offers]
     assert entered == [False, True, True, False, True]
@@ -108,7 +108,7 @@ def test_dota_by_hand(memory):
     options = DOTASettings(
         dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5, dota_memory=memory
     )
-    gaussians = dota.Gaussians(1, 2, options)
+    gaussians = dota.DOTAGaussians(1, 2, options)
     logits = gaussians.learn(np.eye(2), np.ones((2, 1)))
     # Λ = 1 / (0.5 · 0.1 + 0.5); means (0.001, 0.001), then (1.001, 0.001) / 2; weights 0.3, 0.5.
     first = 0.3 * (0.001 - 0.5 * 2e-6) / 0.55
@@ -121,7 +121,7 @@ def test_dota_by_hand(memory):
 
 def test_ogas_deviations_are_from_means_texts_and_each_other():
     # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
-    gaussians = oga.Gaussians(np.array([[0.5], [0.7]]), OGASettings())
+    gaussians = oga.OGAGaussians(np.array([[0.5], [0.7]]), OGASettings())
     for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
         assert gaussians._memory.offer(label, 0.1, np.array([x]))
     scatter = gaussians._centred(np.array([[0.5], [3.0]]))
@@ -148,7 +148,10 @@ def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, modul
 def test_whitened_rows_multiply_as_by_the_precision():
     rng = np.random.default_rng(0)
     covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
-    for whiten in (whitening.inverse(covariance), whitening.pseudo_inverse(covariance)):
+    for whiten in (
+        blocks.whitening_of_inverse(covariance),
+        blocks.whitening_of_pseudo_inverse(covariance),
+    ):
         expected = rows @ np.linalg.inv(covariance) @ rows.T
         np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
 

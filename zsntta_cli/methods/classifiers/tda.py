@@ -5,7 +5,7 @@ looks like, a negative one that says which classes an uncertain sample is not. E
 samples of lowest entropy per predicted class. A sample first enters the caches, then is classified.
 
 Alone (`run`), noise is what ZS-CLIP calls noise, and every sample is offered to the caches, also
-those called noise, as the decisions of AdaND's released code show. Behind a detector (behind.py),
+those called noise, as the decisions of AdaND's released code show. Behind a detector,
 the samples that it calls clean are. Injected noise never is.
 
 What enters and leaves a cache depends on the frozen model alone, not on adapted logits. So a block
@@ -14,7 +14,6 @@ block, each of which counts within its own time only. The result is that of goin
 """
 
 import bisect
-from collections.abc import Iterator
 from operator import itemgetter
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.blocks import entropy_of
+from zsntta_cli.methods.classifiers.blocks import blocks, entropy_of, leaving
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -62,7 +61,7 @@ class Cache:
         samples that are not `offered` (B,) do not enter.
         """
         item, row = self._enter(label, entropy, np.flatnonzero(offered))
-        left, replaced = _leaving(row, item, len(self._keys), len(features))
+        left, replaced = leaving(row, item, len(self._keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
         self._add(self._keys, self._pairs, np.zeros_like(left), left, features, logits)
         if len(item):
@@ -134,24 +133,6 @@ def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
     return np.stack(np.nonzero(values)).astype(np.int32)
 
 
-def _leaving(
-    row: NDArray[np.intp], item: NDArray[np.intp], rows: int, end: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The item from which the key of each row, and that of each item that entered, is no more.
-
-    `end` where it stays.
-    """
-    left, replaced = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
-    latest: dict[int, int] = {}
-    for key, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
-        if r in latest:
-            replaced[latest[r]] = i
-        else:
-            left[r] = i
-        latest[r] = key
-    return left, replaced
-
-
 @compiled
 def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[no-untyped-def]
     """Add the weights (K, B) of each key, within its time, to the logits (C, B) of its classes.
@@ -177,7 +158,7 @@ def adapted_classes(
     positive = Cache(classes, dim, o.positive_shots, o.positive_alpha, o.positive_beta)
     negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
     adapted = np.empty(len(data), np.int32)
-    for block in _blocks(len(data)):
+    for block in blocks(len(data), _BLOCK):
         raw = data.features(block)
         features, logits = unit(raw), data.logits(block, raw)
         probability, label = softmax(logits), data.class_index[block]
@@ -197,10 +178,6 @@ def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) ->
     found = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
     return Decisions(class_index, u > found, 1 - u, found)
-
-
-def _blocks(total: int) -> Iterator[slice]:
-    return (slice(start, min(start + _BLOCK, total)) for start in range(0, total, _BLOCK))
 
 
 def _is_uncertain(

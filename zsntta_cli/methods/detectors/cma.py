@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.settings import CmaSettings
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import energy
+from zsntta_cli.methods.settings import CmaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.ridge.rule import otsu
-from zsntta_cli.methods.detectors.settings import EtltSettings
 from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import EtltSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 

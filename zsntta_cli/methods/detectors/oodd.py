@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.settings import OoddSettings
+from zsntta_cli.methods.classifiers.blocks import leaving
 from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import OoddSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -71,11 +72,11 @@ class Dictionary:
         filled = len(self._ranked)
         item, row, sizes = self._enter(u, known)
         when = np.minimum(np.arange(count) // size * size + size, count) - 1  # its batch is in
-        left, gone = _leaving(row, item, filled, count)
+        left, gone = leaving(row, item, len(self._keys), count)
         new = features[item]
         found, best = np.empty(count), np.empty(self._options.oodd_neighbour, np.float32)
         old = features @ self._keys[:filled].T
-        _kth_largest(old, left, features @ new.T, item, gone, when, best, found)
+        _kth_largest(old, left[:filled], features @ new.T, item, gone, when, best, found)
         stays = gone == count
         self._keys[row[stays]] = new[stays]
         found[sizes[when] <= self._options.oodd_neighbour] = np.nan
@@ -100,21 +101,6 @@ class Dictionary:
             self._arrivals += 1
             sizes.append(len(ranked))
         return np.array(items, np.intp), np.array(rows, np.intp), np.array(sizes, np.intp)
-
-
-def _leaving(
-    row: NDArray[np.intp], item: NDArray[np.intp], filled: int, count: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The item at which each old entry (filled,) and each new one leaves; `count` if none."""
-    left, gone = np.full(filled, count), np.full(len(row), count)
-    latest: dict[int, int] = {}
-    for new, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
-        if r in latest:
-            gone[latest[r]] = i
-        elif r < filled:
-            left[r] = i
-        latest[r] = new
-    return left, gone
 
 
 @compiled

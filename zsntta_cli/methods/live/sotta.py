@@ -49,7 +49,7 @@ def run(
     """Decide on every item, as many at a time as there are between two steps."""
     online = OnlineThreshold(threshold)
     text = data.text_features()
-    memory = Memory(options.memory, data.stream.seed)
+    memory = SottaMemory(options.memory, data.stream.seed)
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
         step = SharpnessStep(data, options, parameters, text)
@@ -105,7 +105,7 @@ class Sample:
     image: torch.Tensor  # (3, H, W) encoder input
 
 
-class Memory:
+class SottaMemory:
     """At most so many samples; a full one drops a random member of a largest class."""
 
     def __init__(self, capacity: int, seed: int) -> None:

@@ -65,10 +65,7 @@ class Tent:
     """A classifier that adapts: `predict` a batch (or `encode` it), then `adapt` on some of it."""
 
     def __init__(
-        self,
-        data: LiveData,
-        options: TentSettings,
-        parameters: Sequence[torch.nn.Parameter],
+        self, data: LiveData, options: TentSettings, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
         self._data = data
         self.mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch

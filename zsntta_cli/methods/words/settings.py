@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from zsntta_cli.methods.settings import GAP, AdaNDSettings
+from zsntta_cli.methods.settings import GAP, WORDS, AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, option
 
-WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
 _FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, most=1)
 
 

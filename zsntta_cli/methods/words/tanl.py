@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
 from zsntta_cli.methods.scores import cosine_logits, energy
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.methods.words.settings import TanlSettings
 from zsntta_cli.methods.words.vocabulary import item_blocks, mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
@@ -29,7 +28,7 @@ Array = NDArray[np.float32]
 Order = NDArray[np.intp]
 
 
-class Ring:
+class ActivationRing:
     """The last activations (M,) of one kind, and their mean: zero before the first."""
 
     def __init__(self, size: int, words: int) -> None:
@@ -55,7 +54,7 @@ class ActivatedWords:
     """Which words are negatives now, by what is in both rings."""
 
     def __init__(self, words: int, options: TanlSettings) -> None:
-        self._noise, self._id = (Ring(options.tanl_ring, words) for _ in "-+")
+        self._noise, self._id = (ActivationRing(options.tanl_ring, words) for _ in "-+")
         self._count = min(options.tanl_words, words)
         self._order: Order | None = None
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.detectors.ridge.items import Floats, Items
+from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
@@ -48,11 +48,11 @@ class Rule:
     threshold: float  # tau, on s
     class_penalty: Floats  # (C,) eta log(C pi_c)
 
-    def score(self, items: Items) -> Floats:
+    def score(self, items: RidgeItems) -> Floats:
         """Noise scores s of B items, (B,)."""
         return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
 
-    def answer(self, items: Items) -> "Answer":
+    def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
         score, classes = self.score(items), items.top_classes
         # Step 7: classes that are named too often must win by more.
@@ -91,7 +91,7 @@ class Answer:
     threshold: float  # on s; nan as long as ZS-CLIP decides
 
 
-def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
+def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
     """Steps 1 to 7 over the ring; `mass` (C,) is the softmax mass of items called clean."""
     views, v = Views.over(ring, regression)
     b = v[:, 1:].sum(1)
@@ -108,7 +108,7 @@ def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSetting
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
 
 
-def _hesitation(items: Items, weight: float) -> Floats:
+def _hesitation(items: RidgeItems, weight: float) -> Floats:
     """Step 5: an item whose class is doubtful is worth less to accept."""
     return -weight * np.log(np.maximum(1 - items.doubt[:, 0], _LEAST_MCM))
 
