@@ -46,7 +46,7 @@ def _batch_size(options: Any) -> int:
 
 @dataclass(frozen=True)
 class Method:
-    """One line of METHODS."""
+    """A line of METHODS: where a method is, and what others have to know of it."""
 
     run: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
@@ -89,7 +89,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Classifier:
-    """One line of CLASSIFIERS."""
+    """A line of CLASSIFIERS."""
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass

@@ -50,14 +50,12 @@ class OnlineThreshold:
         if settings.fixed is not None:
             return np.full(len(scores), self.latest)
         assert self._seen % self._batch_size == 0, "a piece ended within a batch"
-        found = np.empty(len(scores))
+        thresholds = np.empty(len(scores))
         unweighted = settings.criterion == "unweighted"
-        queue = self._ring, self._cells, self._seen
-        _slide(
-            found, np.ascontiguousarray(scores), *queue, self._batch_size, self._scale, unweighted
-        )
+        queue = self._ring, self._cells, self._seen, self._batch_size, self._scale
+        _slide(thresholds, np.ascontiguousarray(scores), *queue, unweighted)
         self._seen += len(scores)
-        return self._fill_undefined(found)
+        return self._fill_undefined(thresholds)
 
     @property
     def latest(self) -> float:

@@ -29,10 +29,10 @@ def notes(root: Path, runs: Sequence[RunSettings]) -> list[str]:
         try:
             noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
             sizes = size(run, run.id_set), size(run, run.ood_set), size(run, noise)
-            found = list(_of_run(run, header(run.encoder, run.id_set), sizes))
+            of_run = list(_of_run(run, header(run.encoder, run.id_set), sizes))
         except ZsnttaError:  # the run itself says it better
             continue
-        for kind, about, text, much in found:
+        for kind, about, text, much in of_run:
             strongest[kind, about] = max((much, text), strongest.get((kind, about), (much, text)))
     return [f"note: {text}" for _, text in strongest.values()]
 

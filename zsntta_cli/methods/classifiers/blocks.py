@@ -33,7 +33,7 @@ class Frozen:
 
     @classmethod
     def of(cls, data: StreamData, part: slice) -> "Frozen":
-        """That of a run of the stream's items."""
+        """Ask it about a run of the stream's items."""
         raw = data.features(part)
         return cls(unit(raw).astype(np.float64), data.logits(part, raw).astype(np.float64))
 

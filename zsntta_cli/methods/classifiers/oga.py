@@ -117,7 +117,7 @@ class OGAGaussians:
         return self._moving(self._whiten(frozen.features), moves)
 
     def _mean(self, label: int) -> Floats:
-        """That of a class's samples, its text where there are fewer than two."""
+        """The mean of a class's samples, its text where there are fewer than two."""
         count = self._memory.count[label]
         if count < 2:
             return self._text[label]
@@ -154,7 +154,7 @@ class OGAGaussians:
 
 
 def _whitening(scatter: Floats, count: int) -> Whitening:
-    """That of Λ: D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else the pseudo-inverse of Σ."""
+    """The whitening of D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else of Σ's pseudo-inverse."""
     dim = len(scatter)
     trace = np.trace(scatter) / (count - 1)
     if trace <= _NOTHING:

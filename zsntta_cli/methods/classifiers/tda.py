@@ -103,14 +103,14 @@ class Cache:
         used, first = np.unique(pairs[0], return_index=True)  # the others say nothing
         bounds, classes = np.append(first, pairs.shape[1]), np.ascontiguousarray(pairs[1])
         for start in range(0, len(used), _KEYS):
-            some = used[start : start + _KEYS]
-            weights = keys[some] @ features.T
+            rows = used[start : start + _KEYS]
+            weights = keys[rows] @ features.T
             weights -= 1  # in place: a third of a replay's time are these four
             weights *= self._beta
             np.exp(weights, out=weights)
             weights *= self._alpha
-            bound = bounds[start : start + len(some) + 1]
-            _add_values(weights, bound, classes, since[some], until[some], logits)
+            bound = bounds[start : start + len(rows) + 1]
+            _add_values(weights, bound, classes, since[rows], until[rows], logits)
 
     def _keep(
         self,
@@ -175,9 +175,9 @@ def adapted_classes(
 def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) -> Decisions:
     """Noise as ZS-CLIP decides it, classes by the adapted logits, every sample offered."""
     u = data.noise_score
-    found = OnlineThreshold(threshold, options.batch_size)(u)
+    thresholds = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
-    return Decisions(class_index, u > found, 1 - u, found)
+    return Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 def _is_uncertain(

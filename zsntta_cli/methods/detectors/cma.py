@@ -29,8 +29,8 @@ def run(data: StreamData, options: CmaSettings, threshold: ThresholdSettings) ->
 
     id_score = image_scores(data, score, np.concatenate([names, neutral[times > 0]]))
     u = 1 - id_score
-    found = OnlineThreshold(threshold)(u)
-    return Decisions(data.class_index, u > found, id_score, detector_threshold=found)
+    thresholds = OnlineThreshold(threshold)(u)
+    return Decisions(data.class_index, u > thresholds, id_score, detector_threshold=thresholds)
 
 
 def repetitions(texts: int, total: int) -> NDArray[np.intp]:

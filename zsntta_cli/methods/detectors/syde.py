@@ -58,7 +58,7 @@ def adapt(
     detector: NoiseDetector,
     cells: Array,
 ) -> Decisions:
-    """The same from a given detector and map."""
+    """Decide on every item, from a given detector and map on."""
     u, size = data.noise_score, options.update_every
     zero_shot = OnlineThreshold(threshold)(u)
     is_noise = (u > zero_shot) | data.injected
@@ -74,10 +74,10 @@ def adapt(
         if len(queue.is_noise) == size:
             syde.learn(queue)
     late = np.arange(len(u)) >= first
-    found = np.full(len(u), np.nan)
-    found[late] = OnlineThreshold(threshold)(v[late])
-    decided = np.where(late, v > found, is_noise) | data.injected
-    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, found)
+    thresholds = np.full(len(u), np.nan)
+    thresholds[late] = OnlineThreshold(threshold)(v[late])
+    decided = np.where(late, v > thresholds, is_noise) | data.injected
+    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, thresholds)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class SydeMemory:
 
 
 class _Syde:
-    """All that is learned."""
+    """What Syde learns: the detector, the memory, the map and the threshold."""
 
     def __init__(
         self,
@@ -159,9 +159,9 @@ class _Syde:
         self._map.learn(queue.x[noise], o.syde_map_steps)
         self._memory.offer(queue.x[~noise], queue.class_index[~noise], queue.entropy[~noise])
         u = self._visual_scores(queue.x)
-        found = self._threshold(u)
-        is_noise = is_surely_noise(u, found, o.syde_gap) | queue.known
-        used = is_noise | is_surely_id(u, found, o.syde_gap)
+        thresholds = self._threshold(u)
+        is_noise = is_surely_noise(u, thresholds, o.syde_gap) | queue.known
+        used = is_noise | is_surely_id(u, thresholds, o.syde_gap)
         used &= (queue.entropy <= o.syde_entropy) | queue.known
         if used.any():
             self._detector = self._detector.after(queue.raw[used], is_noise[used], o.learning_rate)

@@ -72,12 +72,12 @@ class AdaNegMemory:
         self, rows: Sequence[int], entropies: Sequence[float], images: Sequence[int]
     ) -> tuple[list[int], Array]:
         """Offer images in turn: which of them entered, and the proxy (E, D) that each made."""
-        entered, made = [], []
+        entered, proxies = [], []
         for i, (row, doubt, image) in enumerate(zip(rows, entropies, images, strict=True)):
             if self._place(row, doubt, image):
                 entered.append(i)
-                made.append(self._proxy[row])
-        return entered, self._stacked(made)
+                proxies.append(self._proxy[row])
+        return entered, self._stacked(proxies)
 
     def _place(self, row: int, doubt: float, image: int) -> bool:
         """Put an image into a row: into a free place, or that of the largest entropy above its."""
@@ -112,9 +112,9 @@ class _Offers:
 def _offers(
     u: NDArray[np.float64], threshold: OnlineThreshold, injected: NDArray[np.bool_], gap: float
 ) -> _Offers:
-    found = threshold(u)
-    as_noise = is_surely_noise(u, found, gap) | injected
-    return _Offers(is_surely_id(u, found, gap) & ~injected, as_noise)
+    thresholds = threshold(u)
+    as_noise = is_surely_noise(u, thresholds, gap) | injected
+    return _Offers(is_surely_id(u, thresholds, gap) & ~injected, as_noise)
 
 
 def _by_proxies(
@@ -131,9 +131,9 @@ def _by_proxies(
     if len(rows):
         seen[:, rows] = cosine_logits(features, proxies, scale)
     items, row, doubt = _nearest(logits, offers, classes)
-    entered, made = memory.enter(row.tolist(), doubt.tolist(), data.index[block][items].tolist())
-    if len(made):
-        by_made = cosine_logits(features, made, scale)
+    entered, new = memory.enter(row.tolist(), doubt.tolist(), data.index[block][items].tolist())
+    if len(new):
+        by_made = cosine_logits(features, new, scale)
         for e, i in enumerate(entered):
             seen[items[i] :, row[i]] = by_made[items[i] :, e]
     return seen

@@ -48,5 +48,7 @@ def decided(
     class_index: NDArray[np.int32], id_score: NDArray[np.float64], threshold: ThresholdSettings
 ) -> Decisions:
     """Noise where 1 - S is above the threshold of the scores (T,) in [0, 1] up to then."""
-    found = OnlineThreshold(threshold)(1 - id_score)
-    return Decisions(class_index, 1 - id_score > found, id_score, detector_threshold=found)
+    thresholds = OnlineThreshold(threshold)(1 - id_score)
+    return Decisions(
+        class_index, 1 - id_score > thresholds, id_score, detector_threshold=thresholds
+    )

@@ -99,7 +99,7 @@ def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -
     words = words if options.tanl_candidates == "all" else mined_words(pool, options)
     text = np.concatenate([names, words])
     activated = _started(names, text, pool.logit_scale, options)
-    score, found = np.empty(len(data)), np.empty(len(data))
+    score, thresholds = np.empty(len(data)), np.empty(len(data))
     for block in item_blocks(len(data), len(text)):
         logits = cosine_logits(data.features(block), text, pool.logit_scale)
         id_mass, activation = _activations(logits, len(names))
@@ -107,12 +107,12 @@ def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -
             negatives = logits[i, len(names) :][activated.order]
             score[t] = growing_share(float(id_mass[i]), negatives, options.tanl_step)
             u = np.array([1 - score[t]])
-            found[t] = (now := online(u))[0]
+            thresholds[t] = (now := online(u))[0]
             if data.injected[t] or is_surely_noise(u, now, options.gap)[0]:
                 activated.push(activation[i], is_noise=True)
             elif is_surely_id(u, now, options.gap)[0]:
                 activated.push(activation[i], is_noise=False)
-    return Decisions(data.class_index, 1 - score > found, score, detector_threshold=found)
+    return Decisions(data.class_index, 1 - score > thresholds, score, detector_threshold=thresholds)
 
 
 def _activations(logits: Array, classes: int) -> tuple[Array, Array]:

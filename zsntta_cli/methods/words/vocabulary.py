@@ -98,9 +98,9 @@ class Vocabulary:
         """The mined words of a pool."""
         names, far = names_and_words(pool)[0], mined_words(pool, options)
         parts = groups(len(far), options)
-        left = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
+        ungrouped = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
         bounds = len(names) + np.cumsum([0, *map(len, parts)])
-        text = np.concatenate([names, far[np.concatenate([*parts, left])]])
+        text = np.concatenate([names, far[np.concatenate([*parts, ungrouped])]])
         return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
 
     def id_share(self, logits: Array) -> Array:

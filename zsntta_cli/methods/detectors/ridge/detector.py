@@ -30,7 +30,7 @@ class RidgeDetector:
         return self.block_after(self._ring.seen)
 
     def block_after(self, seen: int) -> int:
-        """That after so many items were learned."""
+        """The items of a block after so many were learned."""
         grown = min(seen // _GROWTH, self._settings.ridge_block)
         return max(grown, self._settings.ridge_first)
 
@@ -49,7 +49,7 @@ class RidgeDetector:
         self.rule = next_rule(self._ring.items, self._regression, self._prior, self._settings)
 
     def state(self) -> State:
-        """All that was learned."""
+        """Everything learned."""
         rule = Rule.none(*self._shape) if self.rule is None else self.rule
         return nested(
             regression=self._regression.state(),

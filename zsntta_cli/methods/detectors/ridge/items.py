@@ -26,12 +26,12 @@ class RidgeItems:
         return len(self.doubt)
 
     def part(self, items: slice | NDArray[np.bool_]) -> "RidgeItems":
-        """Some of them."""
+        """Some of the items."""
         return RidgeItems(*(column[items] for column in vars(self).values()))
 
     @classmethod
     def joined(cls, parts: Sequence["RidgeItems"]) -> "RidgeItems":
-        """Those of several runs, in order."""
+        """Join the items of several runs, in order."""
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
 

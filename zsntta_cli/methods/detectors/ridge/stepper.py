@@ -39,9 +39,11 @@ class RidgeJudge:
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no queue."""
         zero_shot = np.full(len(data), self.zero_shot)
-        found = decided(items_of(data, slice(None), zero_shot), self.rule)
-        threshold = np.full(len(data), found.threshold)
-        return Decisions(found.class_index, found.is_noise, 1 - found.score, zero_shot, threshold)
+        answer = decided(items_of(data, slice(None), zero_shot), self.rule)
+        threshold = np.full(len(data), answer.threshold)
+        return Decisions(
+            answer.class_index, answer.is_noise, 1 - answer.score, zero_shot, threshold
+        )
 
 
 class RidgeStepper:
@@ -75,8 +77,8 @@ class RidgeStepper:
         is_test = ~data.injected
         # An injected item has the zero-shot threshold of the test item before it.
         before = self._zero_shot.latest
-        found = np.append(before, self._zero_shot(data.noise_score[is_test]))
-        zero_shot = found[np.cumsum(is_test)]
+        thresholds = np.append(before, self._zero_shot(data.noise_score[is_test]))
+        zero_shot = thresholds[np.cumsum(is_test)]
         parts: list[Decisions] = []
         tests, start, done = np.flatnonzero(is_test), 0, 0
         while start < len(data) or not parts:
@@ -88,13 +90,13 @@ class RidgeStepper:
         return Decisions.joined(parts)
 
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
-        """Those of one block, or of what is left of it."""
+        """Decide on the items of a block, or of the rest of it."""
         items, is_test = items_of(data, part, zero_shot), ~data.injected[part]
-        found = self._detector.decide(items)
-        self._learn(items if is_test.all() else items.part(is_test), found.is_noise[is_test])
-        threshold = np.full(len(items), found.threshold)
-        is_noise = found.is_noise | ~is_test
-        return Decisions(found.class_index, is_noise, 1 - found.score, zero_shot, threshold)
+        answer = self._detector.decide(items)
+        self._learn(items if is_test.all() else items.part(is_test), answer.is_noise[is_test])
+        threshold = np.full(len(items), answer.threshold)
+        is_noise = answer.is_noise | ~is_test
+        return Decisions(answer.class_index, is_noise, 1 - answer.score, zero_shot, threshold)
 
     def _learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Put decided items into the block, and learn it where it is whole."""
@@ -125,17 +127,17 @@ class RidgeStepper:
 
     def restore(self, state: State) -> None:
         """Go on from a state: ValueError where it is another's."""
-        taken = checked(state, self.state())
-        waiting = within(taken, "waiting")
+        new = checked(state, self.state())
+        waiting = within(new, "waiting")
         is_noise = np.asarray(waiting.pop("is_noise"))
         items = RidgeItems(**waiting)  # type: ignore[arg-type]
         check_classes(items.top_classes, self._classes)
-        detector = within(taken, "detector")
+        detector = within(new, "detector")
         check_classes(np.asarray(detector["ring.top_classes"]), self._classes)
         if len(items) >= self._detector.block_after(int(detector["ring.seen"])):
             raise ValueError(f"{len(items)} items wait")
         self._detector.restore(detector)
-        self._zero_shot.restore(within(taken, "zero_shot"))
+        self._zero_shot.restore(within(new, "zero_shot"))
         self._waiting, self._count = [(items, is_noise)], len(items)
 
 
