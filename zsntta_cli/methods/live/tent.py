@@ -95,7 +95,7 @@ class Tent:
         return self._data.logits(features, self._text)
 
     def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
-        """Take a step on the mean entropy of the chosen (B,) samples of the batch predicted last."""
+        """Take a step on the mean entropy of the chosen (B,) samples of the last batch."""
         again = chosen & ~self._likely
         known = chosen & self._likely
         parts = [self._graph[chosen[self._likely]]] if known.any() else []
