@@ -5,8 +5,7 @@ Those of words/ and live/ stand there.
 
 from dataclasses import dataclass
 
-from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.options import Range, Settings, option
+from zsntta_cli.settings.options import Range, Settings, check, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
