@@ -90,16 +90,16 @@ def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
         for i, (id_set, ood_set, count) in enumerate(grids)
         for seed in range(count)
     ]
-    left = obtain._Left(runs, multiprocessing.get_context("fork"))
+    queue = obtain.RunQueue(runs, multiprocessing.get_context("fork"))
     place, done = dict[int, int](), []
 
     def take(process):
-        taken = left.take(place.get(process))
+        taken = queue.take(place.get(process))
         if taken is None:
             return False
         run, now = taken
         before = place.get(process, now)
-        assert now == before or left._taken[before] == len(left._runs[before])
+        assert now == before or queue._begun[before] == len(queue._runs[before])
         place[process] = now
         done.append(run)
         return True
@@ -130,14 +130,14 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
 
 
 def test_after_an_error_no_other_run_begins():
-    left = obtain._Left(
+    queue = obtain.RunQueue(
         [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
         multiprocessing.get_context("fork"),
     )
-    assert left.take(None)
-    with pytest.raises(KeyboardInterrupt), left:
+    assert queue.take(None)
+    with pytest.raises(KeyboardInterrupt), queue:
         raise KeyboardInterrupt
-    assert left.take(0) is None
+    assert queue.take(0) is None
 
 
 @pytest.mark.parametrize("first", ["", "import torch"])

@@ -30,7 +30,7 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.record import resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
@@ -60,9 +60,7 @@ class TimingJob:
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, _timeable())
-        options = self.settings.options
-        at_once = options.update_every if self.method == "sotta" else self.batch_size
-        needed = self.warm_up + at_once + 1
+        needed = self.warm_up + METHODS[self.method].at_once(self.settings.options) + 1
         enough = self.samples >= needed
         check(enough, f"samples is {self.samples}, must be {needed:,} or more: the first warm up.")
 

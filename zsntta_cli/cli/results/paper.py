@@ -155,7 +155,7 @@ def _wishes(
 ) -> "Wishes":
     from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import PRESETS
 
     check_choice("preset", preset, tuple(PRESETS))
