@@ -186,32 +186,29 @@ def _live(
 
 def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
     """Time and memory of methods with their encoder, as records that say nothing else."""
-    encoder = wishes.encoder.named or EncoderChoice()
+    encoder, samples = wishes.encoder.named or EncoderChoice(), execution.samples
     if runs and encoder.folder:
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []
+    sizes = [run.flat().get("batch_size", 1) for run in runs]
     jobs = [
-        TimingJob(
-            run.method, run.flat().get("batch_size", 1), encoder, execution.device,
-            execution.samples,
-        )
-        for run in runs
-    ]  # fmt: skip
+        TimingJob(run.method, size, encoder, execution.device, samples)
+        for run, size in zip(runs, sizes, strict=True)
+    ]
     timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))
     return [
-        _timed_record(run, timing, timing.seconds)
+        _timed_record(run, timing, samples * timing.seconds, samples)
         for run, timing in zip(runs, timings, strict=True)
         if timing.seconds is not None
     ]
 
 
-def _timed_record(run: RunSettings, timing: Timing, seconds: float) -> Record:
+def _timed_record(run: RunSettings, timing: Timing, seconds: float, samples: int) -> Record:
     """What was measured as a record of a table's run: it has no metric but time and memory."""
-    counts, created = {"id": timing.samples, "ood": 0, "noise": 0}, datetime.now(UTC)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
     return Record(
-        run, Measures(), Measures(), Measures(), counts, {}, {}, seconds * timing.samples,
-        created.isoformat(timespec="seconds"), {"zsntta": __version__},
-        memory=timing.memory or 0, device=timing.device,
+        run, Measures(), Measures(), Measures(), {"id": samples, "ood": 0, "noise": 0}, {}, {},
+        seconds, created, {"zsntta": __version__}, memory=timing.memory or 0, device=timing.device,
     )  # fmt: skip
 
 

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -33,11 +33,9 @@ from zsntta_cli.settings import NO_NOISE, EncoderChoice
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.record import resident_peak
-from zsntta_cli.simulation.runs import RunSettings, build_run, declared
+from zsntta_cli.simulation.runs import RunSettings, build_run
 
 if TYPE_CHECKING:
-    import torch
-
     from zsntta_cli.encoders.clip import Encoder
     from zsntta_cli.methods.live.base import LiveData
 
@@ -72,18 +70,10 @@ class TimingJob:
     @property
     def settings(self) -> RunSettings:
         """The method's settings: the paper's for ImageNet, half of the samples adapted on."""
-        sizes = ("batch_size", "tent_batch_size")
-        values: dict[str, Any] = {n: self.batch_size for n in sizes if n in declared(self.method)}
         return build_run(
-            self.method,
-            "",
-            "imagenet",
-            None,
-            DEFAULT_PROMPT,
-            pipeline="gt",
-            confidence=0.0,
-            **values,
-        )
+            self.method, "", "imagenet", None, DEFAULT_PROMPT, pipeline="gt", confidence=0.0,
+            batch_size=self.batch_size, tent_batch_size=self.batch_size,
+        )  # fmt: skip
 
 
 def _timeable() -> tuple[str, ...]:
@@ -100,7 +90,6 @@ class Timing:
     seconds: float | None  # a test sample; None where it could not be run
     memory: int | None  # bytes at most
     device: str
-    samples: int
     problem: str = ""
 
     def __str__(self) -> str:
@@ -130,7 +119,7 @@ def measure(
 
 
 def _failed(job: TimingJob, problem: str) -> Timing:
-    return Timing(job.method, job.batch_size, None, None, job.device, job.samples, problem)
+    return Timing(job.method, job.batch_size, None, None, job.device, problem)
 
 
 def run_job(job: TimingJob) -> Timing:
@@ -139,34 +128,25 @@ def run_job(job: TimingJob) -> Timing:
     Raises:
         ZsnttaError: the encoder or the device cannot be had.
     """
+    import torch
+
     from zsntta_cli.encoders.clip import load_encoder
 
     encoder = load_encoder(job.encoder, job.device)
-    import torch
-
-    data, device = live_data(encoder, job), encoder.device
-    is_gpu = device.type == "cuda"
-    name = (
-        torch.cuda.get_device_name(device) if is_gpu else f"cpu, {torch.get_num_threads()} threads"
-    )
-    _reset_peak(device)
+    data, device, is_gpu = live_data(encoder, job), encoder.device, encoder.device.type == "cuda"
+    cpu = f"cpu, {torch.get_num_threads()} threads"
+    name = torch.cuda.get_device_name(device) if is_gpu else cpu
+    if is_gpu:  # forget the peak so far: that of loading the encoder, which is no method's
+        torch.cuda.reset_peak_memory_stats(device)
+    else:
+        with contextlib.suppress(OSError):  # Linux alone; elsewhere loading counts
+            Path("/proc/self/clear_refs").write_text("5")
     try:
         seconds = seconds_a_sample(data, job)
     except (torch.cuda.OutOfMemoryError, MemoryError):
         return _failed(job, f"out of memory on {name}")
     peak = int(torch.cuda.max_memory_allocated(device)) if is_gpu else resident_peak()
-    return Timing(job.method, job.batch_size, seconds, peak, name, job.samples)
-
-
-def _reset_peak(device: "torch.device") -> None:
-    """Forget the peak so far: that of loading the encoder, which is no method's."""
-    if device.type == "cuda":
-        import torch
-
-        torch.cuda.reset_peak_memory_stats(device)
-        return
-    with contextlib.suppress(OSError):  # Linux alone; elsewhere loading counts
-        Path("/proc/self/clear_refs").write_text("5")
+    return Timing(job.method, job.batch_size, seconds, peak, name)
 
 
 def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
@@ -195,10 +175,7 @@ def seconds_a_sample(data: "LiveData", job: TimingJob) -> float:
     """Seconds of a test sample, over those that come after the first ones."""
     seconds = _timed(data, job.settings, job)
     if job.method in _TAKE_FROM_CACHE:
-        plain = build_run(
-            "zs-clip", "", "imagenet", None, DEFAULT_PROMPT, batch_size=job.batch_size
-        )
-        seconds += _timed(data, plain, job)
+        seconds += _timed(data, replace(job, method="zs-clip").settings, job)
     return seconds
 
 
