@@ -40,9 +40,8 @@ def main(
 def cells(timing: Timing) -> list[str]:
     seconds = f"{timing.seconds:.5f}" if timing.seconds is not None else "-"
     memory = f"{timing.memory / 2**30:.2f}" if timing.memory is not None else "-"
-    return [
-        timing.method, str(timing.batch_size), seconds, memory, timing.device, timing.problem
-    ]  # fmt: skip
+    job = timing.job
+    return [job.method, str(job.batch_size), seconds, memory, timing.device, timing.problem]
 
 
 if __name__ == "__main__":

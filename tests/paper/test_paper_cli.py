@@ -179,7 +179,7 @@ def test_time_and_memory_are_measured_where_live_methods_may_run(zsntta, monkeyp
 
     def one_of_all(jobs, report):
         [row] = measure(jobs[:1], report)
-        rest = [dataclasses.replace(row, method=job.method, seconds=0.5) for job in jobs[1:]]
+        rest = [dataclasses.replace(row, job=job, seconds=0.5) for job in jobs[1:]]
         return [row, *rest[:-1], dataclasses.replace(rest[-1], seconds=None, problem="no memory")]
 
     monkeypatch.setattr(standing, "measure", one_of_all)

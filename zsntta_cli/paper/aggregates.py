@@ -116,7 +116,10 @@ def mean_ranks(by_row: ByRow) -> dict[Labels, float]:
         for row, values in by_row.items()
     }
     ranks = frame.mean_ranks(scores)
-    return {row: statistics.fmean(own.values()) if own else math.nan for row, own in ranks.items()}
+    return {
+        row: statistics.fmean(by_place.values()) if by_place else math.nan
+        for row, by_place in ranks.items()
+    }
 
 
 def _lines(

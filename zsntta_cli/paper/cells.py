@@ -61,11 +61,11 @@ class PaperEncoder:
         """
         if self.named is None or self.is_built_in:
             return self.named is None
-        own = EncoderChoice(cell.encoder)
+        theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
-            return (self.named.model, self.named.pretrained) == (own.model, own.pretrained)
-        known = folder in {choice.slug for choice in PAPER_ENCODERS}
-        return folder == own.slug if known else cell.encoder == USUAL_ENCODER
+            return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
+        is_of_list = folder in {choice.slug for choice in PAPER_ENCODERS}
+        return folder == theirs.slug if is_of_list else cell.encoder == USUAL_ENCODER
 
 
 def cells(table: PaperTable, encoder: PaperEncoder) -> list[PaperCell]:

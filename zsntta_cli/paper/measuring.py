@@ -24,10 +24,10 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
     spreads = _paper_spreads(wishes) if any(cell.published for cell in every) else {}
     comparisons = []
     for cell in every:
-        own, base = streams(cell, wishes), _base(cell, every, wishes)
+        runs, base = streams(cell, wishes), _base(cell, every, wishes)
         once = streams(cell, replace(wishes, seeds=(0,)))
         for i, metric in enumerate(cell.metrics):
-            measured = measure(own, base, results, metric)
+            measured = measure(runs, base, results, metric)
             paper_spread = spreads.get((once, metric), math.nan)
             deviation = _deviation(measured, paper_spread, len(cell.table.seeds))
             number = published_number(cell, i)
@@ -56,21 +56,21 @@ def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Stream
     return streams(base, wishes)
 
 
-def measure(own: Streams, base: Streams, results: Results, metric: str) -> Measured | None:
+def measure(runs: Streams, base: Streams, results: Results, metric: str) -> Measured | None:
     """A metric of the streams, in percent; None where there is no result of any.
 
     `base`: streams that are subtracted set by set, of a metric "…_minus_zs-clip".
     """
     name = metric.removesuffix(_MINUS)
-    by_set = _by_set(own, results, name)
+    by_set = _by_set(runs, results, name)
     if base:
-        others = _by_set(base, results, name)
-        by_set = {key: _difference(by_set[key], others.get(key, {})) for key in by_set}
+        subtracted = _by_set(base, results, name)
+        by_set = {key: _difference(by_set[key], subtracted.get(key, {})) for key in by_set}
     if not any(by_set.values()):
         return None
     value = frame.average(by_set)
     sets_std = frame.average(by_set, frame.SETS).std
-    records = tuple(results[run] for seeds in own for run in seeds if run in results)
+    records = tuple(results[run] for seeds in runs for run in seeds if run in results)
     return Measured(value.mean, value.std, sets_std, value.seeds, value.lacks, records)
 
 

@@ -24,7 +24,7 @@ from zsntta_cli.simulation.runs import RunSettings
 
 
 @dataclass(frozen=True)
-class Left:
+class RunsLeft:
     """Runs that are neither kept nor made."""
 
     runs: int
@@ -42,9 +42,9 @@ class TableState:
     runs: Sequence[RunSettings]
     kept: int  # runs that are in the store
     needed: int  # feature files
-    there: int
-    replays: Left
-    live: Left
+    present: int
+    replays: RunsLeft
+    live: RunsLeft
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Overview:
     every: TableState
 
 
-def overview(wishes: Wishes, keeping: Keeping) -> Overview:
+def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     """Where all tables stand; nothing is run."""
     by_table = {table: table_runs(table, wishes) for table in TABLES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
@@ -70,22 +70,28 @@ def _state(
     wishes: Wishes,
     kept: Mapping[RunSettings, Record],
 ) -> TableState:
-    left = [run for run in runs if run not in kept]
-    by_kind = [[run for run in left if needs_images(run) is is_live] for is_live in (False, True)]
-    replays, live = (Left(len(own), count_items(wishes.root, own)) for own in by_kind)
+    runs_left = [run for run in runs if run not in kept]
+    by_kind = [
+        [run for run in runs_left if needs_images(run) is is_live] for is_live in (False, True)
+    ]
+    replays, live = (
+        RunsLeft(len(of_kind), count_items(wishes.root, of_kind)) for of_kind in by_kind
+    )
     needed = {file for run in runs for file in needed_files(run)}
-    there = present_files(wishes.root, runs)
-    return TableState(table, runs, len(runs) - len(left), len(needed), len(there), replays, live)
+    present = present_files(wishes.root, runs)
+    return TableState(
+        table, runs, len(runs) - len(runs_left), len(needed), len(present), replays, live
+    )
 
 
-def drawn(shown: Overview) -> list[Table]:
-    """The tables and the figures, drawn."""
+def draw(overview: Overview) -> list[Table]:
+    """Draw the tables and the figures."""
     tables = Table(title="Tables", title_justify="left")
     tables.add_column("", justify="right", no_wrap=True)
     tables.add_column("What it shows")
     for head in ("ID×OOD", "Files", "Kept", "Replays left", "Live left", "Items left"):
         tables.add_column(head, justify="right", no_wrap=" " not in head)
-    for state in shown.states:
+    for state in overview.states:
         tables.add_row(*map(Text, _row(state)))
     figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
@@ -101,7 +107,7 @@ def _row(state: TableState) -> list[str]:
         return [str(table.number), table.title, *[""] * 6]
     counts = (state.replays.runs, state.live.runs, state.replays.items + state.live.items)
     return [
-        str(table.number), table.title, _sets(table), f"{state.there}/{state.needed}",
+        str(table.number), table.title, _sets(table), f"{state.present}/{state.needed}",
         f"{state.kept:,}/{len(state.runs):,}", *(f"{n:,}" if n else "-" for n in counts),
     ]  # fmt: skip
 
@@ -117,10 +123,10 @@ def _sets(table: PaperTable) -> str:
     return f"{len(id_sets)}×{ood}"
 
 
-def totals(shown: Overview) -> list[str]:
+def totals(overview: Overview) -> list[str]:
     """What all tables come to."""
-    every = shown.every
-    one_by_one = sum(len(state.runs) for state in shown.states)
+    every = overview.every
+    one_by_one = sum(len(state.runs) for state in overview.states)
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "

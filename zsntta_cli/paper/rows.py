@@ -19,7 +19,7 @@ from zsntta_cli.paper.printed.tables import (
     set_name,
 )
 from zsntta_cli.paper.runs import cell_runs
-from zsntta_cli.paper.sheets import Content
+from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.results import tidy
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings, preset_of
@@ -36,9 +36,9 @@ _MAIN_RESULTS = (2, 3, 10, 12, 25)  # a cell a pair, of the methods as they are
 
 def columns() -> tuple[str, ...]:
     """The names of all columns, in order."""
-    own = map(_name, _OWN_METRICS)
+    names = map(_name, _OWN_METRICS)
     judged = (f"{_name(m)}_{kind}" for m in _METRICS for kind in _judgement(None))
-    values = (column for name in own for column in (name, f"{name}_std"))
+    values = (column for name in names for column in (name, f"{name}_std"))
     return (*tidy.columns(), "table", "part", "row", "column", "text", *values, *judged, "note")
 
 
@@ -47,7 +47,7 @@ def _name(metric: str) -> str:
     return metric.replace("_minus_zs-clip", "_lead")
 
 
-def table_rows(content: Content) -> list[dict[str, Any]]:
+def table_rows(content: TableContent) -> list[dict[str, Any]]:
     """The rows of a table, cell by cell; what is not known is None."""
     every = _text_rows(content.table) if not content.table.is_measured else _rows(content)
     return [{**dict.fromkeys(columns()), **row} for row in every]
@@ -66,7 +66,7 @@ def _text_rows(table: PaperTable) -> Iterator[dict[str, Any]]:
         yield {**tidy.tidy_row(**sets, source=tidy.PUBLISHED), **place}
 
 
-def _rows(content: Content) -> Iterator[dict[str, Any]]:
+def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     cells: dict[tuple[Any, ...], list[Comparison]] = {}
     for comparison in content.comparisons:
         cell = comparison.cell
@@ -93,14 +93,14 @@ def _measured_row(cell: PaperCell, by_metric: Mapping[str, Measured]) -> dict[st
         "seeds": " ".join(map(str, measured.seeds)),
     }
     facts["complete"] = facts["complete"] and not measured.lacks
-    return _with_values(facts, {m: (one.mean, one.sets_std) for m, one in by_metric.items()})
+    return _with_values(facts, {m: (v.mean, v.sets_std) for m, v in by_metric.items()})
 
 
 def _published_row(cell: PaperCell, by_metric: Mapping[str, PaperNumber]) -> dict[str, Any]:
     encoder = EncoderChoice(cell.published_encoder).slug
     run = cell_runs(cell, encoder, "paper", (0,))[0][0]
     facts = {**_settings(run), **_sets(cell.of), "complete": True, "source": tidy.PUBLISHED}
-    return _with_values(facts, {m: (one.mean, one.std) for m, one in by_metric.items()})
+    return _with_values(facts, {m: (n.mean, n.std) for m, n in by_metric.items()})
 
 
 def _settings(run: RunSettings) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def _with_values(
         for metric, numbers in by_metric.items()
         for column, number in zip((_name(metric), f"{_name(metric)}_std"), numbers, strict=True)
     }
-    own = {name: values.pop(name) for name in list(values) if name not in tidy.columns()}
-    return {**tidy.tidy_row(**facts, **values), **own}
+    behind = {name: values.pop(name) for name in list(values) if name not in tidy.columns()}
+    return {**tidy.tidy_row(**facts, **values), **behind}
 
 
 def _scaled(metric: str, number: float) -> float | None:

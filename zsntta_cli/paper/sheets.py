@@ -35,7 +35,7 @@ _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper
 
 
 @dataclass(frozen=True)
-class Content:
+class TableContent:
     """What there is of a table."""
 
     table: PaperTable
@@ -49,13 +49,13 @@ class Content:
         return self.above is None
 
 
-def published_content(table: PaperTable, command: str = "") -> Content:
+def published_content(table: PaperTable, command: str = "") -> TableContent:
     """The paper's numbers of a table."""
-    own = cells(table, PaperEncoder()) if table.is_measured else []
-    return Content(table, compare_published(own), None, command)
+    entries = cells(table, PaperEncoder()) if table.is_measured else []
+    return TableContent(table, compare_published(entries), None, command)
 
 
-def render(content: Content, form: str, to_file: bool = False) -> str:
+def render(content: TableContent, form: str, to_file: bool = False) -> str:
     """A table in one of FORMS."""
     if not FORMS[form].of_rows:
         return draw(table_sheets(content), form, to_file)
@@ -64,7 +64,7 @@ def render(content: Content, form: str, to_file: bool = False) -> str:
     return write_rows(rows.table_rows(content), form, rows.columns())
 
 
-def table_sheets(content: Content) -> list[Sheet]:
+def table_sheets(content: TableContent) -> list[Sheet]:
     """A sheet for each part of a table, and one of the means over them; notes are of the last."""
     table, comparisons = content.table, content.comparisons
     title = f"Table {table.number} ({table.label}): {table.title}"
@@ -101,7 +101,7 @@ class _Letters:
         return [f"{_LETTERS[i]}: {reason}" for i, reason in enumerate(self.reasons)]
 
 
-def _parts(content: Content, letters: _Letters) -> list[Sheet]:
+def _parts(content: TableContent, letters: _Letters) -> list[Sheet]:
     groups: dict[str, list[Comparison]] = {}
     for comparison in content.comparisons:
         groups.setdefault(comparison.cell.group, []).append(comparison)
@@ -109,7 +109,7 @@ def _parts(content: Content, letters: _Letters) -> list[Sheet]:
 
 
 def _part(
-    content: Content, group: str, comparisons: Sequence[Comparison], letters: _Letters
+    content: TableContent, group: str, comparisons: Sequence[Comparison], letters: _Letters
 ) -> Sheet:
     columns: dict[str, Labels] = {}
     by_row: dict[Labels, dict[str, list[Comparison]]] = {}
@@ -227,8 +227,8 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
     parts += [f"{counts[UNKNOWN]:,} without a known spread"]
     parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
-    known = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
-    line = f"{sum(counts[v] for v in counts if v):,} of {known:,} numbers compared: "
+    printed_numbers = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
+    line = f"{sum(counts[v] for v in counts if v):,} of {printed_numbers:,} numbers compared: "
     line += ", ".join(parts)
     judged = [c for c in comparisons if c.verdict in (WITHIN, OUTSIDE, UNKNOWN)]
     if not judged:
@@ -245,6 +245,8 @@ def _where(comparison: Comparison) -> str:
 
 def check_lines(by_table: Mapping[PaperTable, Sequence[Comparison]]) -> list[str]:
     """A line a table, and one of all."""
-    lines = [f"Table {table.number:2}: {summary(own)}" for table, own in by_table.items()]
-    every = [comparison for own in by_table.values() for comparison in own]
+    lines = [
+        f"Table {table.number:2}: {summary(comparisons)}" for table, comparisons in by_table.items()
+    ]
+    every = [comparison for of_table in by_table.values() for comparison in of_table]
     return [*lines, f"All tables: {summary(every)}"]

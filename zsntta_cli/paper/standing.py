@@ -23,7 +23,7 @@ from zsntta_cli.paper.runs import (
     runnable,
     table_runs,
 )
-from zsntta_cli.paper.sheets import Content
+from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.paper.timing import Timing, TimingJob, measure
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.plots.figure import Figure
@@ -70,11 +70,10 @@ class Obtained:
 class Standing(Obtained):
     """What there is of some tables."""
 
-    def content(self, table: PaperTable, command: str = "") -> Content:
+    def content(self, table: PaperTable, command: str = "") -> TableContent:
         """All numbers of a table beside what is published."""
-        own = cells(table, self.wishes.encoder)
-        comparisons = compare(own, self.wishes, self.records)
-        return Content(table, comparisons, self._above(table), command)
+        comparisons = compare(cells(table, self.wishes.encoder), self.wishes, self.records)
+        return TableContent(table, comparisons, self._above(table), command)
 
     def _above(self, table: PaperTable) -> list[str]:
         """What stands below a table's title: by what it was measured."""
@@ -173,11 +172,11 @@ def _live(
     timed = [run for run in runs if is_timed(run)]  # whose time is of here and now, so not kept
     live = [run for run in runs if not is_timed(run)]
     before = kept_records(wishes, live, replace(execution.keeping, fresh=fresh))
-    left = [run for run in runs if run not in before]
-    if execution.live is None or not left:
-        return list(before.values()), left
-    count = count_items(wishes.root, left)
-    execution.reporter.note(f"{len(left):,} live runs of {count:,} items")
+    not_kept = [run for run in runs if run not in before]
+    if execution.live is None or not not_kept:
+        return list(before.values()), not_kept
+    count = count_items(wishes.root, not_kept)
+    execution.reporter.note(f"{len(not_kept):,} live runs of {count:,} items")
     records = run_all(wishes.root, live, 1, execution.live, execution.reporter, execution.keeping)
     if not any(record.unfinished for record in records):
         records += _timed(timed, wishes, execution)
@@ -223,5 +222,5 @@ def kept_records(
 def _cut(wishes: Wishes, runs: Sequence[RunSettings]) -> list[str]:
     """A note on sets of which not all images have features."""
     cut = cut_sets(wishes.root, runs)
-    names = [f"'{name}' ({some:,} of {whole:,})" for name, (some, whole) in cut.items()]
+    names = [f"'{name}' ({images:,} of {whole:,})" for name, (images, whole) in cut.items()]
     return [f"note: features of a part of the images alone: {', '.join(names)}"] if names else []

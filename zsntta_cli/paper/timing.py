@@ -85,16 +85,15 @@ def _timeable() -> tuple[str, ...]:
 class Timing:
     """What a method costs."""
 
-    method: str
-    batch_size: int
-    seconds: float | None  # a test sample; None where it could not be run
-    memory: int | None  # bytes at most
-    device: str
+    job: TimingJob
+    seconds: float | None = None  # a test sample; None where it could not be run
+    memory: int | None = None  # bytes at most
+    device: str = ""
     problem: str = ""
 
     def __str__(self) -> str:
         result = self.problem or f"{self.seconds:.4f} s a sample"
-        return f"{self.method}, batch size {self.batch_size}: {result}"
+        return f"{self.job.method}, batch size {self.job.batch_size}: {result}"
 
 
 def measure(
@@ -113,13 +112,10 @@ def measure(
             try:
                 timings.append(process.submit(run_job, job).result())
             except BrokenProcessPool:
-                timings.append(_failed(job, "its process was killed: too little memory?"))
+                killed = "its process was killed: too little memory?"
+                timings.append(Timing(job, problem=killed))
         report(timings[-1])
     return timings
-
-
-def _failed(job: TimingJob, problem: str) -> Timing:
-    return Timing(job.method, job.batch_size, None, None, job.device, problem)
 
 
 def run_job(job: TimingJob) -> Timing:
@@ -128,11 +124,11 @@ def run_job(job: TimingJob) -> Timing:
     Raises:
         ZsnttaError: the encoder or the device cannot be had.
     """
-    import torch
-
     from zsntta_cli.encoders.clip import load_encoder
 
     encoder = load_encoder(job.encoder, job.device)
+    import torch
+
     data, device, is_gpu = live_data(encoder, job), encoder.device, encoder.device.type == "cuda"
     cpu = f"cpu, {torch.get_num_threads()} threads"
     name = torch.cuda.get_device_name(device) if is_gpu else cpu
@@ -144,9 +140,9 @@ def run_job(job: TimingJob) -> Timing:
     try:
         seconds = seconds_a_sample(data, job)
     except (torch.cuda.OutOfMemoryError, MemoryError):
-        return _failed(job, f"out of memory on {name}")
+        return Timing(job, problem=f"out of memory on {name}")
     peak = int(torch.cuda.max_memory_allocated(device)) if is_gpu else resident_peak()
-    return Timing(job.method, job.batch_size, seconds, peak, name)
+    return Timing(job, seconds, peak, name)
 
 
 def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
@@ -160,7 +156,7 @@ def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
     pixels = generator.integers(0, 256, (_PICTURES, size, size, 3), np.uint8)
     pictures = [Image.fromarray(picture) for picture in pixels]
     features = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
-    names = [known.name for known in imagenet.classes()][: job.classes]
+    names = [entry.name for entry in imagenet.classes()][: job.classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
     scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
@@ -180,21 +176,27 @@ def seconds_a_sample(data: "LiveData", job: TimingJob) -> float:
 
 
 def _timed(data: "LiveData", run: RunSettings, job: TimingJob) -> float:
+    import torch
+
+    def wait_for_device() -> None:
+        if data.encoder.device.type == "cuda":
+            torch.cuda.synchronize(data.encoder.device)
+
     done, started, first = 0, 0.0, 0
     for count in steps(data, run, job.batch_size):
         done += count
         if not first and done >= job.warm_up:
             first = done
-            _settle(data)
+            wait_for_device()
             started = time.perf_counter()
-    _settle(data)
+    wait_for_device()
     seconds = time.perf_counter() - started
     assert 0 < first < done  # the job has checked that there are enough
     return seconds / int((~data.stream.injected[first:done]).sum())
 
 
 def steps(data: "LiveData", run: RunSettings, batch_size: int) -> Iterator[int]:
-    """Go through the stream, and say how many items were decided on, whenever some are."""
+    """Go through the stream; how many items were decided on, whenever some are."""
     from zsntta_cli.methods.live.base import in_batches
 
     method = METHODS[run.method]
@@ -209,11 +211,3 @@ def steps(data: "LiveData", run: RunSettings, batch_size: int) -> Iterator[int]:
         pool = Pool(features, text, scale, zero_shot(features, text, scale))
         stepper.push(StreamData(pool, np.arange(len(items)), stream.injected[items]))
         yield len(items)
-
-
-def _settle(data: "LiveData") -> None:
-    """Wait for what a GPU has still to do."""
-    if data.encoder.device.type == "cuda":
-        import torch
-
-        torch.cuda.synchronize(data.encoder.device)

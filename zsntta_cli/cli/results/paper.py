@@ -30,7 +30,7 @@ from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 if TYPE_CHECKING:
     from zsntta_cli.paper.printed.tables import PaperTable
     from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.paper.sheets import Content
+    from zsntta_cli.paper.sheets import TableContent
     from zsntta_cli.paper.standing import Execution, Obtained
 
 
@@ -180,7 +180,7 @@ def _show_published(table: "PaperTable", shown: _Shown) -> None:
     _show(published_content(table, _command()), shown)
 
 
-def _show(content: "Content", shown: _Shown) -> None:
+def _show(content: "TableContent", shown: _Shown) -> None:
     from zsntta_cli.paper.sheets import render
 
     put(render(content, shown.form, shown.output is not None), shown.output)
@@ -191,13 +191,13 @@ def _command() -> str:
 
 
 def _show_overview(wishes: "Wishes", keeping: Any) -> None:
-    from zsntta_cli.paper.overview import drawn, overview, totals
+    from zsntta_cli.paper.overview import draw, look_over, totals
     from zsntta_cli.progress import console
 
-    states = overview(wishes, keeping)
-    for table in drawn(states):
+    overview = look_over(wishes, keeping)
+    for table in draw(overview):
         console().print(table)
-    for line in totals(states):
+    for line in totals(overview):
         say(line)
 
 

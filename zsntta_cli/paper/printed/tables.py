@@ -182,8 +182,8 @@ def figure_number(name: str) -> int | None:
     """The figure that a name means, as "fig3", "Figure 3" or a label; None where it means none."""
     text = name.lower().replace(" ", "")
     for number, label, _ in FIGURES:
-        known = label.lower().replace(" ", "")
-        if text in (f"fig{number}", f"figure{number}", known):
+        plain = label.lower().replace(" ", "")
+        if text in (f"fig{number}", f"figure{number}", plain):
             return number
     return None
 
@@ -198,15 +198,15 @@ def find_table(name: str) -> PaperTable:
     labels = {table.label.lower(): table for table in TABLES}
     if text in labels:
         return labels[text]
-    found = [table for table in TABLES if text in (str(table.number), table.name.lower())]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        both = " and ".join(f"'{table.label}'" for table in found)
+    meant = [table for table in TABLES if text in (str(table.number), table.name.lower())]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        both = " and ".join(f"'{table.label}'" for table in meant)
         raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
-    meant = near(text, [table.name for table in TABLES])
+    suggestion = near(text, [table.name for table in TABLES])
     raise SettingsError(
-        f"table is '{name}'{meant}, must be a number from 1 to {len(TABLES)}, a label, or fig1 to "
+        f"table is '{name}'{suggestion}, must be a number from 1 to {len(TABLES)}, a label, or fig1 to "
         f"fig{len(FIGURES)}",
         remedy="list-paper",
     )
