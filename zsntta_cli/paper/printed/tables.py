@@ -206,8 +206,8 @@ def find_table(name: str) -> PaperTable:
         raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
     suggestion = near(text, [table.name for table in TABLES])
     raise SettingsError(
-        f"table is '{name}'{suggestion}, must be a number from 1 to {len(TABLES)}, a label, or fig1 to "
-        f"fig{len(FIGURES)}",
+        f"table is '{name}'{suggestion}, must be a number from 1 to {len(TABLES)}, a label, or "
+        f"fig1 to fig{len(FIGURES)}",
         remedy="list-paper",
     )
 
