@@ -20,6 +20,19 @@ def test_help_and_version(zsntta):
     assert zsntta("--version").stdout.startswith("zsntta ")
 
 
+@pytest.mark.parametrize("words", [(), ("cache",), ("datasets",), ("records",)])
+def test_a_group_without_a_command_helps_or_lists(words, tmp_path):
+    def ask(*arguments):
+        command = [ZSNTTA, *words, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    lists = words in (("datasets",), ("records",))
+    assert ask() == ask("list" if lists else "--help")
+    code, stdout, _ = ask("--help")
+    assert (code, stdout.splitlines()[0].startswith("Usage: zsntta")) == (0, True)
+
+
 def test_simulate_prints_the_papers_table(cached):
     result = cached("simulate", "--method", "adand", "--method", "zs-clip", "--ratio", 0.25, *TINY)
     assert result.exit_code == 0

@@ -21,7 +21,6 @@ from zsntta_cli.cli.simulate import simulate
 app = typer.Typer(
     cls=Group,
     help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

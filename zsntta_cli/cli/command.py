@@ -113,7 +113,7 @@ def drop_unwritten() -> None:
 
 
 class Group(TakesPlain, TyperGroup):
-    """A group of commands; `default` is run where none is named."""
+    """A group of commands; where none is named, `default` is run, or the help is shown."""
 
     default = ""
 
@@ -122,7 +122,10 @@ class Group(TakesPlain, TyperGroup):
         super().__init__(*args, **values)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command in where there is none."""
+        """Put the default command in where there is none, or show the help and end."""
+        if not (args or self.default or ctx.resilient_parsing):
+            typer.echo(ctx.get_help())
+            ctx.exit()
         bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
         with _usage_in_a_line(ctx):
             given = [self.default, *args] if self.default and bare else args
@@ -142,7 +145,4 @@ class ListUnasked(Group):
 
 def group(help_text: str, lists: bool = False) -> typer.Typer:
     """A group of commands of one subject; `lists`: bare, it lists."""
-    return typer.Typer(
-        cls=ListUnasked if lists else Group, help=help_text, no_args_is_help=not lists,
-        rich_markup_mode=None,
-    )  # fmt: skip
+    return typer.Typer(cls=ListUnasked if lists else Group, help=help_text, rich_markup_mode=None)
