@@ -22,7 +22,7 @@ from zsntta_cli.cli.options import (
     own_settings,
     with_settings,
 )
-from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.cli.output import TABLES, Form, form_of, put
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import DATA, FEATURES, LiveSettings
 from zsntta_cli.settings.checks import check_choice
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
-_SCORES = (".csv", ".h5", ".hdf5")
+_SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _METHODS = f"one of {', '.join(METHODS)}."
 
 
@@ -132,17 +132,15 @@ def simulate(
         "method": method, "teacher": teacher, "id": id_set, "ood": ood_set, "preset": preset,
         "prompt": prompt, "set": own, "encoder": encoder, "model": model, "precision": precision,
     }  # fmt: skip
-    _check_usage(record, {**named, **given_settings(settings)}, scores)
-    shown = form_of(form, output)
-    from zsntta_cli.files import check_target
+    _check_usage(record, {**named, **given_settings(settings)})
+    shown = form_of(output, TABLES, form, "table")
+    form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import KINDS
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.reading import read_records
 
-    for target in filter(None, (output, scores)):
-        check_target(target)  # before the runs, which may take long
     choice = chosen_encoder(model, pretrained, precision, encoder)
     weights = choice.pretrained if choice.is_file else None
     live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
@@ -179,11 +177,7 @@ def _taught(methods: "Sequence[str]", teacher: str | None) -> "Sequence[str]":
     return [taught.get(teacher, name) if name == "adand" else name for name in methods]
 
 
-def _check_usage(
-    record: Path | None,
-    named: "Mapping[str, Any]",
-    scores: Path | None,
-) -> None:
+def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -194,8 +188,6 @@ def _check_usage(
     beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
-    if scores and scores.suffix.lower() not in _SCORES:
-        raise misused(f"--scores is '{scores}', must end in one of {', '.join(_SCORES)}.")
 
 
 def _run(

@@ -20,7 +20,7 @@ from zsntta_cli.cli.options import (
     Records,
     chosen_encoder,
 )
-from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.cli.output import TABLES, Form, form_of, put
 from zsntta_cli.cli.results import figures
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
@@ -80,21 +80,24 @@ def paper(
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.
     """
-    from zsntta_cli.files import check_target
     from zsntta_cli.paper.printed.tables import figure_number, find_table
 
-    shown = _Shown(form_of(form, output), output)
     named = any(value is not None for value in (model, pretrained, precision, encoder))
     choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
-    _check_usage(name, published, check, shown, named)
-    if form and name is not None and figure_number(name):
-        raise misused("--format is of tables: the ending of --output says what a figure is.")
-    if output:
-        check_target(output)  # before the runs, which may take long
+    _check_usage(name, published, check, output or form not in (None, "table"), named)
     figure = figure_number(name) if name is not None else None
+    if figure and form:
+        raise misused("--format is of tables: the ending of --output says what a figure is.")
+    if figure:
+        from zsntta_cli.report import plots
+
+        drawn = output or Path(f"fig{figure}.pdf")
+        plots.check_drawable(form_of(drawn, plots.FORMS))
+    else:
+        shown = _Shown(form_of(output, TABLES, form, "table"), output)
     if published:
         if figure:
-            figures.show_published(figure, output)
+            figures.show_published(figure, drawn)
         else:
             _show_published(find_table(str(name)), shown)
         return
@@ -110,7 +113,7 @@ def paper(
     if check:
         _show_check(wishes, machine, ctx.params)
     elif figure:
-        figures.show(figure, wishes, machine, output, ctx.params)
+        figures.show(figure, wishes, machine, drawn, ctx.params)
     else:
         _show_table(find_table(str(name)), wishes, machine, shown, ctx.params)
 
@@ -123,9 +126,7 @@ class _Shown:
     output: Path | None
 
 
-def _check_usage(
-    name: str | None, published: bool, check: bool, shown: _Shown, named: bool
-) -> None:
+def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, named: bool) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -138,7 +139,7 @@ def _check_usage(
         raise misused(f"--published shows what is printed: leave --{other} out.")
     if check and name is not None:
         raise misused(f"--check is of all tables: leave '{name}' out.")
-    if name is None and (shown.output or shown.form != "table"):
+    if name is None and of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
 
 

@@ -7,6 +7,7 @@ import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import FEATURES
 
@@ -73,26 +74,26 @@ def export(
     encoder: Encoder = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
-        Literal["jsonl", "json"],
-        typer.Option("--format", help="All that is kept, or what simulate --format json gives."),
-    ] = "jsonl",
+        Literal["jsonl", "json"] | None,
+        typer.Option(
+            "--format",
+            help="jsonl: all that is kept; json: what simulate gives. "
+            "[by the output's ending, or jsonl]",
+        ),
+    ] = None,
     records: Records = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Kept runs as JSON Lines, for `records import` and `report` elsewhere."""
-    from zsntta_cli.files import write_whole
     from zsntta_cli.report.runs import exported
 
+    written = form_of(output, {".jsonl": "jsonl", ".json": "json"}, form, "jsonl")
     with _store(records, features_dir) as store:
         names = _keys(store, keys or [], _chosen(method, id_set, ood_set, encoder))
         found = store.find(names)
     if left := len(names) - len(found):
         say(f"note: {left:,} runs of methods that are not known here are left out.", err=True)
-    text = exported([found[name] for name in names if name in found], form)
-    if output:
-        write_whole(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
+    put(exported([found[name] for name in names if name in found], written), output)
 
 
 @app.command("import", cls=Command)
