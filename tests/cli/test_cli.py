@@ -282,7 +282,7 @@ def test_a_process_with_torch_ends_without_a_word(tmp_path):
 
 
 def test_a_replay_imports_nothing_heavy(cache, tmp_path):
-    heavy = "'torch', 'sklearn', 'scipy', 'numba', 'pydantic', 'numpy.ma', 'PIL'"
+    heavy = "'torch', 'sklearn', 'scipy', 'numba', 'numpy.ma', 'PIL'"
     code = (
         "import sys; from zsntta_cli.cli import app;"
         "app(sys.argv[1:], standalone_mode=False);"
@@ -302,3 +302,16 @@ def test_output_that_nobody_reads_is_no_error(cache, tmp_path):
     shell = f"{ZSNTTA} simulate --method adand --model tiny {where} | head -1"
     result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in result.stderr
+
+
+def test_only_the_command_that_is_named_is_imported(tmp_path):
+    code = (
+        "import sys; from zsntta_cli.cli import app;"
+        "app(sys.argv[1:], standalone_mode=False);"
+        "print(*(name for name in sys.modules if name.startswith('zsntta_cli.')))"
+    )
+    command = [sys.executable, "-c", code, "cache", "list"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    imported = {*done.stdout.split()}
+    assert "zsntta_cli.cli.cache" in imported
+    assert not {f"zsntta_cli.cli.{name}" for name in ("simulate", "extract", "detect")} & imported

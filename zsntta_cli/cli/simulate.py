@@ -1,6 +1,5 @@
 """`zsntta simulate`."""
 
-import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -127,7 +126,6 @@ def simulate(
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
-    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
     named = {
         "method": method, "teacher": teacher, "id": id_set, "ood": ood_set, "preset": preset,
         "prompt": prompt, "set": own, "encoder": encoder, "model": model, "precision": precision,
@@ -210,8 +208,6 @@ def _run(
 
     for note in notes(root, runs):
         reporter.note(note)
-    if any(METHODS[run.method].live for run in runs):
-        gc.enable()
     if not with_items:
         return run_all(root, runs, jobs, session, reporter, keeping), None
     replay, record = run_one(root, runs, session, reporter, keeping)

@@ -1,6 +1,5 @@
 """`zsntta board`."""
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,7 +71,6 @@ def board(
     from zsntta_cli.report.board.screen import screen
     from zsntta_cli.results.keeping import Keeping
 
-    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
     form_of(output, {".md": "markdown"}, default="markdown")
     choice = chosen_encoder(model, pretrained, precision, encoder)
     plan = Plan(

@@ -1,6 +1,5 @@
 """`zsntta paper`."""
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -167,7 +166,6 @@ def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
 
     reporter = ConsoleReporter()
     if live is None:
-        gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
         return Machine(reporter, keeping, jobs)
     return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
 

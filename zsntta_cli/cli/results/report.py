@@ -1,6 +1,5 @@
 """`zsntta report`."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +39,6 @@ def report(
     from zsntta_cli.paper.reported import reported
     from zsntta_cli.report.page.page import page
 
-    gc.disable()  # records make no cycles, and looking for some takes a tenth of the time
     check_method(baseline, "baseline")
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
