@@ -14,7 +14,7 @@ from made import TINY, fails
 
 from zsntta_cli.cli import app
 
-TABLES = (".json", ".csv", ".md", ".tex", ".txt")
+TABLES = (".txt", ".md", ".tex", ".html", ".csv", ".json")
 FIGURES = (".pdf", ".svg", ".png", ".csv")
 SIMULATE = ("simulate", "--method", "zs-clip", *TINY)
 DETECT = ("detect", "pictures", "--classes", "cat,dog", *TINY)
@@ -80,18 +80,20 @@ def test_an_ending_is_known_or_refused_before_any_work(zsntta, tmp_path, output,
 def test_a_form_that_is_named_needs_no_ending_and_takes_no_other(cached, tmp_path, ending):
     result = cached(*SIMULATE, "--format", "csv", "--output", f"rows{ending}")
     if ending:
-        fails(result, "must end in one of .json, .csv", code=2)
+        fails(result, "must end in one of .txt, .md", code=2)
         assert not (tmp_path / f"rows{ending}").exists()
     else:
         assert result.exit_code == 0, result.stderr
-        assert (tmp_path / "rows").read_text().startswith("settings.method,")
+        assert (tmp_path / "rows").read_text().startswith("method,")
 
 
 @pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
 def test_a_pipe_may_have_any_name(cached, tmp_path, name):
     os.mkfifo(tmp_path / name)
     texts = []
-    reader = threading.Thread(target=lambda: texts.append((tmp_path / name).read_text()))
+    reader = threading.Thread(
+        target=lambda: texts.append((tmp_path / name).read_text()), daemon=True
+    )
     reader.start()
     result = cached(*SIMULATE, "--output", name)
     reader.join(10)

@@ -8,9 +8,8 @@ import typer
 
 from zsntta_cli.cli.command import misused
 
-Form = Literal["table", "markdown", "latex", "json", "csv"]
-TABLES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 PAGES = {".html": "html", ".htm": "html"}
+Form = Literal["table", "markdown", "latex", "html", "json", "csv"]
 
 
 def form_of(

@@ -19,9 +19,10 @@ from zsntta_cli.cli.options import (
     Records,
     chosen_encoder,
 )
-from zsntta_cli.cli.output import TABLES, Form, form_of, put
+from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.cli.results import figures
 from zsntta_cli.paper.printed.tables import SAMPLES
+from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def paper(
         drawn = output or Path(f"fig{figure}.pdf")
         plots.check_drawable(form_of(drawn, plots.FORMS))
     else:
-        shown = _Shown(form_of(output, TABLES, form, "table"), output)
+        shown = _Shown(form_of(output, ENDINGS, form, "table"), output)
     if published:
         if figure:
             figures.show_published(figure, drawn)
