@@ -255,19 +255,6 @@ def test_neglabel_needs_words_with_the_prompt(simulate):
     assert "zsntta extract --words verbs.txt" in result.stderr
 
 
-def test_a_teacher_of_adand_is_a_method_by_another_name(simulate):
-    rest = (*PAIR, "--words", "nouns", "--warmup", 2, "--gap", 0.3, "--format", "json")
-    taught = simulate("--method", "zs-clip", "--method", "adand", "--teacher", "neglabel", *rest)
-    named = simulate("--method", "zs-clip", "--method", "neglabel+adand", *rest)
-    assert taught.exit_code == named.exit_code == 0, taught.stderr
-    assert timeless(taught.stdout) == timeless(named.stdout)
-    usual = simulate("--method", "adand", "--teacher", "zs-clip", *PAIR, "--format", "json")
-    assert timeless(usual.stdout) == timeless(simulate("--method", "adand", *PAIR, "--format",
-                                                       "json").stdout)  # fmt: skip
-    fails(simulate("--method", "adand", "--teacher", "mcm", *PAIR), "teacher is 'mcm'", code=2)
-    fails(simulate("--method", "tda", "--teacher", "csp", *PAIR), "--method adand", code=2)
-
-
 def test_methods_with_words_decide_and_teach(simulate):
     methods = ("neglabel", "csp", "adaneg", "tanl", "neglabel+adand", "csp+adand", "csp+tda")
     arguments = [a for m in methods for a in ("--method", m)]

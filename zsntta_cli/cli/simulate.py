@@ -26,7 +26,6 @@ from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import DATA, FEATURES, LiveSettings
-from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -59,13 +58,6 @@ def _result(text: str, *names: str) -> Any:
 def simulate(
     method: Annotated[
         list[str] | None, _repeatable(_METHODS.capitalize(), complete=completion.methods)
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            help="What adand learns from: neglabel, csp; as --method neglabel+adand. [zs-clip]",
-            rich_help_panel="Method adand",
-        ),
     ] = None,
     id_set: Annotated[
         list[str] | None,
@@ -137,7 +129,7 @@ def simulate(
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
     named = {
-        "method": method, "teacher": teacher, "id": id_set, "ood": ood_set, "preset": preset,
+        "method": method, "id": id_set, "ood": ood_set, "preset": preset,
         "prompt": prompt, "set": own, "encoder": encoder, "model": model, "precision": precision,
     }  # fmt: skip
     _check_usage(record, {**named, **given_settings(settings)})
@@ -158,7 +150,7 @@ def simulate(
     weights = choice.pretrained if choice.is_file else None
     live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
     grid = Grid(
-        _taught(method or (), teacher), choice, id_set or (), ood_set or (), prompt or (),
+        method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
     before = read_records(record) if record else []
@@ -173,21 +165,6 @@ def simulate(
         write_scores(scores, replay)
     _show(done, shown, view, output)
     stop_if_unfinished(done)
-
-
-def _taught(methods: "Sequence[str]", teacher: str | None) -> "Sequence[str]":
-    """The methods, with adand as the one that is taught by another than ZS-CLIP.
-
-    Raises:
-        UsageError: adand is not among them. UnknownName: there is no such teacher.
-    """
-    if teacher is None:
-        return methods
-    if "adand" not in methods:
-        raise misused("--teacher is a setting of adand: choose it with --method adand.")
-    taught = {name.removesuffix("+adand"): name for name in METHODS if name.endswith("+adand")}
-    check_choice("teacher", teacher, ("zs-clip", *taught))
-    return [taught.get(teacher, name) if name == "adand" else name for name in methods]
 
 
 def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
