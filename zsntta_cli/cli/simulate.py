@@ -10,15 +10,21 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
+    LIVE_WORKERS,
     EncoderName,
     FeaturesDir,
     Fresh,
+    LiveDataRoot,
+    LiveDatasets,
+    LiveDevice,
+    LiveWorkers,
     Model,
     Precision,
     Pretrained,
     Records,
     chosen_encoder,
     given_settings,
+    live_settings,
     own_settings,
     with_settings,
 )
@@ -44,10 +50,6 @@ _METHODS = f"one of {', '.join(METHODS)}."
 
 def _repeatable(text: str, *names: str, complete: Any = None) -> Any:
     return typer.Option(*names, help=text, metavar="NAME", autocompletion=complete)
-
-
-def _live(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Live methods")
 
 
 def _result(text: str, *names: str) -> Any:
@@ -118,10 +120,10 @@ def simulate(
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
     ] = None,
-    data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
-    dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
-    device: Annotated[str, _live("auto, cpu, cuda, cuda:1.")] = "auto",
-    workers: Annotated[int, _live("Threads that read images.")] = LiveSettings().workers,
+    data_root: LiveDataRoot = DATA,
+    dataset: LiveDatasets = None,
+    device: LiveDevice = "auto",
+    workers: LiveWorkers = LIVE_WORKERS,
     **settings: Any,
 ) -> None:
     """Replay streams from cached features; tent, sotta and tpt encode their images live.
@@ -147,8 +149,7 @@ def simulate(
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
     choice = chosen_encoder(model, pretrained, precision, encoder)
-    weights = choice.pretrained if choice.is_file else None
-    live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
+    live = live_settings(choice, data_root, dataset, device, workers)
     grid = Grid(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),

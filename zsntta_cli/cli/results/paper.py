@@ -10,14 +10,21 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
+    LIVE_WORKERS,
     EncoderName,
     FeaturesDir,
     Fresh,
+    LiveDataRoot,
+    LiveDatasets,
+    LiveDevice,
+    LiveWorkers,
     Model,
     Precision,
     Pretrained,
     Records,
     chosen_encoder,
+    live_option,
+    live_settings,
 )
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.cli.results import figures
@@ -29,10 +36,6 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.printed.tables import Table
     from zsntta_cli.paper.standing import Machine, Standing
     from zsntta_cli.paper.wanted import Wishes
-
-
-def _live(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Live methods")
 
 
 def paper(
@@ -68,12 +71,14 @@ def paper(
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
-    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = SAMPLES,
-    live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
-    data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
-    dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
-    device: Annotated[str, _live("auto, cpu, cuda, cuda:1.")] = "auto",
-    workers: Annotated[int, _live("Threads that read images.")] = LiveSettings().workers,
+    samples: Annotated[int, live_option("Of table 4's timing; the first warm up.")] = SAMPLES,
+    live: Annotated[
+        bool, live_option("Run live methods too, which may take days.", "--live")
+    ] = False,
+    data_root: LiveDataRoot = DATA,
+    dataset: LiveDatasets = None,
+    device: LiveDevice = "auto",
+    workers: LiveWorkers = LIVE_WORKERS,
 ) -> None:
     """The paper's tables: measured, published, and whether the difference is more than chance.
 
@@ -105,7 +110,7 @@ def paper(
 
     wishes = _wishes(features_dir, choice, preset, seed or ())
     keeping = Keeping.beside(features_dir, records, fresh)
-    settings = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, _weights(choice))
+    settings = live_settings(choice, data_root, dataset, device, workers)
     if name is None and not check:
         _show_overview(wishes, keeping)
         return
@@ -141,11 +146,6 @@ def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, na
         raise misused(f"--check is of all tables: leave '{name}' out.")
     if name is None and of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
-
-
-def _weights(choice: EncoderChoice | None) -> str | None:
-    """Where the file of weights lies, of an encoder that has one."""
-    return choice.pretrained if choice and choice.is_file else None
 
 
 def _wishes(
