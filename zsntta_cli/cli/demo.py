@@ -13,7 +13,7 @@ from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.extracted import Extracted
+    from zsntta_cli.extraction.extractor import Extracted
     from zsntta_cli.progress import Reporter
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.simulator import LiveFactory
@@ -34,7 +34,7 @@ def demo(
     live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
 ) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
-    from zsntta_cli.extraction.extracted import summary
+    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
     from zsntta_cli.simulation import live_session
