@@ -75,7 +75,7 @@ def test_the_same_command_gives_the_same_numbers(cached):
         for _ in range(2)
     )  # fmt: skip
     assert first == second
-    assert {row["settings.ood_set"] for row in first} == {
+    assert {row["ood_set"] for row in first} == {
         "glyphs", "textures", "other-shapes", "digits"
     }  # fmt: skip
     assert float(first[0]["accuracies.acc_s"]) <= 1
