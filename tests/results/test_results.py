@@ -1,10 +1,15 @@
 """Results that are kept: keys, the store, what is taken from it and what is not."""
 
 import base64
+import contextlib
 import dataclasses
+import functools
 import json
+import math
 import multiprocessing
+import operator
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +18,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made import MADE_UP, PROMPT, fails
 
@@ -23,17 +28,17 @@ from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.results.curves import BINS, curves_of, histogram
-from zsntta_cli.results.database import KIND
-from zsntta_cli.results.exchange import line, read_lines
+from zsntta_cli.results.exchange import read_lines, read_recorded, to_line
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.items import Items
 from zsntta_cli.results.keeping import Keeping, kept_before
-from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.kept import Kept, KeptItems, kept_of, run_key
 from zsntta_cli.results.obtain import run_all
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.schema import json_schema
+from zsntta_cli.results.store import KIND, RecordStore
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation import revision
 from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -133,7 +138,7 @@ def test_fresh_runs_again_and_takes_the_place_of_the_old(simulate, tmp_path, cou
     assert fresh.stdout == first.stdout
     assert len(counted) == 4
     with RecordStore(tmp_path / "kept.sqlite") as store:
-        assert len(store.lines()) == 2
+        assert len(store.summaries()) == 2
 
 
 def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch):
@@ -146,7 +151,7 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     assert len(counted) == 3
     assert adand.revision == "1.2"
     with RecordStore(keeping.path) as store:
-        assert len(store.lines()) == 3, "the old one stays"
+        assert len(store.summaries()) == 3, "the old one stays"
     monkeypatch.setattr(revision, "RULES", 2)
     assert not kept_before(features, runs, keeping)
 
@@ -273,19 +278,240 @@ def test_a_kept_run_comes_back_as_it_was(features, tmp_path):
         found = list(store.all())
     assert [kept.key for kept in found] == [kept.key for kept in some]
     for kept, before in zip(found, some, strict=True):
-        assert line(kept) == line(before)
+        assert to_line(kept) == to_line(before)
         assert (kept.items is None) == (kept.record.settings.method == "mcm")
 
 
-def test_lists_need_no_record(features, tmp_path):
+def test_lists_show_values_of_the_records(features, tmp_path):
     kept = kept_run(features, "adand")
     with RecordStore(tmp_path / "kept.sqlite", create=True) as store:
-        store.add([kept])
-        store._connection.execute("UPDATE contents SET record = 'x'")
-        [one] = store.lines(method="adand")
-        assert not store.lines(method="tda")
+        store.add([kept, kept_run(features, "mcm")])
+        [one] = store.summaries(method="adand", ratio=0.5)
+        assert not store.summaries(method="tda")
+        assert not store.summaries(method="adand", seed=1)
         assert (one.key, one.ratio, one.acc_h) == (kept.key, 0.5, kept.record.accuracies.acc_h)
-        assert not list(store.all()), "and one that is broken is none"
+        [other] = store.summaries(method="mcm")
+        assert (other.acc_s, other.created[:2]) == (None, "20")
+
+
+def test_a_list_imports_neither_numpy_nor_rich(features, tmp_path):
+    path = tmp_path / "kept.sqlite"
+    with RecordStore(path, create=True) as store:
+        store.add([kept_run(features)])
+    code = """if True:
+        import sys
+        from zsntta_cli.cli import app
+        app(sys.argv[1:], standalone_mode=False)
+        sys.exit(" ".join({"numpy", "rich", "pydantic"} & {*sys.modules}) or 0)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code, "records", "--records", path], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "zs-clip" in done.stdout
+
+
+def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta):
+    path, name = tmp_path / "kept.sqlite", os.fsdecode(b"caf\xe9")
+    kept = kept_run(features)
+    settings = dataclasses.replace(kept.record.settings, ood_set=name)
+    other = dataclasses.replace(kept, record=dataclasses.replace(kept.record, settings=settings))
+    with RecordStore(path, create=True) as store:
+        store.add([kept, other])
+        assert [run.key for run in store.summaries(ood_set=name)] == [other.key]
+        assert store.find([other.key])[other.key].record == other.record
+    assert "caf\\udce9" in zsntta("records", "--records", path).stdout
+    lines = tmp_path / "other.jsonl"
+    lines.write_text(to_line(other))
+    assert read_lines(lines)[0].record == other.record
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["x", "[]", "{}", '{"settings": {"method": 3}}', '{"accuracies": {"acc_h": "0.5"}}',
+     '{"settings": {"stream": {"ratio": null}}}', '{"settings": {"stream": {"seed": 1%s}}}',
+     '{"seconds": NaN}', '{"counts": {"id": -1}}', '{"digests": [1]}'],
+)  # fmt: skip
+def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path, zsntta, record):
+    """As a broken disk, or a stranger, leaves it."""
+    path, other = tmp_path / "kept.sqlite", kept_run(features, "adand")
+    plain = other.record.to_dict()
+    if record.startswith('{"'):
+        plain = merged(plain, json.loads(record.replace("%s", "0" * 400)))
+        record = json.dumps(plain)
+    with RecordStore(path, create=True) as store:
+        store.add([kept_run(features), other])
+        store._connection.execute(
+            "UPDATE contents SET record = ? WHERE key = ?", (record, other.key)
+        )
+        assert [kept.record.settings.method for kept in store.all()] == ["zs-clip"]
+        assert {run.method for run in store.summaries()} <= {"zs-clip", "adand"}
+    listed = zsntta("records", "--records", path)
+    assert listed.exit_code == 0, listed.stderr
+    assert zsntta("records", "remove", "--all", "--records", path).stdout == "removed 2 runs\n"
+
+
+def merged(plain, changes):
+    """A tree of objects with some values changed."""
+    for name, value in changes.items():
+        both = isinstance(value, dict) and isinstance(plain.get(name), dict)
+        plain = {**plain, name: merged(plain[name], value) if both else value}
+    return plain
+
+
+# Stores of format 1, as the version before wrote them
+
+
+COLUMNS_1 = (
+    "method", "encoder", "id_set", "ood_set", "ratio", "seed", "acc_s", "acc_n", "acc_h", "auroc",
+    "fpr95", "seconds", "created",
+)  # fmt: skip
+FORMAT_1 = f"""
+    PRAGMA journal_mode=WAL;
+    BEGIN IMMEDIATE;
+    CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, {", ".join(COLUMNS_1)});
+    CREATE TABLE IF NOT EXISTS contents (
+        key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
+    );
+    PRAGMA application_id={0x7A736E74};
+    PRAGMA user_version=1;
+    COMMIT;
+"""
+
+
+def write_format_1(path, runs):
+    """A store as versions up to 0.1 made it, statement by statement."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.executescript(FORMAT_1)
+    database.execute("BEGIN IMMEDIATE")
+    for kept in runs:
+        plain = kept.record.to_dict()
+        values = {**plain["settings"], **plain["settings"]["stream"], **plain["accuracies"]}
+        values |= {**plain["detection"], **plain}
+        row = [kept.key, *(values[name] for name in COLUMNS_1)]
+        database.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
+        content = kept.key, json.dumps(plain), json.dumps(kept.curves), kept.items.packed()
+        database.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", content)
+    database.execute("COMMIT")
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def old_runs(features):
+    return [kept_run(features, m, with_items=True) for m in ("zs-clip", "adand", "tda")]
+
+
+@pytest.fixture
+def old_store(old_runs, tmp_path):
+    path = tmp_path / "old.sqlite"
+    write_format_1(path, old_runs)
+    return path
+
+
+def format_of(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        tables = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return database.execute("PRAGMA user_version").fetchone()[0], {name for (name,) in tables}
+
+
+def lines_in(path):
+    with RecordStore(path) as store:
+        assert [run.key for run in store.summaries()] == store.keys()
+        return [to_line(kept) for kept in store.all()]
+
+
+def test_an_old_store_is_read_as_it_is(old_store, old_runs, zsntta):
+    assert lines_in(old_store) == [to_line(kept) for kept in old_runs]
+    listed = zsntta("records", "--records", old_store).stdout.splitlines()
+    assert [text.split()[1] for text in listed[1:]] == ["zs-clip", "adand", "tda"]
+    assert format_of(old_store) == (1, {"runs", "contents"})
+
+
+def test_an_old_store_is_taken_over_when_it_is_changed(features, old_store, old_runs, zsntta):
+    more = kept_run(features, "mcm")
+    with RecordStore(old_store) as reader, RecordStore(old_store, create=True) as store:
+        store.add([more])
+        assert [to_line(kept) for kept in reader.all()] == lines_in(old_store)
+    assert lines_in(old_store) == [to_line(kept) for kept in (*old_runs, more)]
+    assert format_of(old_store) == (KIND.format, {"contents"})
+    removed = zsntta("records", "remove", "--method", "adand", "--records", old_store)
+    assert removed.stdout == "removed 1 runs\n"
+    assert len(lines_in(old_store)) == 3
+
+
+def test_runs_of_an_old_store_are_not_run_again(features, tmp_path, old_store, counted):
+    runs = grid(features, ["zs-clip", "adand", "tda", "ridge"])
+    run_all(features, runs, keeping=Keeping(old_store))
+    assert [run.method for run in counted] == ["ridge"]
+    assert len(lines_in(old_store)) == 4
+
+
+def test_an_old_store_that_cannot_be_written_is_read(old_store, old_runs, monkeypatch):
+    before = old_store.read_bytes()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert lines_in(old_store) == [to_line(kept) for kept in old_runs]
+    with RecordStore(old_store) as store, pytest.raises(StoreError, match="readonly database"):
+        store.remove(store.keys())
+    assert old_store.read_bytes() == before
+
+
+def test_a_kill_at_any_statement_of_a_take_over_loses_nothing(features, tmp_path, old_runs):
+    more, done = kept_run(features, "mcm"), 0
+    for statements in range(1, 20):
+        path = tmp_path / f"{statements}.sqlite"
+        write_format_1(path, old_runs)
+        child = os.fork()
+        if not child:
+            add_and_die(path, more, statements)
+        _, status = os.waitpid(child, 0)
+        is_new = format_of(path)[0] == KIND.format
+        done += is_new
+        wanted = (*old_runs, more) if is_new else old_runs
+        assert lines_in(path) == [to_line(kept) for kept in wanted], statements
+        if not os.WIFSIGNALED(status):
+            break
+    assert os.WEXITSTATUS(status) == 0
+    assert is_new
+    assert statements > 5, "BEGIN, three of the take-over, the run and COMMIT"
+    assert done < statements, "some were stopped before"
+
+
+def add_and_die(path, kept, statements):
+    """Keep a run, and be killed when that has come to so many statements."""
+    store, seen = RecordStore(path), []
+
+    def count(statement):
+        seen.append(statement)
+        if len(seen) == statements:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store._connection.set_trace_callback(count)
+    status = 1
+    try:
+        store.add([kept])
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def test_processes_take_an_old_store_over_together(features, old_store, old_runs):
+    runs = [kept_run(features, "ridge", seed=[seed]) for seed in range(8)]
+    fork = multiprocessing.get_context("fork")
+    together = fork.Barrier(len(runs))
+    children = [fork.Process(target=add_with, args=(old_store, kept, together)) for kept in runs]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    assert {*lines_in(old_store)} == {to_line(kept) for kept in (*old_runs, *runs)}
+
+
+def add_with(path, kept, together):
+    with RecordStore(path, create=True) as store:
+        together.wait()
+        store.add([kept])
 
 
 def test_files_that_are_no_store(tmp_path, zsntta):
@@ -431,14 +657,16 @@ def test_a_histogram_of_scores_beyond_0_and_1_has_their_range():
 @given(st.lists(st.tuples(st.integers(0, 2**16 - 1), st.booleans(), st.booleans())))
 def test_items_come_back_in_three_bytes_each(rows):
     columns = [np.array(c) for c in zip(*rows, strict=True)] or [np.empty(0)] * 3
-    items = Items(columns[0].astype(np.uint16), columns[1].astype(bool), columns[2].astype(bool))
+    items = KeptItems(
+        columns[0].astype(np.uint16), columns[1].astype(bool), columns[2].astype(bool)
+    )
     packed = items.packed()
     assert len(packed) <= 3 * len(items) + 16
-    again = Items.unpacked(packed, len(items))
+    again = KeptItems.unpacked(packed, len(items))
     for name in ("class_index", "is_noise", "is_right"):
         assert (getattr(again, name) == getattr(items, name)).all()
     with pytest.raises(StoreError, match="they are not"):
-        Items.unpacked(packed, len(items) + 1)
+        KeptItems.unpacked(packed, len(items) + 1)
 
 
 # JSON Lines
@@ -449,39 +677,162 @@ def exported(features):
     return [kept_run(features, m, with_items=True) for m in ("zs-clip", "adand", "mcm", "tda")]
 
 
+def test_the_published_schema_is_that_of_the_reader():
+    assert json_schema() == SCHEMA, "python tools/record_schema.py writes it anew"
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
 def test_lines_follow_the_schema_and_come_back(exported, tmp_path):
     path = tmp_path / "runs.jsonl"
-    path.write_text("\n".join(line(kept) for kept in exported))
+    path.write_text("\n".join(to_line(kept) for kept in exported))
     for text in path.read_text().splitlines():
         jsonschema.validate(json.loads(text), SCHEMA)
     again = read_lines(path)
-    assert [line(kept) for kept in again] == [line(kept) for kept in exported]
+    assert [to_line(kept) for kept in again] == [to_line(kept) for kept in exported]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"format": 2}, {"record": None}, {"record": {}}, {"curves": {"scores": [1]}},
-        {"curves": {"x": {}}}, {"items": "no base64!"}, {"items": 3},
-        {"items": base64.b64encode(b"no zlib").decode()},
-        {"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}},
-    ],
-)  # fmt: skip
-def test_lines_of_strangers_are_refused_by_their_number(exported, tmp_path, change):
-    plain = json.loads(line(exported[1])) | change
+WRONG = [
+    ({"format": 2}, "format is 2, must be 1"),
+    ({"record": None}, "record is null, must be an object"),
+    ({"record": {}}, "settings is missing"),
+    ({"record": {"accuracies": {"acc_h": "0.5"}}}, "accuracies.acc_h is '0.5', must be a number"),
+    ({"record": {"accuracies": {"acc_h": True}}}, "accuracies.acc_h is true, must be a number"),
+    ({"record": {"flags": {"flagged": math.nan}}}, "flags.flagged is nan, must be"),
+    ({"record": {"counts": {"ood": -1}}}, "counts.ood is -1, must be greater than or equal to 0"),
+    ({"record": {"memory": 2.5}}, "memory is 2.5, must be a whole number"),
+    ({"record": {"memory": 10**30}}, "memory is 10"),
+    ({"record": {"unfinished": 3}}, "unfinished is 3, must be 0"),
+    ({"record": {"digests": {"pets": ["x"]}}}, "digests.pets is a list, must be a text"),
+    ({"record": {"settings": {"id_set": "../x"}}}, "id_set is '../x', which cannot be"),
+    ({"record": {"settings": {"stream": {"ratio": 2}}}}, "ratio is 2, must be in [0, 1)"),
+    ({"record": {"settings": {"options": {"speed": 2}}}}, "'speed' is no setting of options"),
+    ({"curves": {"scores": [1]}}, "curves.scores is a list, must be an object"),
+    ({"curves": {"x": {}}}, "curves.x is not known"),
+    ({"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}},
+     "curves.running.acc_s.0 is '<img>', must be a number"),
+    ({"curves": {"running": {"item": [1, 2], "acc_s": [0.5], "acc_n": [0.5, None]}}},
+     "curves.running is an object, must be lists of one length"),
+    ({"items": 3}, "items is 3, must be a text"),
+    ({"items": "no base64!"}, "items are no base64"),
+    ({"items": base64.b64encode(b"no zlib").decode()}, "the kept items of a run are broken"),
+]  # fmt: skip
+
+
+BARE = [{"record": {}}]  # in the place of the record, and not merged with it
+UNTYPED = (
+    "id_set",
+    "ratio",
+    "speed",
+    "base64",
+    "broken",
+    "length",
+    "nan",
+)  # what JSON Schema cannot say
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG, ids=range(len(WRONG)))
+def test_lines_of_strangers_are_refused_by_their_number(exported, tmp_path, change, words):
+    plain = json.loads(to_line(exported[1]))
+    plain = {**plain, **change} if change in BARE else merged(plain, change)
     path = tmp_path / "runs.jsonl"
-    path.write_text(f"{line(exported[0])}\n{json.dumps(plain)}\n")
-    with pytest.raises(StoreError, match="line 2"):
+    path.write_text(f"{to_line(exported[0])}\n{json.dumps(plain)}\n")
+    with pytest.raises(StoreError) as refused:
         read_lines(path)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**plain, "items": None if "items" not in change else 3}, SCHEMA)
+    assert str(refused.value).startswith(f"{path} holds no results (line 2: {words}")
+    assert "\n" not in str(refused.value)
+    if not any(word in words for word in UNTYPED):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(plain, SCHEMA)
+
+
+def test_a_record_of_an_older_version_lacks_some(exported, tmp_path):
+    plain = json.loads(to_line(exported[1]))
+    lacking = ("flags", "repeated", "seconds", "created", "unfinished", "revision", "memory")
+    for name in (*lacking, "device"):
+        del plain["record"][name]
+    del plain["record"]["detection"]["aupr"], plain["record"]["settings"]["stream"]["order"]
+    path = tmp_path / "old.jsonl"
+    path.write_text(json.dumps({"record": plain["record"]}))
+    [kept] = read_lines(path)
+    assert kept.record.accuracies == exported[1].record.accuracies
+    assert math.isnan(kept.record.detection.aupr)
+    assert math.isnan(kept.record.flags.precision)
+    assert (kept.curves, kept.items, kept.record.revision) == ({}, None, "")
+    assert kept.record.settings == exported[1].record.settings
+
+
+def test_what_a_newer_version_measures_stays_in_a_record(exported, tmp_path):
+    plain = json.loads(to_line(exported[1]))
+    plain["record"]["flags"]["regret"] = 0.25
+    plain["record"]["weather"] = {"sun": 3}
+    path, store_path = tmp_path / "new.jsonl", tmp_path / "kept.sqlite"
+    path.write_text(json.dumps(plain))
+    with RecordStore(store_path, create=True) as store:
+        store.add(read_lines(path))
+        [kept] = store.all()
+    assert kept.record.to_dict()["flags"] == plain["record"]["flags"]
+
+
+def test_a_metric_more_is_in_records_store_and_lines(features, tmp_path, monkeypatch):
+    line = Metric("halves", "Halves", "flags", lambda samples: 0.5, ())
+    old = kept_run(features, "adand")
+    monkeypatch.setitem(METRICS, "halves", line)
+    new, path = kept_run(features, "zs-clip"), tmp_path / "runs.jsonl"
+    with RecordStore(tmp_path / "kept.sqlite", create=True) as store:
+        store.add([old, new])
+        path.write_text("".join(f"{to_line(kept)}\n" for kept in store.all()))
+    jsonschema.validate(json.loads(path.read_text().splitlines()[1]), SCHEMA)
+    first, second = (kept.record.flags.halves for kept in read_lines(path))
+    assert math.isnan(first)
+    assert second == 0.5
+
+
+PLAIN = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9),
+        st.sampled_from([10**400, 2**62, "\ud800", "pets", "adand", [[]] * 3]),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [read_lines, read_recorded])
+@given(value=PLAIN, data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_value_at_any_place_is_a_run_or_one_line(exported, tmp_path, read, value, data):
+    plain = json.loads(to_line(exported[1]))
+    path = tmp_path / "runs.jsonl"
+    *names, last = data.draw(st.sampled_from(list(places(plain))))
+    functools.reduce(operator.getitem, names, plain)[last] = value
+    path.write_text(json.dumps(plain))
+    words = words_against(read, path)
+    assert words.isprintable()
+    assert len(words) < 400 + len(str(path))
+
+
+def places(tree, before=()):
+    """The paths of all values of a tree of objects."""
+    for name, value in tree.items():
+        yield (*before, name)
+        if isinstance(value, dict):
+            yield from places(value, (*before, name))
+
+
+def words_against(read, path):
+    """By which a file is refused; none against one that is read, and can be written again."""
+    try:
+        runs = read(path)
+    except StoreError as error:
+        return str(error)
+    return "".join("" if to_line(kept) else "?" for kept in runs if read is read_lines)
 
 
 def test_two_peoples_stores_merge_and_other_features_stay_apart(features, tmp_path, zsntta):
     kept = {"records": kept_run(features, "zs-clip"), "more": kept_run(features, "adand")}
     theirs = dataclasses.replace(kept["more"].record, digests={"pets": "0" * 64, "sky": "1" * 64})
     both = [kept["more"], Kept(theirs, kept["more"].curves)]
-    Path("theirs.jsonl").write_text("".join(f"{line(one)}\n" for one in both))
+    Path("theirs.jsonl").write_text("".join(f"{to_line(one)}\n" for one in both))
     with RecordStore(Path("mine.sqlite"), create=True) as store:
         store.add(kept.values())
     result = zsntta("records", "import", "theirs.jsonl", "--records", "mine.sqlite")
@@ -490,14 +841,14 @@ def test_two_peoples_stores_merge_and_other_features_stay_apart(features, tmp_pa
     taken = kept_before(features, runs, Keeping(Path("mine.sqlite")))
     assert taken[runs[1]].record.digests == kept["more"].record.digests
     with RecordStore(Path("mine.sqlite")) as store:
-        assert len(store.lines()) == 3
+        assert len(store.summaries()) == 3
 
 
 def test_runs_of_methods_that_are_not_known_here_are_left_out(exported, tmp_path, zsntta):
-    plain = json.loads(line(exported[0]))
+    plain = json.loads(to_line(exported[0]))
     plain["record"]["settings"]["method"] = "theirs"
     path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps(plain) + "\n" + line(exported[1]))
+    path.write_text(json.dumps(plain) + "\n" + to_line(exported[1]))
     result = zsntta("records", "import", path)
     assert "1 runs of methods that are not known here are left out: theirs" in result.stderr
     assert "1 runs, 0 of them were there" in result.stdout
