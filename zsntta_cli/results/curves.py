@@ -128,27 +128,25 @@ def drawable_curves(curves: Any) -> Curves:
 def _histogram(curve: Any) -> Curves:
     if not isinstance(curve, dict):
         return {}
-    low, high, *counts = (curve.get(name) for name in ("low", "high", "id", "ood"))
+    low, high = curve.get("low"), curve.get("high")
     if not (_is_number(low) and _is_number(high) and low < high):
         return {}
-    if not all(_is_list(cells, _is_count) and len(cells) > 1 for cells in counts):
-        return {}
-    id_counts, ood_counts = counts
-    same = len(id_counts) == len(ood_counts)
-    return {"low": low, "high": high, "id": id_counts, "ood": ood_counts} if same else {}
+    counts = {name: curve.get(name) for name in ("id", "ood")}
+    lengths = [len(cells) for cells in counts.values() if _is_list(cells, _is_count)]
+    is_whole = len(lengths) == 2 and lengths[0] == lengths[1] > 1
+    return {"low": low, "high": high, **counts} if is_whole else {}
 
 
 def _line(curve: Any, names: Sequence[str]) -> Curves:
     items = curve.get("item") if isinstance(curve, dict) else None
     if not _is_list(items, _is_number) or not items or sorted(set(items)) != items:
         return {}
-    columns = {name: curve.get(name) for name in names}
-    whole = {
+    columns = {
         name: values
-        for name, values in columns.items()
-        if _is_list(values, _is_number_or_none) and len(values) == len(items)
+        for name in names
+        if _is_list(values := curve.get(name), _is_number_or_none) and len(values) == len(items)
     }
-    return {"item": items, **whole} if whole else {}
+    return {"item": items, **columns} if columns else {}
 
 
 def _is_list(values: Any, is_value: Callable[[Any], bool]) -> TypeGuard[list[Any]]:
@@ -163,7 +161,7 @@ def _is_number_or_none(value: Any) -> bool:
     return value is None or _is_number(value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     """Whether it is one that can be drawn; nan is none."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and abs(value) < _LARGEST

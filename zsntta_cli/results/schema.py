@@ -139,17 +139,22 @@ def _of_one_length(curve: Any, *lists: list[Any]) -> Any:
     return curve
 
 
+_ABSENT: Any = None  # of what may be missing, and is not null
+
+
 class CurvesPart(_Read):
     """What figures draw of the run; a method that is not live has no before and no gradients."""
 
     model_config = ConfigDict(extra="forbid")
 
-    scores: HistogramPart = Field(None, description="of the ID score")
-    before: HistogramPart = Field(None, description="of the ID score before adaptation")
-    difference: HistogramPart = Field(None, description="after minus before")
-    running: LinePart = Field(None, description="acc_s, acc_n of the items so far")
-    thresholds: LinePart = Field(None, description="zero_shot, detector, on the ID score")
-    gradients: LinePart = Field(None, description="clean, noisy: norms at each step")
+    scores: HistogramPart = Field(default=_ABSENT, description="of the ID score")
+    before: HistogramPart = Field(default=_ABSENT, description="of the ID score before adaptation")
+    difference: HistogramPart = Field(default=_ABSENT, description="after minus before")
+    running: LinePart = Field(default=_ABSENT, description="acc_s, acc_n of the items so far")
+    thresholds: LinePart = Field(
+        default=_ABSENT, description="zero_shot, detector, on the ID score"
+    )
+    gradients: LinePart = Field(default=_ABSENT, description="clean, noisy: norms at each step")
 
 
 class RecordedLine(_Written):

@@ -283,7 +283,7 @@ def test_curves_that_are_none_are_not_drawn(given):
 
 def test_a_curve_without_values_or_spread_is_no_error():
     flat = {"item": [5], "acc_s": [0.5], "acc_n": [None]}
-    scores = {"low": 0.0, "high": 1e-9, "id": [0], "ood": [0]}
+    scores = {"low": 0.0, "high": 1e-9, "id": [0, 0], "ood": [0, 0]}
     html = made(kept_run(curves={"running": flat, "scores": scores}))
     assert [d["viewbox"] for d, _ in Page(html).named("svg", role="img")] == ["0 0 340 200"] * 2
     assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)
