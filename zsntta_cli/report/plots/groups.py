@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.titles import PRESET, shown
+from zsntta_cli.results.frame import PRESET, shown
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings, preset_of
 
