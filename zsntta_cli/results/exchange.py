@@ -1,8 +1,8 @@
 """Kept runs as plain values, and back: lines of JSON for other people, rows of the store.
 
 docs/record.schema.json describes a line (schema.py). `FORMAT` goes up when older versions cannot
-read it. What a file holds is checked against the schema, so that each error is said in one line;
-what is of no run is left out of a store, whoever wrote it.
+read it. A file is held to the schema, and refused in one line; a store is read without it, which
+would take longer than the rest, and rows that hold no run are passed over.
 """
 
 import contextlib
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line, short
+from zsntta_cli.errors import SettingsError, StoreError, UnknownName, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import check_method
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.record import Record
@@ -102,24 +102,30 @@ def read_recorded(path: Path) -> list[RecordedRun]:
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
-    """What stands in the lines of a file, each with its place; a record alone is one, too."""
+    """What stands in the lines of a file, each with its place; records alone are lines, too."""
     try:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    records: Any = None
-    with contextlib.suppress(StoreError):
-        records = _parsed(path, "", text)
-    if isinstance(records, dict) and "record" not in records:
-        records = [records]
-    if isinstance(records, list):  # --format json
-        objects = [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
-    else:
+    records = _records_alone(path, text)
+    if records is None:
         lines = [(f"line {i}", line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
         objects = [(where, _parsed(path, f"{where}: ", line)) for where, line in lines]
+    else:
+        objects = [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
     if not objects:
         raise StoreError(f"{path} holds no results: it is empty.")
     return objects
+
+
+def _records_alone(path: Path, text: str) -> list[Any] | None:
+    """The list that `--format json` gives, or one record of it; None of lines."""
+    if text.lstrip().startswith("["):
+        return list(_parsed(path, "", text))
+    with contextlib.suppress(StoreError):  # of lines there are several objects, or one around it
+        whole = _parsed(path, "", text)
+        return [whole] if isinstance(whole, dict) and "record" not in whole else None
+    return None
 
 
 def _parsed(path: Path, where: str, text: str) -> Any:
@@ -132,14 +138,10 @@ def _parsed(path: Path, where: str, text: str) -> Any:
 def _strange_method(plain: Any) -> str | None:
     """The name of a run's method, where that is one that is not known here."""
     try:
-        method = plain["record"]["settings"]["method"]
-    except (KeyError, TypeError, IndexError):
-        return None
-    try:
-        METHODS[method]
-    except KeyError:
-        return method if isinstance(method, str) else None
-    except TypeError:  # a list, say: the schema refuses it
+        check_method(plain["record"]["settings"]["method"])
+    except UnknownName as error:
+        return error.value
+    except (AttributeError, LookupError, TypeError):  # it has none: the schema says so
         return None
     return None
 
