@@ -20,15 +20,26 @@ from pydantic import (
 from zsntta_cli.errors import SettingsError, short
 
 _LARGEST = 2**62  # of numbers
+_ABSENT: Any = None  # the default of what may be missing, and is not null
+_REVISION = r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"
 
-Text = InstanceOf[str]  # names of files need be no UTF-8, which pydantic's own texts are
+
+def _about(words: str, **more: Any) -> Any:
+    """What JSON Schema says of a value beside its type, which is all that is checked."""
+    return Field(description=words, json_schema_extra=more)
+
+
+AnyText = InstanceOf[str]  # names of files need be no UTF-8, which pydantic's own texts are
 Number = Annotated[float, Field(ge=0, lt=_LARGEST, allow_inf_nan=False)]
+AnyNumber = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
-Digest = Annotated[Text, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
-Value = Annotated[Any, WithJsonSchema({"type": ["number", "boolean", "string", "null"]})]
+Digest = Annotated[AnyText, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
+Options = dict[
+    AnyText, Annotated[Any, WithJsonSchema({"type": ["number", "boolean", "string", "null"]})]
+]
 Metrics = Annotated[
-    dict[Text, Number | None],
-    Field(description="by name: fractions, where a metric is a share; null without samples"),
+    dict[AnyText, Number | None],
+    _about("by name: fractions, where a metric is a share; null without samples"),
 ]
 
 
@@ -45,14 +56,14 @@ class _Written(_Read):
 class RunPart(_Written):
     """All settings of the run."""
 
-    method: Text
-    encoder: Annotated[Text, Field(description="the folder name of the encoder's features")]
-    id_set: Text
-    ood_set: Text | None = None
-    prompt: Annotated[Text, Field(description="a template with one {}")]
-    stream: dict[Text, Value] = {}
-    threshold: dict[Text, Value] = {}
-    options: Annotated[dict[Text, Value], Field(description="the method's own settings")] = {}
+    method: AnyText
+    encoder: Annotated[AnyText, _about("the folder name of the encoder's features")]
+    id_set: AnyText
+    ood_set: AnyText | None = None
+    prompt: Annotated[AnyText, _about("a template with one {}")]
+    stream: Options = {}
+    threshold: Options = {}
+    options: Annotated[Options, _about("the method's own settings")] = {}
 
 
 class CountsPart(_Read):
@@ -60,7 +71,7 @@ class CountsPart(_Read):
 
     id: Count
     ood: Count
-    noise: Annotated[Count, Field(description="injected items, which are not judged")]
+    noise: Annotated[Count, _about("injected items, which are not judged")]
 
 
 class RecordedPart(_Written):
@@ -68,8 +79,8 @@ class RecordedPart(_Written):
 
     settings: RunPart
     digests: Annotated[
-        dict[Text, Digest],
-        Field(description="of the feature files; text/ID of the class text and how all are read"),
+        dict[AnyText, Digest],
+        _about("of the feature files; text/ID of the class text and how all are read"),
     ]
 
 
@@ -81,28 +92,23 @@ class RecordPart(RecordedPart):
     flags: Metrics = {}
     counts: CountsPart
     repeated: Annotated[
-        dict[Text, Number],
-        Field(description="sets that were too small: how often their images were shown"),
+        dict[AnyText, Number], _about("sets that were too small: how often their images were shown")
     ] = {}
-    seconds: Annotated[Number, Field(description="of the method alone")] = 0
-    created: Text = ""
-    versions: dict[Text, Text]
+    seconds: Annotated[Number, _about("of the method alone")] = 0
+    created: AnyText = ""
+    versions: dict[AnyText, AnyText]
     unfinished: Literal[0] = 0
     revision: Annotated[
-        Text,
-        Field(
-            description="of the rules and of the method; with digits of its source where it is "
-            "one of a user's own",
-            json_schema_extra={"pattern": r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"},
+        AnyText,
+        _about(
+            "of the rules and of the method; with digits of its source where it is a user's own",
+            pattern=_REVISION,
         ),
     ] = ""
     memory: Annotated[
-        Count, Field(description="bytes: the process's peak, or the GPU's where one was used")
+        Count, _about("bytes: the process's peak, or the GPU's where one was used")
     ] = 0
-    device: Text = ""
-
-
-Numbers = list[Annotated[float, Field(allow_inf_nan=False)] | None]
+    device: AnyText = ""
 
 
 class HistogramPart(_Read):
@@ -110,13 +116,13 @@ class HistogramPart(_Read):
 
     model_config = ConfigDict(extra="forbid")
 
-    low: Annotated[float, Field(allow_inf_nan=False)]
-    high: Annotated[float, Field(allow_inf_nan=False)]
+    low: AnyNumber
+    high: AnyNumber
     id: list[Count]
     ood: list[Count]
 
     @model_validator(mode="after")
-    def _are_of_one_length(self) -> "HistogramPart":
+    def _check_lengths(self) -> "HistogramPart":
         return _of_one_length(self, self.id, self.ood)
 
 
@@ -124,12 +130,12 @@ class LinePart(_Read):
     """Values at some items of the stream, or at each step."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Numbers]
+    __pydantic_extra__: dict[str, list[AnyNumber | None]]
 
     item: list[Count]
 
     @model_validator(mode="after")
-    def _are_of_one_length(self) -> "LinePart":
+    def _check_lengths(self) -> "LinePart":
         return _of_one_length(self, self.item, *(self.__pydantic_extra__ or {}).values())
 
 
@@ -139,22 +145,17 @@ def _of_one_length(curve: Any, *lists: list[Any]) -> Any:
     return curve
 
 
-_ABSENT: Any = None  # of what may be missing, and is not null
-
-
 class CurvesPart(_Read):
     """What figures draw of the run; a method that is not live has no before and no gradients."""
 
     model_config = ConfigDict(extra="forbid")
 
-    scores: HistogramPart = Field(default=_ABSENT, description="of the ID score")
-    before: HistogramPart = Field(default=_ABSENT, description="of the ID score before adaptation")
-    difference: HistogramPart = Field(default=_ABSENT, description="after minus before")
-    running: LinePart = Field(default=_ABSENT, description="acc_s, acc_n of the items so far")
-    thresholds: LinePart = Field(
-        default=_ABSENT, description="zero_shot, detector, on the ID score"
-    )
-    gradients: LinePart = Field(default=_ABSENT, description="clean, noisy: norms at each step")
+    scores: Annotated[HistogramPart, _about("of the ID score")] = _ABSENT
+    before: Annotated[HistogramPart, _about("of the ID score before adaptation")] = _ABSENT
+    difference: Annotated[HistogramPart, _about("after minus before")] = _ABSENT
+    running: Annotated[LinePart, _about("acc_s, acc_n of the items so far")] = _ABSENT
+    thresholds: Annotated[LinePart, _about("zero_shot, detector, on the ID score")] = _ABSENT
+    gradients: Annotated[LinePart, _about("clean, noisy: norms at each step")] = _ABSENT
 
 
 class RecordedLine(_Written):
@@ -170,19 +171,16 @@ class RecordLine(_Written):
     format: Literal[1] = 1
     key: Annotated[
         Digest,
-        Field(
-            description="of what decides the numbers: settings that are not defaults, digests, "
-            "revision"
-        ),
+        _about("of what decides the numbers: settings that are not defaults, digests, revision"),
     ] = ""
     record: RecordPart
     curves: CurvesPart = CurvesPart()
     items: Annotated[
-        Text | None,
-        Field(
-            description="zlib of the class index of each test sample in the stream's order "
+        AnyText | None,
+        _about(
+            "zlib of the class index of each test sample in the stream's order "
             "(little-endian uint16), then a byte each: bit 0 called noise, bit 1 right",
-            json_schema_extra={"contentEncoding": "base64"},
+            contentEncoding="base64",
         ),
     ] = None
 
