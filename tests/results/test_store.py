@@ -10,12 +10,14 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import pytest
 from made import fails
 from replayed import grid, kept_run, merged
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.results import store as store_module
 from zsntta_cli.results.exchange import read_lines, to_line
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.obtain import run_all
@@ -172,6 +174,20 @@ def test_an_old_store_is_read_as_it_is(old_store, old_runs, zsntta):
     listed = zsntta("records", "--records", old_store).stdout.splitlines()
     assert [text.split()[1] for text in listed[1:]] == ["zs-clip", "adand", "tda"]
     assert format_of(old_store) == (1, {"runs", "contents"})
+
+
+def test_a_column_more_needs_no_other_store(old_store, old_runs, monkeypatch):
+    class Wider(NamedTuple):
+        key: str
+        method: Annotated[str, "$.settings.method"]
+        precision: Annotated[float | None, "$.flags.precision"]
+        regret: Annotated[float | None, "$.flags.regret"]  # which older versions did not measure
+
+    monkeypatch.setattr(store_module, "RunSummary", Wider)
+    with RecordStore(old_store) as store:
+        found = {run.method: (run.precision, run.regret) for run in store.summaries()}
+    wanted = {one.record.settings.method: one.record.flags.precision for one in old_runs}
+    assert found == {method: (precision, None) for method, precision in wanted.items()}
 
 
 def test_an_old_store_is_taken_over_when_it_is_changed(features, old_store, old_runs, zsntta):

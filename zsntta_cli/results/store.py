@@ -60,10 +60,16 @@ class RunSummary(NamedTuple):
     created: Annotated[str, "$.created"]
 
 
-_IS_JSON = "json_valid(record)"  # one that is not would end the whole query
-_PLACES = get_type_hints(RunSummary, include_extras=True)
-_PATHS = [f"'{hint.__metadata__[0]}'" for name, hint in _PLACES.items() if name != "key"]
-_TYPES = [get_args(hint) or hint for hint in get_type_hints(RunSummary).values()]
+def _paths(columns: type) -> str:
+    """The places of a list's columns in a record, as SQLite takes them."""
+    places = get_type_hints(columns, include_extras=True)
+    return ", ".join(f"'{hint.__metadata__[0]}'" for name, hint in places.items() if name != "key")
+
+
+def _types(columns: type) -> list[Any]:
+    return [get_args(hint) or hint for hint in get_type_hints(columns).values()]
+
+
 _JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)
 
 
@@ -109,12 +115,12 @@ class RecordStore:
     def summaries(self, **equal: Any) -> list[RunSummary]:
         """What lists show, of all runs or of those with some values, in the order they were kept.
 
-        The values come as one JSON array: SQLite would read each record once for each of them, and
-        a name that is no UTF-8 is text in JSON alone.
+        The values come as one JSON array, in which a name that is no UTF-8 is written out.
         """
-        values = f"json_extract(record, {', '.join(_PATHS)})"
-        rows = ((key, *_JSON.decode(v)) for key, v in self._select(f"key, {values}", _IS_JSON))
-        runs = [RunSummary(*row) for row in rows if all(map(isinstance, row, _TYPES))]
+        columns = f"key, json_extract(record, {_paths(RunSummary)})"
+        rows = self._select(columns, "json_valid(record)")  # or one would end the whole query
+        types, summaries = _types(RunSummary), ((key, *_JSON.decode(text)) for key, text in rows)
+        runs = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
         return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
 
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
