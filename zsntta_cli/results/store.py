@@ -19,14 +19,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
-from zsntta_cli.cache.databases import BATCH, WAIT, Kind, transaction
+from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
 
-KIND = Kind(
+KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
     2,
     # The record stands before what is large: SQLite reads a row from its front.
