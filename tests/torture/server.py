@@ -77,7 +77,7 @@ def main() -> None:
     from zsntta_cli.cache import imports, verify  # noqa: F401
     from zsntta_cli.cli import app  # noqa: F401
     from zsntta_cli.methods import METHODS
-    from zsntta_cli.report import cards, formats, items  # noqa: F401
+    from zsntta_cli.report import cards, items, tables  # noqa: F401
     from zsntta_cli.results import obtain  # noqa: F401
 
     if "--torch" in sys.argv:

@@ -146,9 +146,9 @@ def simulate(
     from zsntta_cli.files import check_target
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import View
+    from zsntta_cli.results.exchange import read_recorded
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.reading import read_records
 
     for target in filter(None, (output, scores)):
         check_target(target)  # before the runs, which may take long
@@ -164,7 +164,7 @@ def simulate(
         _taught(method or (), teacher), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    before = read_records(record) if record else []
+    before = read_recorded(record) if record else []
     runs = [old.settings for old in before] or grid.runs(features_dir)
     keeping = Keeping.beside(features_dir, records, fresh, keep_items)
     done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
