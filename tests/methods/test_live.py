@@ -371,7 +371,7 @@ def test_tent_is_one_step_on_the_mean_entropy(clip):
     seed=st.integers(0, 9),
 )
 def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
-    memory = sotta.Memory(capacity, seed)
+    memory = sotta.SottaMemory(capacity, seed)
     for item, class_index in enumerate(classes):
         before = [s.class_index for s in memory.samples]
         memory.add(sotta.Sample(item, class_index, torch.empty(0)))

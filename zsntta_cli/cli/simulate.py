@@ -139,9 +139,9 @@ def simulate(
     form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import View
+    from zsntta_cli.results.exchange import read_recorded
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.reading import read_records
 
     view = View(
         report, spread, tuple(columns or ()), labels_of(label or ()), aggregate, caption, tex_label,
@@ -154,7 +154,7 @@ def simulate(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    before = read_records(record) if record else []
+    before = read_recorded(record) if record else []
     runs = [old.settings for old in before] or grid.runs(features_dir)
     keeping = Keeping.beside(features_dir, records, fresh, keep_items)
     done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
