@@ -78,7 +78,7 @@ def test_the_same_command_gives_the_same_numbers(cached):
     assert {row["ood_set"] for row in first} == {
         "glyphs", "textures", "other-shapes", "digits"
     }  # fmt: skip
-    assert float(first[0]["accuracies.acc_s"]) <= 1
+    assert float(first[0]["acc_s"]) <= 1
 
 
 def test_output_goes_to_a_file_and_not_to_stdout(cached, tmp_path):
