@@ -1,7 +1,6 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
-import dataclasses
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
+from zsntta_cli.simulation.metrics import Measures
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -98,8 +98,7 @@ def test_clean_streams_have_a_table_of_their_own():
 
 
 def test_scores_that_do_not_decide_have_auroc_alone():
-    nothing = dataclasses.replace(kept_run().record.accuracies, acc_s=math.nan, acc_n=math.nan,
-                                  acc_h=math.nan)  # fmt: skip
+    nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
     html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
     assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == ["mcm", "75.00", "25.00"]
@@ -283,7 +282,7 @@ def test_curves_that_are_none_are_not_drawn(given):
 
 def test_a_curve_without_values_or_spread_is_no_error():
     flat = {"item": [5], "acc_s": [0.5], "acc_n": [None]}
-    scores = {"low": 0.0, "high": 1e-9, "id": [0], "ood": [0]}
+    scores = {"low": 0.0, "high": 1e-9, "id": [0, 0], "ood": [0, 0]}
     html = made(kept_run(curves={"running": flat, "scores": scores}))
     assert [d["viewbox"] for d, _ in Page(html).named("svg", role="img")] == ["0 0 340 200"] * 2
     assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)

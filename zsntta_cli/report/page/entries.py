@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import method_place
-from zsntta_cli.report.page.drawable import drawable
-from zsntta_cli.results.curves import Curves
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.curves import Curves, drawable_curves
+from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
@@ -41,7 +39,7 @@ class Entry:
     @functools.cached_property
     def curves(self) -> Curves:
         """Those that can be drawn."""
-        return drawable(self.given)
+        return drawable_curves(self.given)
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def _later(one: Entry, other: Entry | None) -> Entry:
     return Entry(last.record, last.given, last.bits or first.bits)
 
 
-def _bits(items: Items | None) -> Bits | None:
+def _bits(items: KeptItems | None) -> Bits | None:
     if items is None:
         return None
     return Bits(_words(items.is_right & ~items.is_noise), _words(items.is_right & items.is_noise))
