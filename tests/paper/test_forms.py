@@ -1,15 +1,15 @@
 """Each form of report/forms is drawn by every command that takes one, or refused by its name."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import typer
 from made import TINY
 
 from zsntta_cli.cli import app
-from zsntta_cli.paper.printed.tables import find_table
-from zsntta_cli.paper.sheets import published_content, render
-from zsntta_cli.report.forms import FORMS, Form, text
+from zsntta_cli.report.forms import FORMS
 
 COMMANDS = {
     "simulate": ("simulate", *TINY, "--method", "zs-clip"),
@@ -62,12 +62,23 @@ def test_every_form_is_drawn_or_refused_by_name(cached, command):
     assert drawn == (0 if command == "records export" else len(FORMS))
 
 
-def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, monkeypatch):
-    monkeypatch.setattr(text, "names", lambda sheets: f"{len(sheets)} sheets\n", raising=False)
-    monkeypatch.setitem(FORMS, "names", Form(".names", "text:names"))
-    assert render(published_content(find_table("10")), "names") == "3 sheets\n"
-    assert render(published_content(find_table("7")), "names") == "1 sheets\n"
-    for arguments in COMMANDS.values():
-        result = cached(*arguments, "--format", "names")
-        is_refused = result.exit_code == 2 and "'names'" in result.stderr
-        assert is_refused or result.stdout.endswith(" sheets\n")
+WITH_A_FORM_MORE = """
+import sys
+from zsntta_cli.report.forms import FORMS, Form, text
+text.names = lambda sheets: f"{len(sheets)} sheets\\n"
+FORMS["names"] = Form(".names", "text:names")
+from zsntta_cli.cli import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, tmp_path, command):
+    assert cached  # features in the folder
+    arguments = [sys.executable, "-c", WITH_A_FORM_MORE, *COMMANDS[command], "--format", "names"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if command == "records export":
+        assert (done.returncode, "'names'" in done.stderr) == (2, True)
+    else:
+        count = {"published": 3, "simulate": 1, "paper": 1, "no numbers": 1}[command]
+        assert done.stdout == f"{count} sheets\n", done.stderr
