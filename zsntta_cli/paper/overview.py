@@ -1,7 +1,8 @@
 """All tables and figures: what each needs, what of it is there, what is left to run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -19,40 +20,26 @@ from zsntta_cli.paper.runs import (
 )
 from zsntta_cli.paper.standing import kept_records
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
 
 @dataclass(frozen=True)
-class RunsLeft:
-    """Runs that are neither kept nor made."""
+class RunsState:
+    """Where some runs stand."""
 
-    runs: int
-    items: int
-
-    def __str__(self) -> str:
-        return f"{self.runs:,} of {self.items:,} items"
-
-
-@dataclass(frozen=True)
-class TableState:
-    """Where one table stands."""
-
-    table: PaperTable
     runs: Sequence[RunSettings]
     kept: int  # runs that are in the store
-    needed: int  # feature files
-    present: int
-    replays: RunsLeft
-    live: RunsLeft
+    files: str  # how many feature files there are of those that are needed
+    replays: tuple[int, int]  # runs that are left, and their items
+    live: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Overview:
     """Where all tables stand, and all of their runs once."""
 
-    states: Sequence[TableState]
-    every: TableState
+    by_table: Mapping[PaperTable, RunsState]
+    every: RunsState
 
 
 def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
@@ -60,28 +47,20 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     by_table = {table: table_runs(table, wishes) for table in TABLES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
     kept = kept_records(wishes, every, keeping)
-    states = [_state(table, runs, wishes, kept) for table, runs in by_table.items()]
-    return Overview(states, _state(TABLES[0], every, wishes, kept))
+    states = {table: _state(runs, wishes.root, kept) for table, runs in by_table.items()}
+    return Overview(states, _state(every, wishes.root, kept))
 
 
-def _state(
-    table: PaperTable,
-    runs: Sequence[RunSettings],
-    wishes: Wishes,
-    kept: Mapping[RunSettings, Record],
-) -> TableState:
-    runs_left = [run for run in runs if run not in kept]
-    by_kind = [
-        [run for run in runs_left if needs_images(run) is is_live] for is_live in (False, True)
-    ]
+def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
+    lacking = [run for run in runs if run not in kept]
     replays, live = (
-        RunsLeft(len(of_kind), count_items(wishes.root, of_kind)) for of_kind in by_kind
+        [r for r in lacking if needs_images(r) is is_live] for is_live in (False, True)
     )
     needed = {file for run in runs for file in needed_files(run)}
-    present = present_files(wishes.root, runs)
-    return TableState(
-        table, runs, len(runs) - len(runs_left), len(needed), len(present), replays, live
-    )
+    return RunsState(
+        runs, len(runs) - len(lacking), f"{len(present_files(root, runs))}/{len(needed)}",
+        (len(replays), count_items(root, replays)), (len(live), count_items(root, live)),
+    )  # fmt: skip
 
 
 def draw(overview: Overview) -> list[Table]:
@@ -91,8 +70,9 @@ def draw(overview: Overview) -> list[Table]:
     tables.add_column("What it shows")
     for head in ("ID×OOD", "Files", "Kept", "Replays left", "Live left", "Items left"):
         tables.add_column(head, justify="right", no_wrap=" " not in head)
-    for state in overview.states:
-        tables.add_row(*map(Text, _row(state)))
+    for table, state in overview.by_table.items():
+        cells = _cells(table, state) if table.is_measured else [""] * 6
+        tables.add_row(*map(Text, (str(table.number), table.title, *cells)))
     figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
     figures.add_column("What it shows")
@@ -101,15 +81,10 @@ def draw(overview: Overview) -> list[Table]:
     return [tables, figures]
 
 
-def _row(state: TableState) -> list[str]:
-    table = state.table
-    if not table.is_measured:
-        return [str(table.number), table.title, *[""] * 6]
-    counts = (state.replays.runs, state.live.runs, state.replays.items + state.live.items)
-    return [
-        str(table.number), table.title, _sets(table), f"{state.present}/{state.needed}",
-        f"{state.kept:,}/{len(state.runs):,}", *(f"{n:,}" if n else "-" for n in counts),
-    ]  # fmt: skip
+def _cells(table: PaperTable, state: RunsState) -> list[str]:
+    kept = f"{state.kept:,}/{len(state.runs):,}"
+    counts = (state.replays[0], state.live[0], state.replays[1] + state.live[1])
+    return [_sets(table), state.files, kept, *(f"{n:,}" if n else "-" for n in counts)]
 
 
 def _sets(table: PaperTable) -> str:
@@ -126,11 +101,12 @@ def _sets(table: PaperTable) -> str:
 def totals(overview: Overview) -> list[str]:
     """What all tables come to."""
     every = overview.every
-    one_by_one = sum(len(state.runs) for state in overview.states)
+    one_by_one = sum(len(state.runs) for state in overview.by_table.values())
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))
+    replays, live = (f"{n:,} of {items:,} items" for n, items in (every.replays, every.live))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
-        f"left: runs that are not, and the items of their streams.",
+        "left: runs that are not, and the items of their streams.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
-        f"{every.kept:,} kept. Left: replays, {every.replays}; live, {every.live}.",
+        f"{every.kept:,} kept. Left: replays, {replays}; live, {live}.",
     ]
