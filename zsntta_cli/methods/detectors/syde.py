@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.detectors.settings import SydeSettings
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
@@ -41,7 +41,7 @@ def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -
     """Decide on every item of the stream as it would be online."""
     dim = data.pool.image_features.shape[1]
     return adapt(
-        data, options, threshold, NoiseDetector.random(dim, data.seed),
+        data, options, threshold, LinearDetector.random(dim, data.seed),
         first_cells(options.syde_map**2, dim, data.seed),
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ def adapt(
     data: StreamData,
     options: SydeSettings,
     threshold: ThresholdSettings,
-    detector: NoiseDetector,
+    detector: LinearDetector,
     cells: Array,
 ) -> Decisions:
     """The same from a given detector and map."""
@@ -134,7 +134,7 @@ class _Syde:
         data: StreamData,
         options: SydeSettings,
         threshold: ThresholdSettings,
-        detector: NoiseDetector,
+        detector: LinearDetector,
         cells: Array,
     ) -> None:
         self._options, self._scale = options, np.float32(data.pool.logit_scale)
