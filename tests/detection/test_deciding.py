@@ -9,7 +9,7 @@ import pytest
 from made import Notes
 
 from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes

@@ -60,6 +60,16 @@ def test_it_is_the_online_detector_on_the_encoders_features(online, tiny, files)
     assert online.online.identity == tiny.identity
 
 
+def test_the_same_detector_on_features_alone_learns_with_it(online, tiny, files):
+    features = online.encode(files)
+    assert online.online.update(features, ["a"] * len(features))[0].source == "a"
+    assert online.seen == len(files)
+    np.testing.assert_array_equal(
+        online.online.score(features), online.score(features=features)
+    )
+    np.testing.assert_array_equal(online.online.text_features, online.text_features)
+
+
 def test_every_kind_of_image_has_the_same_score(online, tiny, files):
     path = files[0]
     image = Image.open(path).convert("RGB")

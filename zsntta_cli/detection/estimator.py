@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 

@@ -48,17 +48,15 @@ def checked_bias(logit_bias: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def checked_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
+def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tuple[str, ...]:
     """Class names (C,), numbers where none are given: SettingsError where they are others."""
     if names is None:
-        return tuple(map(str, range(classes)))
-    check(
-        not isinstance(names, str), f"class names are the text '{short(str(names))}', not a list."
-    )
+        return tuple(map(str, range(classes or 0)))
+    if isinstance(names, str):
+        raise SettingsError(f"class names are the text '{short(names)}', not a list.")
     named = tuple(names)
-    check(
-        len(named) == classes, f"{len(named):,} class names for {classes:,} rows of text_features."
-    )
+    if classes not in (None, len(named)):
+        raise SettingsError(f"{len(named):,} class names for {classes:,} rows of text_features.")
     check_class_names(named)
     return named
 

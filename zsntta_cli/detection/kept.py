@@ -20,7 +20,7 @@ from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
-    from zsntta_cli.detection.online import OnlineDetector
+    from zsntta_cli.detection.detector import OnlineDetector
 
 _LEARNED = "learned."
 _TEXT_TOLERANCE = 1e-3  # between the text features of one encoder on two machines
@@ -83,7 +83,7 @@ def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
 
 
 def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
-    from zsntta_cli.detection.online import OnlineDetector
+    from zsntta_cli.detection.detector import OnlineDetector
 
     names, text = columns.pop("class_names", None), columns.pop("text_features", None)
     settings, normalized = _object(header, "settings"), header.get("normalized")

@@ -1,11 +1,13 @@
-"""What a detector says of images: arrays for many, plain values for one."""
+"""What a detector says of images: arrays for many, plain values for one, and rows for files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, StreamData
 
 Stage = Literal["warm-up", "adapted"]
 WARM_UP: Stage = "warm-up"
@@ -99,6 +101,29 @@ class Verdicts:
         """The same with the images' sources (N,)."""
         return replace(self, sources=tuple(sources))
 
+    @classmethod
+    def of(
+        cls,
+        data: StreamData,
+        decisions: Decisions,
+        class_names: Sequence[str],
+        sources: Sequence[str | None] = (),
+    ) -> "Verdicts":
+        """Those of decisions on a stream that the frozen model has scored."""
+        own, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
+        assert decisions.is_noise is not None
+        assert threshold is not None
+        adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
+        if own is not None:
+            threshold = np.where(adapted, own, threshold)
+        detail = data.detail(slice(None))
+        likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
+        return cls(
+            class_names, decisions.class_index, decisions.is_noise, 1 - decisions.id_score,
+            1 - (1 - threshold),  # rounded as the score is
+            adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None], tuple(sources),
+        )  # fmt: skip
+
     def _one(self, i: int) -> Verdict:
         likely = zip(self.top_index[i].tolist(), self.top_score[i].tolist(), strict=True)
         class_index = int(self.class_index[i])
@@ -117,3 +142,89 @@ class Verdicts:
 _COLUMNS = (
     "class_index", "noise", "score", "threshold", "adapted", "top_index", "top_score",
 )  # fmt: skip
+
+
+# Verdict rows, format 1: the fields, types and words of docs/verdict.schema.json, which is made of
+# them. They are frozen: a change is another format.
+
+FORMAT = 1
+_JUDGED = "judged"  # marks fields that are null where an image could not be read
+
+LikelyClass = TypedDict(
+    "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
+)
+VerdictRow = TypedDict("VerdictRow", {
+    "format": Literal[1],
+    "source": Annotated[
+        str, {"description": "path of the file; archive and path within it; id in a cached set"}
+    ],
+    "frame": Annotated[int | None, {"minimum": 0, "description": "number in a video"}],
+    "time_s": Annotated[
+        float | None, {"description": "in a video, by the frame's own time stamp"}
+    ],
+    "class": Annotated[str, _JUDGED, {"description": "the class, should the image be clean"}],
+    "class_index": Annotated[int, _JUDGED, {"minimum": 0}],
+    "noise": Annotated[
+        bool, _JUDGED, {"description": "whether the image belongs to none of the classes"}
+    ],
+    "rank": Annotated[
+        int, _JUDGED, {
+            "minimum": 1,
+            "description": "of suspicion, 1 = most; on arrival among the images up to this one",
+        },
+    ],
+    "score": Annotated[
+        float, _JUDGED, {"description": "higher = more noise; scores of one stage compare"}
+    ],
+    "threshold": Annotated[float, _JUDGED, {"description": "noise if the score is above it"}],
+    "margin": Annotated[float, _JUDGED, {"description": "score less threshold"}],
+    "stage": Annotated[Stage, _JUDGED, {"description": "warm-up: by ZS-CLIP's rule"}],
+    "top": Annotated[
+        list[LikelyClass], _JUDGED, {
+            "maxItems": 5, "description": "the likeliest classes and their softmax probabilities",
+        },
+    ],
+    "error": str | None,
+    "encoder": Annotated[str, {"description": "folder name of the encoder's features"}],
+})  # fmt: skip
+FIELDS = tuple(VerdictRow.__annotations__)
+
+
+def row_schema() -> dict[str, Any]:
+    """The JSON schema of a verdict row."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A verdict of zsntta detect, format {FORMAT}",
+        "description": (
+            "One object a line. What could not be read has an error and no verdict: all of "
+            "class … top are null."
+        ),
+        **_schema_of(VerdictRow),
+    }
+
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _schema_of(hint: Any) -> dict[str, Any]:
+    """The JSON schema of a type, by its annotations."""
+    if isinstance(hint, type) and issubclass(hint, dict):
+        fields = get_type_hints(hint, include_extras=True)
+        properties = {name: _schema_of(field) for name, field in fields.items()}
+        closed = {"type": "object", "additionalProperties": False}
+        return {**closed, "required": list(fields), "properties": properties}
+    if get_origin(hint) is Annotated:
+        plain, *marks = get_args(hint)
+        limits = {} if marks[-1] == _JUDGED else marks[-1]
+        return {**_schema_of(plain | None if _JUDGED in marks else plain), **limits}
+    if get_origin(hint) is list:
+        return {"type": "array", "items": _schema_of(get_args(hint)[0])}
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        kind = _JSON_TYPES[type(choices[0])]
+        return {"type": kind, **({"enum": [*choices]} if len(choices) > 1 else {"const": choices[0]})}
+    if type(None) in get_args(hint):
+        schema = _schema_of(get_args(hint)[0])
+        more = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+        return {**schema, "type": [schema["type"], "null"], **more}
+    return {"type": _JSON_TYPES[hint]}

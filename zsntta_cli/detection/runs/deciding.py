@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.flags import Flag, Ranking, decided
 from zsntta_cli.detection.runs.rows import Row, judged, woven
 

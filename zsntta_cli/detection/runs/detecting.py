@@ -14,7 +14,7 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.detection.encoding.encoding import Encoded, Encoding
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import Arrivals, in_hindsight, matrix
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.rows import Row

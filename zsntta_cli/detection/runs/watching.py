@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from zsntta_cli.detection import kept
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import Arrivals
 from zsntta_cli.detection.runs.detecting import Batch, Detection
 from zsntta_cli.detection.runs.flags import Ranking

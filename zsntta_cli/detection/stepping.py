@@ -1,16 +1,20 @@
-"""A method behind noise scores of the best class's logit alone (methods/match.py).
+"""What stands between a detector and its method: noise scores, passes of a folder, BLAS threads."""
 
-Of one class MCM is 1 whatever the image, so there they are the only ones.
-"""
-
+import threading
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.methods.base import Decisions, Judge, Stepper, StreamData
 from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standardised
 from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.settings import MATCH
+
+_SEEN = 64  # images before the last pass: where ridge's own rule begins
+_MOST = 12  # passes
 
 
 @dataclass(frozen=True)
@@ -80,3 +84,68 @@ def rescored(stepper: Stepper, score: str, bias: float | None, classes: int) -> 
 
 def _logits(data: StreamData) -> Floats:
     return data.detail(slice(None)).top_logits[:, 0].astype(np.float64)
+
+
+def passes_for(count: int) -> int:
+    """How often a folder of so many images is shown: ridge's own rule is to decide all of it.
+
+    More was measured to bring nothing and to cost clean images: what is shown again is no new
+    evidence (docs/detector.md). AdaND learns nothing good from repeats, and gets no more of them.
+    """
+    return min(1 + -(-_SEEN // max(count, 1)), _MOST)
+
+
+def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Decisions:
+    """Decisions on all items of a stream in its own order, after it was shown `passes` times.
+
+    Each time in another order, drawn by the seed: a folder that is sorted would be the worst
+    stream.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    order: NDArray[np.int64] = np.arange(len(data))
+    for _ in range(passes):
+        order = generator.permutation(len(data))
+        shown = StreamData(data.pool, data.index[order], data.injected[order], data.seed)
+        decisions = stepper.push(shown)
+    return decisions.part(np.argsort(order))
+
+
+class OneThread:
+    """Within it BLAS takes one thread.
+
+    How many it takes is the whole process's: whoever comes first sets it, and whoever leaves last
+    puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._libraries: list[Any] | None = None  # looking for them takes milliseconds
+        self._had: list[int] = []
+        self._within = 0
+
+    def look_again(self) -> None:
+        """A method was loaded, which may have brought a BLAS of its own, as SciPy's is."""
+        with self._lock:
+            if not self._within:
+                self._libraries = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._libraries is None:
+                found = ThreadpoolController().select(user_api="blas")
+                self._libraries = list(found.lib_controllers)
+            if not self._within:
+                self._had = [library.num_threads for library in self._libraries]
+                for library in self._libraries:
+                    library.set_num_threads(1)
+            self._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                for library, had in zip(self._libraries or (), self._had, strict=True):
+                    library.set_num_threads(had)
+
+
+ONE_THREAD = OneThread()
