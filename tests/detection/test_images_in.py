@@ -8,7 +8,6 @@ import torch
 from PIL import Image
 
 from zsntta_cli import NoiseDetector, OnlineDetector
-from zsntta_cli.detection import detector as detectors
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -64,9 +63,7 @@ def test_the_same_detector_on_features_alone_learns_with_it(online, tiny, files)
     features = online.encode(files)
     assert online.online.update(features, ["a"] * len(features))[0].source == "a"
     assert online.seen == len(files)
-    np.testing.assert_array_equal(
-        online.online.score(features), online.score(features=features)
-    )
+    np.testing.assert_array_equal(online.online.score(features), online.score(features=features))
     np.testing.assert_array_equal(online.online.text_features, online.text_features)
 
 
@@ -208,4 +205,3 @@ def test_what_it_says_of_itself(online, files):
     online.update(files)
     assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
     assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
-    assert detectors.NoiseDetector is NoiseDetector

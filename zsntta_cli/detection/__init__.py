@@ -4,8 +4,9 @@
 and brings its encoder; `NoiseEstimator` speaks as scikit-learn's outlier detectors do.
 """
 
-from zsntta_cli.detection.detector import NoiseDetector, OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.estimator import NoiseEstimator
+from zsntta_cli.detection.images import NoiseDetector
 from zsntta_cli.detection.verdicts import Verdict, Verdicts
 
 __all__ = ["NoiseDetector", "NoiseEstimator", "OnlineDetector", "Verdict", "Verdicts"]

@@ -1,30 +1,23 @@
-"""A detector: on features, which needs NumPy alone, or on images, which brings its encoder."""
+"""A detector on features: NumPy alone, no torch, no images."""
 
 import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.cache.identity import difference
-from zsntta_cli.detection import images as image_inputs
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdicts
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, Stepper, StreamData
 from zsntta_cli.methods.state import State, checked, copied, nested, within
-from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
-
-if TYPE_CHECKING:
-    from zsntta_cli.encoders.clip import Encoder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -339,136 +332,3 @@ class OnlineDetector:
     def _label(self) -> str:
         """What it says of its encoder."""
         return ""
-
-
-class NoiseDetector(OnlineDetector):
-    """Decides which images are of none of the named classes, and learns from what it sees.
-
-    Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
-    input; one or many. Or give `features=(N, D)`, raw, of the same encoder. The encoder is loaded
-    when it is first needed.
-    """
-
-    def __init__(
-        self,
-        class_names: Sequence[str],
-        model: str = "ViT-B-16",
-        pretrained: str = "openai",
-        *,
-        prompt: str = DEFAULT_PROMPT,
-        method: str = "ridge",
-        encoder: "Encoder | None" = None,
-        device: str = "auto",
-        **settings: Any,
-    ) -> None:
-        """A detector that has seen nothing; nothing is loaded yet.
-
-        Args:
-            class_names: one or more, each once.
-            model: open_clip's name, or "tiny": the embedded encoder, for trials.
-            pretrained: open_clip's tag, or a checkpoint's path.
-            prompt: a template with one {} for the class name, or its name.
-            method: one that decides online: zs-clip, adand or ridge.
-            encoder: one that was loaded by `load_encoder`, instead of a model.
-            device: where the encoder runs.
-            settings: of the method and its threshold, named as for `simulate`; `seed` as for an
-                OnlineDetector, and `precision` of the encoder.
-
-        Raises:
-            SettingsError: one of them will not do.
-        """
-        names = inputs.checked_names(class_names)
-        self.prompt, self._device, self._encoder = prompt_template(prompt), device, encoder
-        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
-        check("normalized" not in settings, "normalized is no setting here: features are raw.")
-        self._configure(names, method, settings)
-        self._origin = {
-            "model": model, "pretrained": pretrained, "precision": self._choice.precision,
-            "prompt": self.prompt,
-        }  # fmt: skip
-
-    def _prepare(self) -> None:
-        with self._lock:
-            if self._model is None:
-                texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
-                self.identity = identity = self.encoder.identity
-                scale, bias = identity["logit_scale"], identity.get("logit_bias")
-                self._begin(FrozenModel.checked(texts, scale, bias))
-
-    @property
-    def online(self) -> OnlineDetector:
-        """This detector on features alone: what one of them learns, the other knows.
-
-        Raises:
-            EncoderError: no such model, or weights that cannot be had.
-        """
-        self._begun()
-        same = object.__new__(OnlineDetector)
-        same.__dict__ = self.__dict__
-        return same
-
-    @property
-    def encoder(self) -> "Encoder":
-        """The encoder, loaded at the first use.
-
-        Raises:
-            EncoderError: no such model, or weights that cannot be had.
-            StoreError: it is another than that of the state that was loaded.
-        """
-        if self._encoder is None:
-            with self._lock:
-                self._encoder = self._encoder or self._loaded_encoder()
-        return self._encoder
-
-    def _loaded_encoder(self) -> "Encoder":
-        from zsntta_cli.encoders.clip import load_encoder
-
-        encoder = load_encoder(self._choice, self._device)
-        if self.identity and (other := difference(self.identity, encoder.identity)):
-            raise StoreError(
-                f"the state is of another encoder than {self._choice.slug} is now "
-                f"({other.key}: {other.one}, now {other.other})."
-            )
-        return encoder
-
-    def _label(self) -> str:
-        return f"{self._choice.slug}, "
-
-    def encode(self, images: Any) -> NDArray[np.float32]:
-        """Raw image features (N, D) of one image or many.
-
-        Raises:
-            DatasetError: a file that cannot be read as an image.
-            SettingsError: something that is no image.
-        """
-        return image_inputs.encoded(self.encoder, image_inputs.as_list(images))
-
-    def _features_of(
-        self, images: Any, sources: Sequence[str | None]
-    ) -> tuple[ArrayLike, Sequence[str | None]]:
-        listed = image_inputs.as_list(images)
-        sources = sources or image_inputs.sources_of(listed)
-        return image_inputs.encoded(self.encoder, listed), sources
-
-    @classmethod
-    def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
-        """The detector that a file keeps; its encoder is loaded at the first image.
-
-        Raises:
-            StoreError: there is none, it is broken, of a newer version, or of features alone.
-        """
-        online, origin = kept.read(Path(path))
-        names = [origin.get(key) for key in ("model", "pretrained", "prompt", "precision")]
-        if not all(isinstance(name, str) for name in names):
-            raise StoreError(f"{path} is of a detector on features: OnlineDetector.load reads it.")
-        model, pretrained, prompt, precision = map(str, names)
-        try:
-            detector = cls(
-                online.class_names, model, pretrained, prompt=prompt, method=online.method,
-                device=device, precision=precision, **online.settings,
-            )  # fmt: skip
-        except SettingsError as error:
-            raise StoreError(f"{path} holds no detector: {error}") from error
-        detector.identity, detector._model = online.identity, online._model
-        detector._set(online._stepper, online.seen)
-        return detector

@@ -2,7 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +157,7 @@ _COLUMNS = (
 # Verdict rows, format 1: the fields, types and words of docs/verdict.schema.json, which is made of
 # them. They are frozen: a change is another format.
 
-FORMAT = 1
+FORMAT: Final = 1
 _JUDGED = "judged"  # marks fields that are null where an image could not be read
 
 LikelyClass = TypedDict(
@@ -222,7 +232,10 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         kind = _JSON_TYPES[type(choices[0])]
-        return {"type": kind, **({"enum": [*choices]} if len(choices) > 1 else {"const": choices[0]})}
+        return {
+            "type": kind,
+            **({"enum": [*choices]} if len(choices) > 1 else {"const": choices[0]}),
+        }
     if type(None) in get_args(hint):
         schema = _schema_of(get_args(hint)[0])
         more = {"enum": [*schema["enum"], None]} if "enum" in schema else {}

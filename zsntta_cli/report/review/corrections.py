@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.detection.runs.rows import FORMAT
+from zsntta_cli.detection.verdicts import FORMAT
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
