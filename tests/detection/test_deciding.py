@@ -263,7 +263,7 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
     assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
     assert {n: (tmp_path / n).read_bytes() for n in files} == files
     (tmp_path / "file").write_text("x")
+    sorter = Sorter(tmp_path / "file", links, notes)
+    sorter.open(run)
     with pytest.raises(StoreError, match="cannot write"):
-        sorter = Sorter(tmp_path / "file", links, notes)
-        sorter.open(run)
         sorter.take(Batch(items[:1], rows[:1]))

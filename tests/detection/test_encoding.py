@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import threading
 
 import numpy as np
 import pytest

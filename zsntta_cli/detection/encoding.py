@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -59,6 +60,10 @@ class Read:
     pixels: Pixels | None = None
     stamp: Stamp | None = None  # of a file that can be told from what it may become
     error: str = ""
+
+    def lacks_pixels(self, known: Mapping[bytes, Half]) -> bool:
+        """Whether it is to be read again, as there is no feature of its content."""
+        return not self.error and self.pixels is None and self.digest not in known
 
 
 @dataclass
@@ -117,23 +122,23 @@ class Encoding:
         return EncoderChoice(*map(str, words))
 
     def _check_same(self, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        if found := difference(kept, now):
+        if other := difference(kept, now):
             raise StoreError(
-                f"{self.store.path} was made by another encoder than this is now ({found.key}: "
-                f"{found.one}, now {found.other})",
+                f"{self.store.path} was made by another encoder than this is now ({other.key}: "
+                f"{other.one}, now {other.other})",
                 remedy="other-folder",
             )
 
     def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
         """Text features (C, D) of class names, of unit norm."""
         prompts = class_prompts(template, names)
-        known = self.store.texts(prompts)
-        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
+        features = self.store.texts(prompts)
+        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
         if missing:
-            made = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
-            self.store.add_texts(made)
-            known |= made
-        return np.stack([known[prompt] for prompt in prompts])
+            encoded = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
+            self.store.add_texts(encoded)
+            features |= encoded
+        return np.stack([features[prompt] for prompt in prompts])
 
     def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
         """The items with their features, in order; what cannot be read says why.
@@ -143,9 +148,8 @@ class Encoding:
         """
         digests = self.store.digests(_stamps(items))
         known = self.store.features(digests.values())
-        found = [known.get(digests.get(item.key, b"")) for item in items]
-        encoded = list(map(_encoded, items, found, [""] * len(items)))
-        todo = [i for i, features in enumerate(found) if features is None]
+        encoded = [_encoded(item, known.get(digests.get(item.key, b""))) for item in items]
+        todo = [i for i, one in enumerate(encoded) if not (one.error or one.features is not None)]
         reporter = self.reporter if name else Silent()
         with reporter.track(name, len(todo)) if todo else nullcontext(_no_advance) as advance:
             for i, features, error in self._read(items, todo, advance):
@@ -158,57 +162,45 @@ class Encoding:
         """Features of the items that are to be read, or what is wrong, and their places."""
         # Of many files, those that are known by their content are not even decoded.
         seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
-        chunks = (todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH))
         with ThreadPoolExecutor(self.workers) as threads:
 
-            def one(i: int) -> Read:
+            def read_item(i: int) -> Read:
                 return read(items[i], seen, self._resize)
 
-            for chunk, results in ahead(threads, one, chunks, 2 * self.workers):
-                known = self.store.features({result.digest for result in results})
-                if lacking := [
-                    i for i, r in zip(chunk, results, strict=True) if _lacks_pixels(r, known)
-                ]:
+            for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
+                known = self.store.features({one.digest for one in reads.values()})
+                if lacking := [i for i, one in reads.items() if one.lacks_pixels(known)]:
                     self._resize = self.encoder.resize  # only now is it needed
-                    again = dict(zip(lacking, threads.map(one, lacking), strict=True))
-                    results = [again.get(i, r) for i, r in zip(chunk, results, strict=True)]
-                rows = known | self._made(results, known)
-                self._keep(items, chunk, results, rows)
-                seen |= rows.keys()
-                for i, result in zip(chunk, results, strict=True):
-                    yield i, rows.get(result.digest), result.error
-                advance(len(chunk))
+                    reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
+                features = known | self._new_features(reads.values(), known)
+                stamps = {
+                    items[i].key: (one.stamp, one.digest)
+                    for i, one in reads.items()
+                    if one.stamp and one.digest in features
+                }
+                self.store.add(features, stamps)
+                seen |= features.keys()
+                for i, one in reads.items():
+                    yield i, features.get(one.digest), one.error
+                advance(len(reads))
 
-    def _keep(
-        self,
-        items: Sequence[Item],
-        chunk: Sequence[int],
-        results: Sequence[Read],
-        rows: Mapping[bytes, Half],
-    ) -> None:
-        stamped = {
-            items[i].key: (result.stamp, result.digest)
-            for i, result in zip(chunk, results, strict=True)
-            if result.stamp and result.digest in rows
-        }
-        self.store.add(rows, stamped)
-
-    def _made(self, results: Sequence[Read], known: Mapping[bytes, Half]) -> dict[bytes, Half]:
+    def _new_features(
+        self, reads: Iterable[Read], known: Mapping[bytes, Half]
+    ) -> dict[bytes, Half]:
         """Features of new pixels, by digest."""
-        new = {r.digest: r.pixels for r in results if r.pixels is not None}
-        pixels = {digest: one for digest, one in new.items() if digest not in known}
+        pixels = {
+            one.digest: one.pixels
+            for one in reads
+            if one.pixels is not None and one.digest not in known
+        }
         if not pixels:
             return {}
-        made = self.encoder.encode_pixels(np.stack(list(pixels.values())))
+        rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
         with np.errstate(over="ignore"):
-            return dict(zip(pixels, made.astype(np.float16), strict=True))
+            return dict(zip(pixels, rows.astype(np.float16), strict=True))
 
 
-def _lacks_pixels(result: Read, known: Mapping[bytes, Half]) -> bool:
-    return not result.error and result.pixels is None and result.digest not in known
-
-
-def _encoded(item: Item, features: Half | None, error: str) -> Encoded:
+def _encoded(item: Item, features: Half | None, error: str = "") -> Encoded:
     if features is not None and not np.isfinite(features).all():
         features, error = None, "its features are not finite"
     return Encoded(item.without_content(), features, error)
@@ -220,8 +212,8 @@ def _no_advance(images: int, status: str = "") -> None:
 
 def _stamps(items: Sequence[Item]) -> dict[bytes, Stamp]:
     """Stamps of the items' files by their keys, of those that can be looked at."""
-    found = ((item.key, trusted(item)) for item in items if item.file is not None)
-    return {key: stamp for key, stamp in found if stamp is not None}
+    stamps = ((item.key, trusted(item)) for item in items if item.file is not None)
+    return {key: stamp for key, stamp in stamps if stamp is not None}
 
 
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
@@ -259,21 +251,20 @@ def trusted(item: Item) -> Stamp | None:
 def ahead(
     threads: ThreadPoolExecutor,
     function: Callable[[int], Result],
-    chunks: Iterable[Sequence[int]],
+    numbers: Iterable[int],
     more: int,
-) -> Iterator[tuple[Sequence[int], list[Result]]]:
-    """Chunks with the results of their numbers, in order; `more` are worked on meanwhile."""
-    waiting: deque[tuple[Sequence[int], list[Future[Result]]]] = deque()
+) -> Iterator[dict[int, Result]]:
+    """Results by their numbers, a batch at a time, in order; `more` are worked on meanwhile."""
+    upcoming = iter(numbers)
+    waiting: deque[tuple[int, Future[Result]]] = deque()
     try:
-        for chunk in chunks:
-            waiting.append((chunk, [threads.submit(function, i) for i in chunk]))
-            while sum(len(futures) for _, futures in waiting) > more + len(waiting[0][0]):
-                first, futures = waiting.popleft()
-                yield first, [future.result() for future in futures]
-        while waiting:
-            first, futures = waiting.popleft()
-            yield first, [future.result() for future in futures]
+        while True:
+            for i in islice(upcoming, _BATCH + more - len(waiting)):
+                waiting.append((i, threads.submit(function, i)))
+            if not waiting:
+                return
+            batch = [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
+            yield {i: future.result() for i, future in batch}
     finally:
-        for _, futures in waiting:
-            for future in futures:
-                future.cancel()
+        for _, future in waiting:
+            future.cancel()

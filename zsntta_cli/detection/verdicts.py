@@ -154,11 +154,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-# Verdict rows, format 1: the fields, types and words of docs/verdict.schema.json, which is made of
-# them. They are frozen: a change is another format.
+# Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of files;
+# they are frozen: a change is another format.
 
 FORMAT: Final = 1
-_JUDGED = "judged"  # marks fields that are null where an image could not be read
+_JUDGED = object()  # marks a field that is null where an image could not be read
 
 LikelyClass = TypedDict(
     "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
@@ -166,36 +166,27 @@ LikelyClass = TypedDict(
 VerdictRow = TypedDict("VerdictRow", {
     "format": Literal[1],
     "source": Annotated[
-        str, {"description": "path of the file; archive and path within it; id in a cached set"}
+        str, "path of the file; archive and path within it; id in a cached set"
     ],
-    "frame": Annotated[int | None, {"minimum": 0, "description": "number in a video"}],
-    "time_s": Annotated[
-        float | None, {"description": "in a video, by the frame's own time stamp"}
-    ],
-    "class": Annotated[str, _JUDGED, {"description": "the class, should the image be clean"}],
+    "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
+    "time_s": Annotated[float | None, "in a video, by the frame's own time stamp"],
+    "class": Annotated[str, _JUDGED, "the class, should the image be clean"],
     "class_index": Annotated[int, _JUDGED, {"minimum": 0}],
-    "noise": Annotated[
-        bool, _JUDGED, {"description": "whether the image belongs to none of the classes"}
-    ],
+    "noise": Annotated[bool, _JUDGED, "whether the image belongs to none of the classes"],
     "rank": Annotated[
-        int, _JUDGED, {
-            "minimum": 1,
-            "description": "of suspicion, 1 = most; on arrival among the images up to this one",
-        },
+        int, _JUDGED, {"minimum": 1},
+        "of suspicion, 1 = most; on arrival among the images up to this one",
     ],
-    "score": Annotated[
-        float, _JUDGED, {"description": "higher = more noise; scores of one stage compare"}
-    ],
-    "threshold": Annotated[float, _JUDGED, {"description": "noise if the score is above it"}],
-    "margin": Annotated[float, _JUDGED, {"description": "score less threshold"}],
-    "stage": Annotated[Stage, _JUDGED, {"description": "warm-up: by ZS-CLIP's rule"}],
+    "score": Annotated[float, _JUDGED, "higher = more noise; scores of one stage compare"],
+    "threshold": Annotated[float, _JUDGED, "noise if the score is above it"],
+    "margin": Annotated[float, _JUDGED, "score less threshold"],
+    "stage": Annotated[Stage, _JUDGED, "warm-up: by ZS-CLIP's rule"],
     "top": Annotated[
-        list[LikelyClass], _JUDGED, {
-            "maxItems": 5, "description": "the likeliest classes and their softmax probabilities",
-        },
+        list[LikelyClass], _JUDGED, {"maxItems": 5},
+        "the likeliest classes and their softmax probabilities",
     ],
     "error": str | None,
-    "encoder": Annotated[str, {"description": "folder name of the encoder's features"}],
+    "encoder": Annotated[str, "folder name of the encoder's features"],
 })  # fmt: skip
 FIELDS = tuple(VerdictRow.__annotations__)
 
@@ -223,21 +214,23 @@ def _schema_of(hint: Any) -> dict[str, Any]:
         properties = {name: _schema_of(field) for name, field in fields.items()}
         closed = {"type": "object", "additionalProperties": False}
         return {**closed, "required": list(fields), "properties": properties}
-    if get_origin(hint) is Annotated:
-        plain, *marks = get_args(hint)
-        limits = {} if marks[-1] == _JUDGED else marks[-1]
-        return {**_schema_of(plain | None if _JUDGED in marks else plain), **limits}
-    if get_origin(hint) is list:
-        return {"type": "array", "items": _schema_of(get_args(hint)[0])}
-    if get_origin(hint) is Literal:
-        choices = get_args(hint)
-        kind = _JSON_TYPES[type(choices[0])]
-        return {
-            "type": kind,
-            **({"enum": [*choices]} if len(choices) > 1 else {"const": choices[0]}),
-        }
-    if type(None) in get_args(hint):
-        schema = _schema_of(get_args(hint)[0])
-        more = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-        return {**schema, "type": [schema["type"], "null"], **more}
-    return {"type": _JSON_TYPES[hint]}
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        schema = _schema_of(arguments[0])
+        for mark in arguments[1:]:
+            if mark is _JUDGED:
+                schema = _nullable(schema)
+            else:
+                schema |= {"description": mark} if isinstance(mark, str) else mark
+        return schema
+    if kind is list:
+        return {"type": "array", "items": _schema_of(arguments[0])}
+    if kind is Literal:
+        allowed = {"enum": [*arguments]} if len(arguments) > 1 else {"const": arguments[0]}
+        return {"type": _JSON_TYPES[type(arguments[0])], **allowed}
+    return _nullable(_schema_of(arguments[0])) if arguments else {"type": _JSON_TYPES[hint]}
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    allowed = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **allowed}
