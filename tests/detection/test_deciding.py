@@ -15,9 +15,9 @@ from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.runs.request import (
+    DecisionRule,
     Images,
     Request,
-    Rule,
     Watch,
     read_classes,
     split_classes,
@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_for(given, said):
 def request(**values):
     """A request of values by name, each in the group that has it."""
     groups = {}
-    for name, group in (("images", Images), ("rule", Rule)):
+    for name, group in (("images", Images), ("rule", DecisionRule)):
         own = {field.name for field in fields(group)} & values.keys()
         groups[name] = group(**{field: values.pop(field) for field in own})
     return Request(**{"classes": NAMES, **groups, **values})

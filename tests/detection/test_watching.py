@@ -16,7 +16,7 @@ from made import TINY, ZSNTTA, Notes, fails
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.runs.detecting import detect_run
-from zsntta_cli.detection.runs.request import Images, Request, Rule, Watch
+from zsntta_cli.detection.runs.request import DecisionRule, Images, Request, Watch
 from zsntta_cli.detection.runs.watching import Watching, WatchState, locked, resumed
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.errors import StoreError
@@ -159,7 +159,7 @@ def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
     with pytest.raises(StoreError, match=r"goes with the rows in .*rows.jsonl: name that file"):
         resumed(state, job().detector, tmp_path / "other.jsonl")
     with pytest.raises(StoreError, match="is of other settings"):
-        resumed(state, job(rule=Rule(method="zs-clip")).detector, out)
+        resumed(state, job(rule=DecisionRule(method="zs-clip")).detector, out)
     size = out.stat().st_size
     out.write_text("")
     with pytest.raises(StoreError, match=f"has 0 bytes, and the state says {size}"):

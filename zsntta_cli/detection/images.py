@@ -179,7 +179,7 @@ def as_list(images: Any) -> list[Any]:
 
 def sources_of(images: Sequence[Any]) -> list[str | None]:
     """The paths of images; None of one that has none."""
-    return [str(one) if isinstance(one, str | Path) else None for one in images]
+    return [str(image) if isinstance(image, str | Path) else None for image in images]
 
 
 def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
@@ -191,12 +191,14 @@ def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
     """
     parts = [np.empty((0, encoder.embed_dim), np.float32)]
     for start in range(0, len(images), _BATCH):
-        some = images[start : start + _BATCH]
-        inputs = [_is_input(one) for one in some]
-        if any(inputs) and not all(inputs):
+        batch = images[start : start + _BATCH]
+        are_inputs = {_is_input(image) for image in batch}
+        if len(are_inputs) > 1:
             raise SettingsError("images and tensors of the encoder's input are mixed.")
-        parts += [encoder.encode_images(_stacked(encoder, some))] if all(inputs) else []
-        parts += [] if all(inputs) else [encoder.encode_pixels(p) for p in _pixels(encoder, some)]
+        if are_inputs == {True}:
+            parts.append(encoder.encode_images(_stacked(encoder, batch)))
+        else:
+            parts += map(encoder.encode_pixels, _pixels(encoder, batch))
     return np.concatenate(parts)
 
 
@@ -209,11 +211,10 @@ def _stacked(encoder: "Encoder", tensors: Sequence[Any]) -> Any:
     import torch
 
     shape = (3, encoder.image_size, encoder.image_size)
-    for one in tensors:
-        if tuple(one.shape) != shape:
-            raise SettingsError(
-                f"a tensor of floats has the shape {tuple(one.shape)}, the encoder's input {shape}."
-            )
+    for other in {tuple(tensor.shape) for tensor in tensors} - {shape}:
+        raise SettingsError(
+            f"a tensor of floats has the shape {other}, the encoder's input {shape}."
+        )
     return torch.stack(list(tensors))
 
 
@@ -223,13 +224,13 @@ def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.ui
 
     names = [name or f"number {i}" for i, name in enumerate(sources_of(images))]
     kept = ImageSet(
-        "images", lambda i: opened(images[i]), np.full(len(images), -1, np.int32), names
+        "images", lambda i: open_image(images[i]), np.full(len(images), -1, np.int32), names
     )
     for pixels, _ in load_batches(kept, [range(len(images))], encoder.resize, _WORKERS, False):
         yield pixels
 
 
-def opened(image: Any) -> Image.Image:
+def open_image(image: Any) -> Image.Image:
     """An image as PIL has it, in RGB.
 
     Raises:

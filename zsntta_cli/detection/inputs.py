@@ -88,16 +88,16 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
     return rows * np.float32(_CLIP_NORM) if normalized else rows
 
 
-def _array(name: str, given: Any, flat: bool = False) -> NDArray[np.float32]:
+def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     """A matrix of finite numbers; tensors are taken as they are, without torch being imported."""
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().float().numpy()
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().float().numpy()
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
         real = array.dtype.kind in "fiu"
     except (TypeError, ValueError):
         real = False
-    check(real, f"{name} are {type(given).__name__}, must be an array of numbers.")
+    check(real, f"{name} are {type(values).__name__}, must be an array of numbers.")
     array = array[None] if flat and array.ndim == 1 else array
     check(array.ndim == 2, f"{name} have the shape {array.shape}, must be (N, D).")
     with np.errstate(over="ignore"):  # of what is refused then
@@ -127,19 +127,19 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
         SettingsError: a name that neither has, or a value out of its range.
     """
     groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings
-    names = [{f.name for f in dataclasses.fields(group)} for group in groups]
-    values = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+    names_of = {group: {f.name for f in dataclasses.fields(group)} for group in groups}
+    choices = sorted(set().union(*names_of.values()))
     for name in values:
-        known = sorted(names[0] | names[1])
-        has = f"{near(name, known)}: it has {', '.join(known)}."
-        check(name in known, f"{short(name)} is no setting of {method}{has}")
-    made = [
-        group(**{k: v for k, v in values.items() if k in own})
-        for group, own in zip(groups, names, strict=True)
-    ]
-    size = getattr(made[1], "batch_size", 1)
+        has = f"{near(name, choices)}: it has {', '.join(choices)}."
+        check(name in choices, f"{short(name)} is no setting of {method}{has}")
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+    threshold, options = (
+        group(**{name: plain[name] for name in names & plain.keys()})
+        for group, names in names_of.items()
+    )
+    size = getattr(options, "batch_size", 1)
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
-    return made[0], made[1]
+    return threshold, options
 
 
 def checked_seed(seed: Any) -> int:

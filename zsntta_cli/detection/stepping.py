@@ -27,16 +27,19 @@ class BestClassJudge:
 
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no moments."""
-        seen, logits = self.moments, _logits(data)
+        logits, count = _logits(data), max(self.moments.count, 1)
         if self.bias is not None:
             return self.judge(replace(data, own_score=match(logits, self.bias)))
-        count = max(seen.count, 1)
-        mean, square = (np.full(len(logits), one / count) for one in (seen.total, seen.square))
+        sums = (self.moments.total, self.moments.square)
+        mean, square = (np.full(len(logits), total / count) for total in sums)
         return self.judge(replace(data, own_score=by_moments(logits, mean, square)))
 
 
 class BestClassStepper:
-    """A method's stepper that is pushed the scores above."""
+    """A method's stepper behind noise scores of the best class's logit alone (methods/match.py).
+
+    Of one class MCM is 1 whatever the image, so there they are the only ones.
+    """
 
     def __init__(self, stepper: Stepper, bias: float | None = None) -> None:
         self._stepper, self._moments, self._bias = stepper, Moments(), bias
@@ -70,9 +73,9 @@ class BestClassStepper:
 
     def restore(self, state: State) -> None:
         """Go on from a state: ValueError where it is another's."""
-        taken = checked(state, self.state())
-        self._stepper.restore(within(taken, "method"))
-        self._moments = Moments(**within(taken, "moments"))  # type: ignore[arg-type]
+        own = checked(state, self.state())
+        self._stepper.restore(within(own, "method"))
+        self._moments = Moments(**within(own, "moments"))  # type: ignore[arg-type]
 
 
 def rescored(stepper: Stepper, score: str, bias: float | None, classes: int) -> Stepper:
@@ -105,8 +108,7 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
     order: NDArray[np.int64] = np.arange(len(data))
     for _ in range(passes):
         order = generator.permutation(len(data))
-        shown = StreamData(data.pool, data.index[order], data.injected[order], data.seed)
-        decisions = stepper.push(shown)
+        decisions = stepper.push(replace(data, index=data.index[order]))
     return decisions.part(np.argsort(order))
 
 
@@ -132,8 +134,7 @@ class OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._libraries is None:
-                found = ThreadpoolController().select(user_api="blas")
-                self._libraries = list(found.lib_controllers)
+                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             if not self._within:
                 self._had = [library.num_threads for library in self._libraries]
                 for library in self._libraries:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from zsntta_cli.detection.runs.detecting import Batch, Sink
+from zsntta_cli.detection.runs.detecting import Batch, RowSink
 from zsntta_cli.detection.verdicts import FIELDS, VerdictRow, row_schema
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.files import check_target, whole_file, writing
@@ -49,7 +49,7 @@ _LINES = {
 }
 
 
-class LinesFile(Sink):
+class LinesFile(RowSink):
     """A file of lines that is absent or whole: it appears at the end."""
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class LinesFile(Sink):
                 shutil.copyfileobj(self._content, file)
 
 
-class ParquetFile(Sink):
+class ParquetFile(RowSink):
     """A file of Parquet, whole or absent."""
 
     def __init__(self, path: Path) -> None:
@@ -110,8 +110,9 @@ class ParquetFile(Sink):
 
 
 # The form of a whole file by its ending; those of lines can grow too.
-WHOLE: dict[str, type[LinesFile | ParquetFile]] = {
-    **dict.fromkeys(_LINES, LinesFile),
+_WHOLE: dict[str, Callable[[Path], RowSink]] = {
+    ".jsonl": LinesFile,
+    ".csv": LinesFile,
     ".parquet": ParquetFile,
 }
 
@@ -123,14 +124,14 @@ def check_out(path: Path, grows: bool) -> None:
         SettingsError: its ending is none of ours, or one of a file that cannot grow.
         StoreError: it is a folder, or what writes it is not installed.
     """
-    endings = [*_LINES] if grows else [*WHOLE]
+    endings = [*_LINES] if grows else [*_WHOLE]
     if path.suffix.lower() not in endings:
         which = "rows of a watch go to" if grows else "rows go to"
         raise SettingsError(f"out is {path}: {which} a file with the ending {', '.join(endings)}.")
     check_target(path)
 
 
-def whole_rows(path: Path) -> Sink:
+def whole_rows(path: Path) -> RowSink:
     """The file that rows go to, by its ending; nothing is written yet.
 
     Raises:
@@ -138,10 +139,10 @@ def whole_rows(path: Path) -> Sink:
             not installed.
     """
     check_out(path, grows=False)
-    return WHOLE[path.suffix.lower()](path)
+    return _WHOLE[path.suffix.lower()](path)
 
 
-class GrowingFile(Sink):
+class GrowingFile(RowSink):
     """A file of rows that grows while a folder is watched; what was taken is durable."""
 
     def __init__(self, path: Path, size: int, is_new: bool) -> None:
@@ -154,13 +155,13 @@ class GrowingFile(Sink):
         self._path, self._form = path, _LINES[path.suffix.lower()]
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            there = path.stat().st_size if path.exists() else 0
-            if is_new and there:
+            length = path.stat().st_size if path.exists() else 0
+            if is_new and length:
                 raise StoreError(
                     f"{path} has rows already: delete it, name another, or go on with its state.",
                 )
-            if there < size:
-                raise StoreError(f"{path} has {there:,} bytes, and the state says {size:,}.")
+            if length < size:
+                raise StoreError(f"{path} has {length:,} bytes, and the state says {size:,}.")
             self._file = path.open("r+b" if path.exists() else "w+b")
             self._file.truncate(size)
             self._file.seek(size)

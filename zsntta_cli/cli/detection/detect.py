@@ -134,9 +134,9 @@ def detect(
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.runs.flags import Flag
     from zsntta_cli.detection.runs.request import (
+        DecisionRule,
         Images,
         Request,
-        Rule,
         Watch,
         read_classes,
         split_classes,
@@ -149,7 +149,7 @@ def detect(
         images=Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
         classes=names if classes is not None or classes_file else (),
         prompt=prompt,
-        rule=Rule(
+        rule=DecisionRule(
             method=method, score=score, flag=Flag.parse(flag), clean=clean, decide=decide, seed=seed
         ),
         watch=Watch(interval=interval, looks=looks) if watch else None,

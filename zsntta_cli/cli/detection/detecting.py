@@ -14,7 +14,7 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun, Sink, detect_run
+from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request, Watch
 from zsntta_cli.detection.runs.sorting import Sorter
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
@@ -62,10 +62,10 @@ class Outputs:
         self.screen = Screen(only, print0, bool(out), is_alone=not (out or sinks))
         self._sinks = [*sinks, self.screen]
 
-    def _wanted(self, sink: Sink) -> Sink:
+    def _wanted(self, sink: RowSink) -> RowSink:
         return Only(self._only, sink) if self._only else sink
 
-    def add_file(self, file: Sink) -> None:
+    def add_file(self, file: RowSink) -> None:
         """Have rows go to a file before they go anywhere else."""
         self._sinks.insert(0, self._wanted(file))
 
@@ -85,10 +85,10 @@ class Outputs:
             sink.close()
 
 
-class Only(Sink):
+class Only(RowSink):
     """Passes the images of one verdict on to another sink."""
 
-    def __init__(self, which: Which, sink: Sink) -> None:
+    def __init__(self, which: Which, sink: RowSink) -> None:
         self._which, self._sink = which, sink
 
     def open(self, run: DetectRun) -> None:
@@ -104,7 +104,7 @@ class Only(Sink):
         self._sink.close()
 
 
-class Screen(Sink):
+class Screen(RowSink):
     """Standard output, and at the end what is to be said of all rows.
 
     On a terminal rows are a table at the end, or lines as they are decided on arrival; else they

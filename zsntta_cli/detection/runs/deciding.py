@@ -116,10 +116,9 @@ def in_hindsight(
     """
 
     def decide(features: NDArray[np.float32]) -> tuple[Verdicts, Decided]:
-        count, known = len(features), features[:0] if clean is None else clean
-        verdicts = detector.decide_all(np.concatenate([features, known]), seed=seed)
-        own = verdicts[:count]
-        return own, decided(own, flag, verdicts[count:].margin)
+        everything = features if clean is None else np.concatenate([features, clean])
+        verdicts, count = detector.decide_all(everything, seed=seed), len(features)
+        return verdicts[:count], decided(verdicts[:count], flag, verdicts[count:].margin)
 
     return RowMaker(encoder_name, detector.text_features.shape[1]).rows(encoded, decide)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -59,11 +60,11 @@ class DetectRun:
             arrivals = Arrivals(self.detector, rule.flag, name)
             for encoded in self._encoded():
                 for start in range(0, len(encoded), AT_ONCE):
-                    some = encoded[start : start + AT_ONCE]
-                    yield Batch([one.item for one in some], arrivals.rows(some))
+                    part = encoded[start : start + AT_ONCE]
+                    yield Batch([one.item for one in part], arrivals.rows(part))
             return
         clean = self._clean()
-        everything = [one for encoded in self._encoded() for one in encoded]
+        everything = list(chain.from_iterable(self._encoded()))
         rows = in_hindsight(everything, self.detector, rule.flag, rule.seed, name, clean)
         yield Batch([one.item for one in everything], rows)
 
@@ -74,22 +75,22 @@ class DetectRun:
         for items in batches(self.request.images.sources, self.request.images.fps):
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), max(step, 1)):
-                some = items[start : start + step]
-                yield self.encoding.images(some, "images" if len(some) > AT_ONCE else "")
+                part = items[start : start + step]
+                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
         path = self.request.rule.clean
         if path is None:
             return None
-        items = [item for some in batches([str(path)], 1) for item in some]
+        items = list(chain.from_iterable(batches([str(path)], 1)))
         features = matrix(self.encoding.images(items, "clean images"), 1)
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
 
 
-class Sink(Protocol):
+class RowSink(Protocol):
     """Where verdict rows go: a file, a page, folders, a terminal."""
 
     def open(self, run: DetectRun) -> None:  # noqa: ARG002 - most begin with nothing
@@ -146,11 +147,11 @@ def _text(
     names: tuple[str, ...], template: str, encoding: Encoding, cached: FeatureSet | None
 ) -> NDArray[np.float32]:
     """Text features (C, D) of the classes, from the set's own file where it has them."""
-    known = cached.text_features.get(template) if cached else None
     if cached is None:
         return encoding.texts(names, template)
-    if known is not None and set(names) <= set(cached.class_names):
-        return known[[cached.class_names.index(name) for name in names]]
+    kept = cached.text_features.get(template)
+    if kept is not None and set(names) <= set(cached.class_names):
+        return kept[[cached.class_names.index(name) for name in names]]
     text = encoding.texts(names, template)
     if other := difference(cached.identity, encoding.identity):
         raise StoreError(
@@ -164,8 +165,8 @@ def _text(
 def _cached_set(name: str, encoding: Encoding) -> FeatureSet:
     path = feature_path(encoding.root, encoding.name, name)
     if not path.exists():
-        there = tuple(set_names(encoding.root, encoding.name))
-        raise MissingFeatures(name, encoding.name, str(encoding.root), there)
+        others = tuple(set_names(encoding.root, encoding.name))
+        raise MissingFeatures(name, encoding.name, str(encoding.root), others)
     return read_features(path)
 
 

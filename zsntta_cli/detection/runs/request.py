@@ -40,7 +40,7 @@ class Images:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class DecisionRule:
     """How images are decided on."""
 
     method: str = "ridge"
@@ -81,7 +81,7 @@ class Request:
     images: Images
     classes: tuple[str, ...] = ()  # none: those of the set
     prompt: str | None = None
-    rule: Rule = field(default_factory=Rule)
+    rule: DecisionRule = field(default_factory=DecisionRule)
     watch: Watch | None = None
 
     def __post_init__(self) -> None:

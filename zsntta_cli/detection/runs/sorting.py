@@ -98,8 +98,8 @@ def _link(target: Path, folder: Path, name: str) -> None:
 def _copy(content: bytes, folder: Path, name: str) -> None:
     """A copy under the first name that is free, or has this content already."""
     for path in _free(folder, name):
-        there = path.is_file() and path.stat().st_size == len(content)
-        if there and path.read_bytes() == content:
+        is_like = path.is_file() and path.stat().st_size == len(content)
+        if is_like and path.read_bytes() == content:
             return  # of an earlier run
         if not os.path.lexists(path) and _placed(content, path):
             return

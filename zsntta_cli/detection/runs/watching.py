@@ -126,8 +126,7 @@ def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> Wa
     where = str(out.absolute()) if out else None
     if path is None or not path.exists():
         return WatchState(out=where)
-    kept.resume(path, detector)
-    state = _state(path, kept.read(path)[1].get("watch"))
+    state = _state(path, kept.resume(path, detector).get("watch"))
     if state.out not in (None, where):
         raise StoreError(f"{path} goes with the rows in {state.out}: name that file.")
     return replace(state, out=where, size=state.size if state.out else 0)

@@ -76,9 +76,9 @@ def _whole(source: str) -> list[Path]:
         if path.exists():
             return [path]
         if is_pattern(path):
-            return [Path(one) for one in expanded(str(path))]
-        if glob.has_magic(source) and (found := glob.glob(str(path), recursive=True)):
-            return [Path(one) for one in sorted(found)]
+            return [Path(name) for name in expanded(str(path))]
+        if glob.has_magic(source) and (names := glob.glob(str(path), recursive=True)):
+            return [Path(name) for name in sorted(names)]
     raise DatasetError(f"there is no {_missing(path)}")
 
 
@@ -91,12 +91,12 @@ def _missing(path: Path) -> str:
 
 def _of_path(path: Path, fps: float) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_some(path, list(images_below(path)))]
+        return [_not_empty(path, list(images_below(path)))]
     name = path.name.lower()
     if name.endswith(LISTS):
         return [listed(path)]
     if name.endswith(tuple(KINDS)) and is_archive(path):
-        return [_some(path, _members(path))]
+        return [_not_empty(path, _members(path))]
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
@@ -111,12 +111,12 @@ def _members(path: Path) -> list[Item]:
         DatasetError: it cannot be read, or is not whole.
     """
     try:
-        found, read = opened(path.name, path)
+        archived, read = opened(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
-        for parts, member in images_among(found, PHOTOS).items()
+        for parts, member in images_among(archived, PHOTOS).items()
     ]
 
 
@@ -126,7 +126,7 @@ def _content(read: Callable[[Member], bytes], member: Member) -> Content:
     return content_of(read(member))
 
 
-def _some(path: Path, items: list[Item]) -> list[Item]:
+def _not_empty(path: Path, items: list[Item]) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
         raise DatasetError(f"no image in {path} (looked for {suffixes}).")
@@ -149,11 +149,11 @@ def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Item]:
             return
         seen.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            ordered = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         yield failed(str(folder), first_line(error))
         return
-    for entry in found:
+    for entry in ordered:
         if entry.name.startswith(".") or entry.name in _LEFT_OUT:
             continue
         path = folder / entry.name

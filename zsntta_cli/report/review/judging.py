@@ -52,16 +52,15 @@ class Judgement(NamedTuple):
 
 def judgement(corrections: Sequence[Correction]) -> Judgement:
     """Judge verdicts by the truth; a class that nobody named counts as right."""
-    clean = [one for one in corrections if not one.noise]
-    noise = [one for one in corrections if one.noise]
-    flagged = [one for one in corrections if one.said_noise]
-    kept = [one for one in clean if not one.said_noise]
-    right = sum(one.class_name in (None, one.said_class) for one in kept)
+    clean = [image for image in corrections if not image.noise]
+    noise = [image for image in corrections if image.noise]
+    flagged = [image for image in corrections if image.said_noise]
+    kept = [image for image in clean if not image.said_noise]
     return Judgement(
-        Share(right, len(clean)),
-        Share(sum(one.said_noise for one in noise), len(noise)),
-        Share(sum(one.noise for one in flagged), len(flagged)),
-        sum(one.class_name is None for one in kept),
+        Share(sum(image.class_name in (None, image.said_class) for image in kept), len(clean)),
+        Share(sum(image.said_noise for image in noise), len(noise)),
+        Share(sum(image.noise for image in flagged), len(flagged)),
+        sum(image.class_name is None for image in kept),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun, Sink
+from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
 from zsntta_cli.errors import SettingsError
@@ -167,7 +167,7 @@ def pictured(rows: Sequence[VerdictRow], most: int) -> list[int]:
     return list(dict.fromkeys(chain.from_iterable(turns)))[:most]
 
 
-class ReviewFile(Sink):
+class ReviewFile(RowSink):
     """The page as a sink: a file that is absent or whole."""
 
     def __init__(self, path: Path, embed: int = EMBEDDED, workers: int = 1) -> None:
