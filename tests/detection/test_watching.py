@@ -118,7 +118,7 @@ def run(state, out, *steps):
     """A watch as the command runs it; without its end, so as if it were killed."""
     found = job()
     known = resumed(state, found.detector, out)
-    file = GrowingFile(out, known.size, known.is_new)
+    file = GrowingFile(out).begin(known.size, known.is_new)
     watching = Watching(found, Watch(), known, state)
     with contextlib.closing(file):
         for batch in watching.batches(lambda: file.size, Script(*steps)):

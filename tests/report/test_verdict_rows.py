@@ -9,10 +9,9 @@ from zsntta_cli.detection.verdicts import FIELDS, row_schema
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.report.verdict_files import (
     GrowingFile,
-    check_out,
     csv_lines,
     json_lines,
-    whole_rows,
+    rows_file,
 )
 from zsntta_cli.report.verdicts import Tally, line, place, suspicious
 
@@ -79,7 +78,7 @@ def test_what_is_said_of_all():
 
 def test_a_whole_file_appears_at_its_end(tmp_path):
     path = tmp_path / "deep" / "rows.csv"
-    file = whole_rows(path)
+    file = rows_file(path)
     file.take(batch(row()))
     assert not path.exists()
     file.take(batch(broken()))
@@ -90,35 +89,35 @@ def test_a_whole_file_appears_at_its_end(tmp_path):
 
 def test_a_growing_file_is_cut_to_what_counts(tmp_path):
     path = tmp_path / "rows.csv"
-    file = GrowingFile(path, 0, is_new=True)
+    file = GrowingFile(path).begin(0, is_new=True)
     file.take(batch(row()))
     size = file.size
     file.take(batch(row("lost.png")))
     file.close()
-    again = GrowingFile(path, size, is_new=False)
+    again = GrowingFile(path).begin(size, is_new=False)
     again.take(batch(row("b.png")))
     again.close()
     lines = path.read_text().splitlines()
     assert [one.split(",")[1] for one in lines] == ["source", "a.png", "b.png"]
     with pytest.raises(StoreError, match="has rows already"):
-        GrowingFile(path, 0, is_new=True)
+        GrowingFile(path).begin(0, is_new=True)
     with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
-        GrowingFile(path, 9999, is_new=False)
+        GrowingFile(path).begin(9999, is_new=False)
 
 
 @pytest.mark.parametrize("name", ["rows", "rows.json", "rows.csv.gz", ".csv"])
 def test_other_endings_are_refused(tmp_path, name):
     with pytest.raises(SettingsError, match=r"ending .jsonl, .csv, .parquet"):
-        check_out(tmp_path / name, grows=False)
-    check_out(tmp_path / "rows.CSV", grows=True)
+        rows_file(tmp_path / name)
+    GrowingFile(tmp_path / "rows.CSV")
     with pytest.raises(SettingsError, match=r"rows of a watch go to .* .jsonl, .csv\."):
-        check_out(tmp_path / "rows.parquet", grows=True)
+        GrowingFile(tmp_path / "rows.parquet")
 
 
 def test_parquet_has_the_fields_and_their_types(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "rows.parquet"
-    file = whole_rows(path)
+    file = rows_file(path)
     file.take(batch(row(), broken("b\udcff.png")))
     file.close()
     table = parquet.read_table(path)

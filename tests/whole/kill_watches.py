@@ -51,7 +51,7 @@ def child(inbox, state, out, looks):
         with locked(state):
             job = made(inbox)
             known = resumed(state, job.detector, out)
-            file = GrowingFile(out, known.size, known.is_new)
+            file = GrowingFile(out).begin(known.size, known.is_new)
             watching = Watching(job, Watch(interval=INTERVAL, looks=looks), known, state)
             for batch in watching.batches(lambda: file.size, threading.Event()):
                 file.take(batch)

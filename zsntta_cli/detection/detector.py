@@ -19,6 +19,9 @@ from zsntta_cli.methods.base import Decisions, Pool, Stepper, StreamData
 from zsntta_cli.methods.state import State, checked, copied, nested, within
 from zsntta_cli.settings.checks import check
 
+Sources = Sequence[str | None]  # what verdicts call the images
+Decide = Callable[[StreamData], Decisions]
+
 
 @dataclasses.dataclass(frozen=True)
 class FrozenModel:
@@ -128,11 +131,7 @@ class OnlineDetector:
         return self._model
 
     def update(
-        self,
-        images: Any = None,
-        sources: Sequence[str | None] = (),
-        *,
-        features: ArrayLike | None = None,
+        self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
 
@@ -145,18 +144,12 @@ class OnlineDetector:
         return self._verdicts(self._learn, images, features, sources)
 
     def predict(
-        self,
-        images: Any = None,
-        sources: Sequence[str | None] = (),
-        *,
-        features: ArrayLike | None = None,
+        self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
         """Judge images by what was learned, each by itself; nothing is learned."""
         return self._verdicts(lambda data: self._judge(data), images, features, sources)
 
-    def score(
-        self, images: Any = None, *, features: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
         """Noise scores (N,), higher = more noise; nothing is learned."""
         return self.predict(images, features=features).score
 
@@ -165,9 +158,9 @@ class OnlineDetector:
         images: Any = None,
         passes: int | None = None,
         seed: int = 0,
-        sources: Sequence[str | None] = (),
+        sources: Sources = (),
         *,
-        features: ArrayLike | None = None,
+        features: Any = None,
     ) -> Verdicts:
         """Decide on a whole folder's images in hindsight; answers are in their order.
 
@@ -193,13 +186,7 @@ class OnlineDetector:
             self._set(self._stepper, self._seen + len(data))
         return decisions
 
-    def _verdicts(
-        self,
-        decide: Callable[[StreamData], Decisions],
-        images: Any,
-        features: ArrayLike | None,
-        sources: Sequence[str | None],
-    ) -> Verdicts:
+    def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
         """What is decided on images, or on features of such."""
         if (images is None) == (features is None):
             raise SettingsError("give either images or features.")
@@ -213,9 +200,7 @@ class OnlineDetector:
             decisions = decide(data)
         return Verdicts.of(data, decisions, self.class_names, sources)
 
-    def _features_of(
-        self, images: Any, sources: Sequence[str | None]
-    ) -> tuple[ArrayLike, Sequence[str | None]]:
+    def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         """Features of images, and their sources; without an encoder they are features already."""
         return images, sources
 
@@ -248,11 +233,11 @@ class OnlineDetector:
 
     def copy(self) -> Self:
         """Another detector that knows the same, and learns by itself from then on."""
-        other = copy.copy(self)
-        other._lock = threading.RLock()
         with self._lock:
+            other = copy.copy(self)
             if self._model is not None:
                 other._set(copy.deepcopy(self._stepper), self._seen)
+        other._lock = threading.RLock()
         return other
 
     @property

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -151,9 +150,10 @@ class Encoding:
         encoded = [_encoded(item, known.get(digests.get(item.key, b""))) for item in items]
         todo = [i for i, one in enumerate(encoded) if not (one.error or one.features is not None)]
         reporter = self.reporter if name else Silent()
-        with reporter.track(name, len(todo)) if todo else nullcontext(_no_advance) as advance:
-            for i, features, error in self._read(items, todo, advance):
-                encoded[i] = _encoded(items[i], features, error)
+        if todo:
+            with reporter.track(name, len(todo)) as advance:
+                for i, features, error in self._read(items, todo, advance):
+                    encoded[i] = _encoded(items[i], features, error)
         return encoded
 
     def _read(
@@ -206,10 +206,6 @@ def _encoded(item: Item, features: Half | None, error: str = "") -> Encoded:
     return Encoded(item.without_content(), features, error)
 
 
-def _no_advance(images: int, status: str = "") -> None:
-    del images, status
-
-
 def _stamps(items: Sequence[Item]) -> dict[bytes, Stamp]:
     """Stamps of the items' files by their keys, of those that can be looked at."""
     stamps = ((item.key, trusted(item)) for item in items if item.file is not None)
@@ -226,26 +222,20 @@ def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
     except Exception as error:  # of a damaged image PIL raises nearly anything
         return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
     pixels = resize(image) if image is not None and resize is not None else None
-    return Read(content.digest, pixels, before if stamp_of(item) == before else None)
+    return Read(content.digest, pixels, before if trusted(item) == before else None)
 
 
-def stamp_of(item: Item) -> Stamp | None:
-    """Size and times of the file that an item lies in; None where there is none."""
+def trusted(item: Item) -> Stamp | None:
+    """Size and times of the file that an item lies in; None of one that was changed just now."""
     if item.file is None:
         return None
     try:
         status = os.stat(item.file)
     except (OSError, ValueError):
         return None
-    return Stamp(status.st_size, f"{status.st_mtime_ns} {status.st_ctime_ns}")
-
-
-def trusted(item: Item) -> Stamp | None:
-    """The stamp of a file that was not changed just now."""
-    if (stamp := stamp_of(item)) is None:
+    if time.time() - max(status.st_mtime_ns, status.st_ctime_ns) / 1e9 <= _SETTLED:
         return None
-    latest = max(map(int, stamp.changed.split())) / 1e9
-    return stamp if time.time() - latest > _SETTLED else None
+    return Stamp(status.st_size, f"{status.st_mtime_ns} {status.st_ctime_ns}")
 
 
 def ahead(

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
-from zsntta_cli.detection.detector import FrozenModel, OnlineDetector
+from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check
@@ -133,9 +133,7 @@ class NoiseDetector(OnlineDetector):
         """
         return encoded(self.encoder, as_list(images))
 
-    def _features_of(
-        self, images: Any, sources: Sequence[str | None]
-    ) -> tuple[ArrayLike, Sequence[str | None]]:
+    def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         listed = as_list(images)
         sources = sources or sources_of(listed)
         return encoded(self.encoder, listed), sources

@@ -1,7 +1,7 @@
 """What stands between a detector and its method: noise scores, passes of a folder, BLAS threads."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,24 +15,6 @@ from zsntta_cli.settings import MATCH
 
 _SEEN = 64  # images before the last pass: where ridge's own rule begins
 _MOST = 12  # passes
-
-
-@dataclass(frozen=True)
-class BestClassJudge:
-    """A method's judge behind the moments of the same time."""
-
-    moments: Moments
-    bias: float | None  # of a sigmoid model, which asks for no moments
-    judge: Judge
-
-    def __call__(self, data: StreamData) -> Decisions:
-        """Decide on items; they enter no moments."""
-        logits, count = _logits(data), max(self.moments.count, 1)
-        if self.bias is not None:
-            return self.judge(replace(data, own_score=match(logits, self.bias)))
-        sums = (self.moments.total, self.moments.square)
-        mean, square = (np.full(len(logits), total / count) for total in sums)
-        return self.judge(replace(data, own_score=by_moments(logits, mean, square)))
 
 
 class BestClassStepper:
@@ -63,9 +45,19 @@ class BestClassStepper:
             u = match(logits, self._bias)
         return self._stepper.push(replace(data, own_score=u))
 
-    def judge(self) -> BestClassJudge:
-        """What decides now."""
-        return BestClassJudge(self._moments, self._bias, self._stepper.judge())
+    def judge(self) -> Judge:
+        """What decides now: items enter no moments."""
+        moments, bias, judge = self._moments, self._bias, self._stepper.judge()
+
+        def decide(data: StreamData) -> Decisions:
+            logits, count = _logits(data), max(moments.count, 1)
+            if bias is not None:
+                return judge(replace(data, own_score=match(logits, bias)))
+            sums = (moments.total, moments.square)
+            mean, square = (np.full(len(logits), total / count) for total in sums)
+            return judge(replace(data, own_score=by_moments(logits, mean, square)))
+
+        return decide
 
     def state(self) -> State:
         """The moments, and the method's own."""

@@ -154,8 +154,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-# Verdict rows. Their fields, types and words make docs/verdict.schema.json and columns of files; they
-# are frozen: a change is another format.
+# Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
+# files; they are frozen: a change is another format.
 
 FORMAT: Final = 1
 _JUDGED = object()  # marks a field that is null where an image could not be read

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -49,6 +49,20 @@ _LINES = {
 }
 
 
+def _checked(path: Path, endings: Iterable[str], what: str = "rows") -> str:
+    """The ending of a file that rows are to go to, looked at before anything is done.
+
+    Raises:
+        SettingsError: it is none of these. StoreError: there is a folder.
+    """
+    ending = path.suffix.lower()
+    if ending not in endings:
+        choices = ", ".join(endings)
+        raise SettingsError(f"out is {path}: {what} go to a file with the ending {choices}.")
+    check_target(path)
+    return ending
+
+
 class LinesFile(RowSink):
     """A file of lines that is absent or whole: it appears at the end."""
 
@@ -83,33 +97,32 @@ class ParquetFile(RowSink):
         self._rows: list[dict[str, Any]] = []
 
     def take(self, batch: Batch) -> None:
-        """Take the next rows: of paths of any bytes what UTF-8 has, which is all Parquet takes."""
+        """Take the next rows; of a path of any bytes what UTF-8 has, which is all Parquet takes."""
         for row in batch.rows:
             source = row["source"].encode(errors="backslashreplace").decode()
             self._rows.append({**row, "source": source})
 
     def close(self) -> None:
         """Write it: StoreError where that cannot be done."""
-        arrow, fields = self._arrow, row_schema()["properties"]
-        schema = arrow.schema([(name, self._type(field)) for name, field in fields.items()])
-        table = arrow.Table.from_pylist(self._rows, schema=schema)
+        fields = self._type(row_schema())
+        table = self._arrow.Table.from_pylist(self._rows, schema=self._arrow.schema(fields))
         with whole_file(self._path) as temporary:
-            arrow.parquet.write_table(table, temporary)
+            self._arrow.parquet.write_table(table, temporary)
 
-    def _type(self, field: dict[str, Any]) -> Any:
-        """The column type of a field, by its JSON schema."""
-        arrow, kinds = self._arrow, field["type"]
-        kind = kinds if isinstance(kinds, str) else kinds[0]
+    def _type(self, schema: dict[str, Any]) -> Any:
+        """The column type that a JSON schema asks for."""
+        arrow, kind = self._arrow, schema["type"]
+        kind = kind if isinstance(kind, str) else kind[0]  # or null
         if kind == "array":
-            return arrow.list_(self._type(field["items"]))
+            return arrow.list_(self._type(schema["items"]))
         if kind == "object":
-            parts = field["properties"].items()
+            parts = schema["properties"].items()
             return arrow.struct([(name, self._type(part)) for name, part in parts])
         types = {"string": arrow.string, "integer": arrow.int64, "number": arrow.float64}
         return {**types, "boolean": arrow.bool_}[kind]()
 
 
-# The form of a whole file by its ending; those of lines can grow too.
+# By a file's ending; those of lines can grow too.
 _WHOLE: dict[str, Callable[[Path], RowSink]] = {
     ".jsonl": LinesFile,
     ".csv": LinesFile,
@@ -117,42 +130,32 @@ _WHOLE: dict[str, Callable[[Path], RowSink]] = {
 }
 
 
-def check_out(path: Path, grows: bool) -> None:
-    """Look at where rows are to be written before anything is done.
-
-    Raises:
-        SettingsError: its ending is none of ours, or one of a file that cannot grow.
-        StoreError: it is a folder, or what writes it is not installed.
-    """
-    endings = [*_LINES] if grows else [*_WHOLE]
-    if path.suffix.lower() not in endings:
-        which = "rows of a watch go to" if grows else "rows go to"
-        raise SettingsError(f"out is {path}: {which} a file with the ending {', '.join(endings)}.")
-    check_target(path)
-
-
-def whole_rows(path: Path) -> RowSink:
-    """The file that rows go to, by its ending; nothing is written yet.
+def rows_file(path: Path) -> RowSink:
+    """The whole file that rows go to, by its ending; nothing is written yet.
 
     Raises:
         SettingsError: its ending is none of ours. StoreError: it is a folder, or what writes it is
             not installed.
     """
-    check_out(path, grows=False)
-    return _WHOLE[path.suffix.lower()](path)
+    return _WHOLE[_checked(path, _WHOLE)](path)
 
 
 class GrowingFile(RowSink):
     """A file of rows that grows while a folder is watched; what was taken is durable."""
 
-    def __init__(self, path: Path, size: int, is_new: bool) -> None:
+    def __init__(self, path: Path) -> None:
+        """Look at its name: SettingsError where it is of no file that grows."""
+        self.path = path
+        self._form = _LINES[_checked(path, _LINES, "rows of a watch")]
+
+    def begin(self, size: int, is_new: bool) -> "GrowingFile":
         """Go on at so many bytes: what lies behind them is cut off. `is_new`: begin it.
 
         Raises:
             StoreError: it is shorter, has content where a new one is to begin, or cannot be
                 written.
         """
-        self._path, self._form = path, _LINES[path.suffix.lower()]
+        path = self.path
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             length = path.stat().st_size if path.exists() else 0
@@ -166,6 +169,7 @@ class GrowingFile(RowSink):
             self._file.truncate(size)
             self._file.seek(size)
             self._append(b"" if size else self._form.head)
+        return self
 
     @property
     def size(self) -> int:
@@ -174,7 +178,7 @@ class GrowingFile(RowSink):
 
     def take(self, batch: Batch) -> None:
         """Add rows: StoreError where they cannot be written."""
-        with writing(self._path):
+        with writing(self.path):
             self._append(self._form.of(batch.rows))
 
     def _append(self, content: bytes) -> None:

@@ -67,7 +67,6 @@ class Tally:
     warm_up: int  # images before the method's own rule decides
     counts: Counter[str] = field(default_factory=Counter)
     first_error: str = ""
-    drawn: bool = False  # whether a table shows the first of them
 
     @classmethod
     def of(cls, detector: OnlineDetector) -> "Tally":
@@ -85,9 +84,9 @@ class Tally:
                 self.counts["noise"] += row["noise"]
                 self.counts["warm-up"] += row["stage"] == WARM_UP
 
-    def lines(self) -> list[str]:
-        """What was found, and what cannot be known."""
-        return [printable(text) for text in (self._flagged(), *self._unsure())]
+    def lines(self, shown: int = 0) -> list[str]:
+        """What was found, and what cannot be known; a table shows so many of them at most."""
+        return [printable(text) for text in (self._flagged(), *self._unsure(shown))]
 
     def _flagged(self) -> str:
         counts, images = self.counts, count_images(self.counts["images"])
@@ -97,7 +96,7 @@ class Tally:
             return f"{flagged}."
         return f"{flagged}, {counts['errors']:,} not read, the first: {self.first_error}."
 
-    def _unsure(self) -> Iterable[str]:
+    def _unsure(self, shown: int) -> Iterable[str]:
         judged = self.counts["images"] - self.counts["errors"]
         if warm := self.counts["warm-up"]:
             few = "All" if warm == judged else f"{warm:,} of {judged:,}"
@@ -105,9 +104,9 @@ class Tally:
                 f"{few} by ZS-CLIP's rule: before {self.warm_up:,} images {self.method} "
                 f"cannot tell what is usual here."
             )
-        if (noise := self.counts["noise"]) > SHOWN and self.drawn:
-            yield f"Shown are the {SHOWN} most suspicious."
-        if judged and not noise:
+        if self.counts["noise"] > shown > 0:
+            yield f"Shown are the {shown} most suspicious."
+        if judged and not self.counts["noise"]:
             yield "No sign of images beyond your classes."
 
 

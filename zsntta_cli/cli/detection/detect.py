@@ -130,41 +130,46 @@ def detect(
         raise misused("--state is of a watch: add --watch.")
     if copy_to and link_to:
         raise misused("--copy-to and --link-to are both given: one of them.")
-    from zsntta_cli.cli.detection.detecting import Outputs, run
+    from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
     from zsntta_cli.detection.encoding import Encoding
+    from zsntta_cli.detection.runs import request as asked
     from zsntta_cli.detection.runs.flags import Flag
-    from zsntta_cli.detection.runs.request import (
-        DecisionRule,
-        Images,
-        Request,
-        Watch,
-        read_classes,
-        split_classes,
-    )
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.review import ReviewFile
+    from zsntta_cli.report.verdict_files import GrowingFile, rows_file
+    from zsntta_cli.report.verdict_folders import Sorter
 
-    names = read_classes(classes_file) if classes_file else split_classes(classes or "")
-    request = Request(
-        images=Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
+    names = asked.read_classes(classes_file) if classes_file else asked.split_classes(classes or "")
+    request = asked.Request(
+        images=asked.Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
         classes=names if classes is not None or classes_file else (),
         prompt=prompt,
-        rule=DecisionRule(
+        rule=asked.DecisionRule(
             method=method, score=score, flag=Flag.parse(flag), clean=clean, decide=decide, seed=seed
         ),
-        watch=Watch(interval=interval, looks=looks) if watch else None,
+        watch=asked.Watch(interval=interval, looks=looks) if watch else None,
     )
     reporter = ConsoleReporter()
-    page = ReviewFile(review, EMBEDDED if embed is None else embed, workers) if review else None
-    outputs = Outputs(
-        out=out, only=only, print0=print0, copy_to=copy_to, link_to=link_to, review=page,
-        grows=watch, reporter=reporter,
-    )  # fmt: skip
+    growing = GrowingFile(out) if out and watch else None
+    wanted = [
+        growing,
+        rows_file(out) if out and not watch else None,
+        Sorter(copy_to, links=False, reporter=reporter) if copy_to else None,
+        Sorter(link_to, links=True, reporter=reporter) if link_to else None,
+    ]
+    most = EMBEDDED if embed is None else embed
+    everything = [ReviewFile(review, most, workers)] if review else []
+    is_alone = not (out or copy_to or link_to or review)
+    screen = Screen(print0, has_file=bool(out), is_alone=is_alone)
+    outputs = Outputs([sink for sink in wanted if sink], everything, only, screen)
     choice = chosen_encoder(model, pretrained, precision, encoder)
     encoding = Encoding(choice, features_dir, device, workers, reporter)
     with encoding.store:
-        noise = run(request, encoding, outputs, state)
-    if fail_on_noise and noise:
+        if watch:
+            run_watch(request, encoding, outputs, growing, state)
+        else:
+            run_once(request, encoding, outputs)
+    if fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)
 
 

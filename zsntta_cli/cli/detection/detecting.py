@@ -15,118 +15,73 @@ import typer
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
-from zsntta_cli.detection.runs.request import Request, Watch
-from zsntta_cli.detection.runs.sorting import Sorter
+from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.detection.verdicts import VerdictRow
-from zsntta_cli.progress import Reporter
-from zsntta_cli.report.review.review import ReviewFile
-from zsntta_cli.report.verdict_files import GrowingFile, check_out, json_lines, whole_rows
-from zsntta_cli.report.verdicts import Tally, draw, line
+from zsntta_cli.report.verdict_files import GrowingFile, json_lines
+from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
 Which = Literal["noise", "clean"]
 
 
 class Outputs:
-    """The sinks of a run, in the order in which they take its rows."""
+    """Where the rows of a run go, and what is to be said of all of them at the end."""
 
     def __init__(
         self,
-        *,
-        out: Path | None,
+        wanted: Sequence[RowSink],
+        everything: Sequence[RowSink],
         only: Which | None,
-        print0: bool,
-        copy_to: Path | None,
-        link_to: Path | None,
-        review: ReviewFile | None,
-        grows: bool,
-        reporter: Reporter,
+        screen: "Screen",
     ) -> None:
-        """Look at where rows are to go; `grows`: their file comes with the state of a watch.
-
-        Raises:
-            SettingsError: a file's ending will not do. StoreError: it is a folder.
-        """
-        if out and grows:
-            check_out(out, grows)
-        self.out, self._only = out, only
-        # Those of the rows that are asked for; the others see all.
-        some = [
-            whole_rows(out) if out and not grows else None,
-            Sorter(copy_to, False, reporter) if copy_to else None,
-            Sorter(link_to, True, reporter) if link_to else None,
-        ]
-        sinks = [self._wanted(sink) for sink in some if sink]
-        sinks += [review] if review else []
-        self.screen = Screen(only, print0, bool(out), is_alone=not (out or sinks))
-        self._sinks = [*sinks, self.screen]
-
-    def _wanted(self, sink: RowSink) -> RowSink:
-        return Only(self._only, sink) if self._only else sink
-
-    def add_file(self, file: RowSink) -> None:
-        """Have rows go to a file before they go anywhere else."""
-        self._sinks.insert(0, self._wanted(file))
+        """Have the first sinks and the screen take `only` rows of one verdict; others take all."""
+        self._wanted, self._screen = [*wanted, screen], screen
+        self._everything, self._only = everything, only
 
     def open(self, run: DetectRun) -> None:
-        """Begin."""
-        for sink in self._sinks:
+        """Begin: nothing is written yet."""
+        self.tally = Tally.of(run.detector)
+        for sink in (*self._everything, *self._wanted):
             sink.open(run)
 
     def take(self, batch: Batch) -> None:
         """Have all of them take the next rows."""
-        for sink in self._sinks:
+        self.tally.add(batch.rows)
+        for sink in self._everything:
+            sink.take(batch)
+        batch = batch.only(self._only) if self._only else batch
+        for sink in self._wanted:
             sink.take(batch)
 
     def close(self) -> None:
         """End: files are written, what was found is said."""
-        for sink in self._sinks:
+        for sink in (*self._wanted, *self._everything):
             sink.close()
-
-
-class Only(RowSink):
-    """Passes the images of one verdict on to another sink."""
-
-    def __init__(self, which: Which, sink: RowSink) -> None:
-        self._which, self._sink = which, sink
-
-    def open(self, run: DetectRun) -> None:
-        """Begin."""
-        self._sink.open(run)
-
-    def take(self, batch: Batch) -> None:
-        """Pass on what is wanted."""
-        self._sink.take(batch.only(self._which))
-
-    def close(self) -> None:
-        """End."""
-        self._sink.close()
+        for text in self.tally.lines(self._screen.shown):
+            say(text, err=True)
 
 
 class Screen(RowSink):
-    """Standard output, and at the end what is to be said of all rows.
+    """Standard output: on a terminal a table at the end, or lines as images are decided on arrival.
 
-    On a terminal rows are a table at the end, or lines as they are decided on arrival; else they
-    are JSON Lines, where no file has them.
+    Else it has rows as JSON Lines; `print0`: paths. With a file of rows it has none.
     """
 
-    def __init__(self, only: Which | None, print0: bool, has_file: bool, is_alone: bool) -> None:
-        self._only, self._print0 = only, print0
-        self._has_file, self._is_alone = has_file, is_alone
+    def __init__(self, print0: bool, has_file: bool, is_alone: bool) -> None:
+        self._print0, self._has_file, self._is_alone = print0, has_file, is_alone
         self._later: list[VerdictRow] = []  # rows of the table at the end
+        self.shown = 0  # rows of it at most; none where there is no table
         self._is_read = True  # whether somebody reads standard output
 
     def open(self, run: DetectRun) -> None:
-        """Begin to count."""
-        self.tally, self._is_live = Tally.of(run.detector), run.request.on_arrival
+        """Look at how images are decided."""
+        self._is_live = run.request.on_arrival
 
     def take(self, batch: Batch) -> None:
         """Show rows, or keep them for the table."""
-        self.tally.add(batch.rows)
-        rows = batch.only(self._only).rows if self._only else batch.rows
-        for start in range(0, len(rows), _AT_ONCE):
-            self._tell(partial(self._show, rows[start : start + _AT_ONCE]))
+        for start in range(0, len(batch.rows), _AT_ONCE):
+            self._tell(partial(self._show, batch.rows[start : start + _AT_ONCE]))
 
     def _tell(self, write: Callable[[], None]) -> None:
         """Write to standard output; whoever closes it early has seen enough."""
@@ -154,32 +109,22 @@ class Screen(RowSink):
                     say(line(row))
 
     def close(self) -> None:
-        """Show the table, and say what was found."""
+        """Show the table."""
         if table := draw(self._later):
-            self.tally.drawn = True
+            self.shown = SHOWN
             self._tell(lambda: typer.echo(table, nl=False))
-        for text in self.tally.lines():
-            say(text, err=True)
 
 
 def _write(content: bytes) -> None:
     typer.echo(content, nl=False)
 
 
-def run(request: Request, encoding: Encoding, outputs: Outputs, state: Path | None) -> int:
-    """Detect, and put rows where they go; how many are noise."""
-    if request.watch:
-        _watch(request, request.watch, encoding, outputs, state)
-    else:
-        _once(request, encoding, outputs)
-    return outputs.screen.tally.counts["noise"]
-
-
-def _once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
-    detection = detect_run(request, encoding)
-    outputs.open(detection)
+def run_once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
+    """Detect, and put rows where they go."""
+    run = detect_run(request, encoding)
+    outputs.open(run)
     try:
-        for batch in detection.batches():
+        for batch in run.batches():
             outputs.take(batch)
     except KeyboardInterrupt:
         if request.on_arrival:  # what was decided stays decided
@@ -188,22 +133,27 @@ def _once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
     outputs.close()
 
 
-def _watch(
-    request: Request, watch: Watch, encoding: Encoding, outputs: Outputs, state: Path | None
+def run_watch(
+    request: Request,
+    encoding: Encoding,
+    outputs: Outputs,
+    file: GrowingFile | None,
+    state: Path | None,
 ) -> None:
+    """Watch folders, and put rows where they go; `file` is one of the outputs."""
+    assert request.watch
     with locked(state) if state else contextlib.nullcontext():
-        detection = detect_run(request, encoding)
-        known = resumed(state, detection.detector, outputs.out)
-        file = GrowingFile(outputs.out, known.size, known.is_new) if outputs.out else None
+        run = detect_run(request, encoding)
+        known = resumed(state, run.detector, file.path if file else None)
+        outputs.open(run)
         if file:
-            outputs.add_file(file)
-        outputs.open(detection)
-        if detection.detector.seen:
+            file.begin(known.size, known.is_new)
+        if run.detector.seen:
             encoding.reporter.note(f"{state}: goes on after {len(known.seen):,} images.")
         if sys.stderr.isatty():
             folders = ", ".join(request.images.sources)
             encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
-        watching = Watching(detection, watch, known, state)
+        watching = Watching(run, request.watch, known, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(lambda: file.size if file else 0, stop):
                 outputs.take(batch)

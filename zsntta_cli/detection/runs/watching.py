@@ -7,12 +7,14 @@ that file, or in it twice.
 """
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -47,7 +49,7 @@ class Growing:
         One that changes after it was taken is another one. An empty file is not finished.
         """
         waiting, ready = {}, []
-        for item in self._all():
+        for item in chain.from_iterable(map(images_below, self._folders)):
             path, now = os.path.abspath(item.source), _status(item)
             if now is None or now[0] == 0 or self.seen.get(path) == now:
                 continue
@@ -57,10 +59,7 @@ class Growing:
             if still >= _STILL:
                 ready.append((now[1], path, item))
         self._waiting = waiting
-        return [item for *_, item in sorted(ready, key=lambda one: one[:2])]
-
-    def _all(self) -> Iterable[Item]:
-        return (item for folder in self._folders for item in images_below(folder))
+        return [item for *_, item in sorted(ready, key=lambda entry: entry[:2])]
 
     def take(self, items: Sequence[Item]) -> None:
         """Some of those that stood still were judged, as they were at the last look."""
@@ -78,16 +77,6 @@ def _status(item: Item) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns
-
-
-class Stop(Protocol):
-    """What ends a watch: a threading.Event."""
-
-    def is_set(self) -> bool:
-        """Whether it is to end."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for that so many seconds."""
 
 
 @dataclass
@@ -134,9 +123,9 @@ def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> Wa
 
 def _state(path: Path, value: Any) -> WatchState:
     """What a state file says of a watch, looked at before it is used."""
-    if not isinstance(value, Mapping):
-        raise StoreError(f"{path} is a detector, and no state of a watch.")
     match value:
+        case None:
+            raise StoreError(f"{path} is a detector, and no state of a watch.")
         case {"seen": dict(seen), "margins": list(margins), "out": str() | None as out,
               "size": int(size)}:  # fmt: skip
             is_sound = size >= 0 and all(map(_is_pair, seen.values()))
@@ -160,7 +149,7 @@ class Watching:
     path: Path | None = None  # of its state
     _due: float = 0.0  # when the state is written again, should much come at once
 
-    def batches(self, size: Callable[[], int], stop: Stop) -> Iterator[Batch]:
+    def batches(self, size: Callable[[], int], stop: threading.Event) -> Iterator[Batch]:
         """What comes, as it is decided, until it is to stop; `size` is that of the file of rows.
 
         The state says that a batch is done once the next one is asked for, or a few later where
