@@ -4,7 +4,7 @@ import numpy as np
 
 from zsntta_cli.results.items import Items
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
+from zsntta_cli.simulation.metrics import Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import build_run
@@ -34,9 +34,11 @@ def kept_run(
     seen |= {"noise-gaussian": "4" * 64} if settings.stream.noise != "none" else {}
     made = {
         "settings": settings,
-        "accuracies": Accuracies(float(acc_s), float(acc_n), harmonic_mean(acc_s, acc_n)),
-        "detection": Detection(auroc, 1 - auroc, auroc),
-        "flags": Flags(0.5, 0.5, 0.5),
+        "accuracies": Measures(
+            acc_s=float(acc_s), acc_n=float(acc_n), acc_h=harmonic_mean(acc_s, acc_n)
+        ),
+        "detection": Measures(auroc=auroc, fpr95=1 - auroc, aupr=auroc),
+        "flags": Measures(precision=0.5, flagged=0.5, clean_flagged=0.5),
         "counts": {"id": samples, "ood": n_ood, "noise": 0},
         "repeated": {},
         "digests": seen | (digests or {}),

@@ -11,7 +11,7 @@ from pathlib import Path
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags, harmonic_mean
+from zsntta_cli.simulation.metrics import Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import build_run
 
@@ -103,7 +103,9 @@ def kept_run(
     counts = {"id": 100, "ood": 0 if run.ood_set is None else 100, "noise": 0}
     acc_s, acc_n = accuracies
     record = Record(
-        run, Accuracies(acc_s, acc_n, harmonic_mean(acc_s, acc_n)), Detection(0.9, 0.2, 0.8),
-        Flags(0.5, 0.5, 0.5), counts, {}, {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
+        run, Measures(acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n)),
+        Measures(auroc=0.9, fpr95=0.2, aupr=0.8),
+        Measures(precision=0.5, flagged=0.5, clean_flagged=0.5), counts, {},
+        {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
     )  # fmt: skip
     return Kept(record, curves or {})

@@ -16,11 +16,10 @@ from zsntta_cli.paper.printed.tables import TABLES, find_table
 from zsntta_cli.paper.standing import all_runs, table_runs
 from zsntta_cli.paper.wanted import Wishes, streams
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record
 
 WISHES = Wishes(Path("features"))
-NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
 
 def cell_of(table, **values):
@@ -31,7 +30,8 @@ def cell_of(table, **values):
 
 def record(run, acc_h, seconds=2.0, items=100):
     return Record(
-        run, Accuracies(0.5, 0.6, acc_h), Detection(0.9, 0.1, 0.8), NO_FLAGS,
+        run, Measures(acc_s=0.5, acc_n=0.6, acc_h=acc_h),
+        Measures(auroc=0.9, fpr95=0.1, aupr=0.8), Measures(),
         {"id": items, "ood": 0, "noise": 0}, {}, {}, seconds, "", {}, memory=3 * 2**30,
     )  # fmt: skip
 

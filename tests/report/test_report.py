@@ -1,12 +1,21 @@
+import csv
+import io
 import json
 import math
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from zsntta_cli.report.formats import render, rich_tables
-from zsntta_cli.report.tables import KINDS, result_tables
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.report import table
+from zsntta_cli.report.forms import FORMS
+from zsntta_cli.report.forms.terminal import rich_tables
+from zsntta_cli.report.tables import View, sheets
+from zsntta_cli.results import tidy
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Record
 
@@ -17,37 +26,44 @@ def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NA
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
     counts = {"id": 10_000, "ood": 10_000, "noise": 0}
     return Record(
-        settings, Accuracies(*acc), Detection(*det), Flags(NAN, NAN, NAN), counts, repeated={},
+        settings, Measures(zip(("acc_s", "acc_n", "acc_h"), acc, strict=True)),
+        Measures(zip(("auroc", "fpr95", "aupr"), det, strict=True)), Measures(), counts,
+        repeated={},
         digests={}, seconds=0.1, created="now", versions={},
     )  # fmt: skip
 
 
-def text(records, width=200, colours=False, kind="accuracy"):
+def kept(records):
+    return [Kept(record, {}) for record in records]
+
+
+def text(records, width=200, colours=False, **view):
+    """The tables as a terminal of some width shows them, and all notes."""
     console = Console(width=width, force_terminal=colours, legacy_windows=False)
     with console.capture() as captured:
-        for table in result_tables(records, KINDS[kind]):
-            for part in rich_tables(table, width):
+        for sheet in sheets(kept(records), View(**view)):
+            for part, needed in rich_tables(sheet, width):
+                assert needed <= width
                 console.print(part)
+            for note in sheet.notes:
+                console.print(note)
     return captured.get()
 
 
-ACCURACY, OOD = KINDS["accuracy"], KINDS["ood"]
-
-
 def test_percent_with_two_digits():
-    assert "50.00  25.00  33.33" in text([record()])
+    assert "50.00 25.00 33.33" in text([record()])
 
 
 def test_seeds_fold_into_mean_and_sample_deviation():
     shown = text([record(seed=0), record(seed=1, acc=(0.6, 0.25, 0.4))])
-    assert "  55.00±7.07   25.00±0.00   36.67±4.71" in shown
+    assert "55.00±7.07 25.00±0.00 36.67±4.71" in shown
     assert shown.count("adand") == 1
 
 
 def test_a_metric_without_samples_is_a_dash():
-    assert "50.00      -      -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
+    assert "50.00     -     -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
     seeds = [record(acc=(0.5, NAN, NAN), ood=o, seed=s) for s in (0, 1) for o in ("a", "b")]
-    assert "50.00±0.00            -            -" in text(seeds)
+    assert "50.00±0.00     -     -" in text(seeds)
 
 
 def test_rows_are_what_varies_and_columns_are_ood_sets():
@@ -63,7 +79,7 @@ def test_rows_are_what_varies_and_columns_are_ood_sets():
 
 def test_the_average_acc_h_is_the_mean_of_acc_h():
     shown = text([record(acc=(0.2, 0.4, 0.3)), record(ood="lsun", acc=(0.4, 0.8, 0.5))])
-    assert "30.00  60.00  40.00" in shown
+    assert "30.00 60.00 40.00" in shown
 
 
 def test_the_best_of_each_ratio_is_bold():
@@ -74,8 +90,8 @@ def test_the_best_of_each_ratio_is_bold():
         colours=True,
     )  # fmt: skip
     for number in ("50.00", "30.00", "90.00"):
-        assert f"\x1b[1m {number}\x1b[0m" in shown
-    assert "\x1b[1m 40.00" not in shown
+        assert f"\x1b[1m{number}\x1b[0m" in shown
+    assert "\x1b[1m40.00" not in shown
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
@@ -83,28 +99,45 @@ def test_no_table_is_wider_than_the_screen_and_none_is_folded(width):
     records = [record(ood=name) for name in ("svhn", "lsun", "texture", "places", "a", "b")]
     shown = text(records, width)
     assert max(len(line) for line in shown.splitlines()) <= width
-    assert shown.count("50.00  25.00  33.33") == 7
+    assert shown.count("50.00 25.00 33.33") == 7
     assert "…" not in shown
 
 
 def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
-    plain = render([record()], "table", ACCURACY)
+    plain = table([record()])
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as its kernel does
-    assert render([record()], "table", ACCURACY) == plain
+    assert table([record()]) == plain
     assert "\x1b" not in plain
 
 
 def test_json_holds_what_it_takes_to_run_again():
-    [plain] = json.loads(render([record(acc=(0.5, NAN, NAN))], "json", ACCURACY))
+    [plain] = json.loads(table([record(acc=(0.5, NAN, NAN))], form="json"))
     assert plain["accuracies"] == {"acc_s": 0.5, "acc_n": None, "acc_h": None}
     assert plain["settings"]["stream"]["noise"] == "gaussian"
 
 
-def test_csv_is_a_line_a_record():
-    lines = render([record(), record("zs-clip")], "csv", ACCURACY).splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("settings.method,settings.encoder,")
+def test_csv_is_a_line_a_run_in_the_one_schema():
+    head, *lines = csv.reader(io.StringIO(table([record(), record("zs-clip")], form="csv")))
+    assert head == [*tidy.columns()]
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    assert [row["method"] for row in rows] == ["adand", "zs-clip"]
+    wanted = {"acc_s": "0.5", "acc_s_std": "", "seed": "0", "seeds": "0", "noise": "gaussian"}
+    wanted |= {"n_id": "10000", "complete": "True", "aggregate": "", "ood_set": "svhn"}
+    assert wanted.items() <= rows[0].items()
+
+
+def test_aggregated_rows_say_what_they_are_whatever_varies():
+    records = [record(ood=o, seed=s) for o in ("svhn", "lsun") for s in (0, 1)]
+    for some in (records, records[:1], [*records, record("zs-clip", batch_size=4)]):
+        rows = json.loads(table(some, form="json", aggregate=True))
+        assert all(tuple(row) == tidy.columns() for row in rows)
+        assert {row["preset"] for row in rows} == {"paper"}
+    [average] = [row for row in rows if row["aggregate"] and row["method"] == "adand"]
+    assert (average["ood_set"], average["seeds"], average["acc_s_std"]) == (None, "0 1", 0)
+    [other] = [row for row in rows if row["method"] == "zs-clip" and not row["aggregate"]]
+    assert (other["settings"], other["seeds"], other["acc_s_std"]) == ("batch_size=4", "0", None)
+    assert [row["complete"] for row in rows if row["aggregate"]] == [False, True]
 
 
 def test_the_average_is_folded_over_seeds():
@@ -118,29 +151,85 @@ def test_the_average_is_folded_over_seeds():
 
 def test_ood_detection_and_its_best_values():
     shown = text(
-        [record(det=(0.9, 0.2, 0.8)), record("mcm", det=(0.8, 0.1, 0.7))], colours=True, kind="ood"
+        [record(det=(0.9, 0.2, 0.8)), record("mcm", det=(0.8, 0.1, 0.7))],
+        colours=True,
+        report="ood",
     )
     for head in ("AUROC", "FPR95", "AUPR"):
         assert head in shown
-    assert "\x1b[1m 90.00\x1b[0m" in shown
-    assert "\x1b[1m 10.00\x1b[0m" in shown, "a lower FPR95 is better"
-    assert "\x1b[1m 20.00" not in shown
+    assert "\x1b[1m90.00\x1b[0m" in shown
+    assert "\x1b[1m10.00\x1b[0m" in shown, "a lower FPR95 is better"
+    assert "\x1b[1m20.00" not in shown
 
 
 def test_markdown():
-    lines = render([record(), record("zs-clip", acc=(0.4, 0.5, 0.4))], "markdown", ACCURACY)
+    lines = table([record(), record("zs-clip", acc=(0.4, 0.5, 0.4))], form="markdown")
     assert lines.splitlines()[2:] == [
         "| Method | svhn Acc_S | svhn Acc_N | svhn Acc_H |",
         "| --- | ---: | ---: | ---: |",
-        "| adand | **50.00** | 25.00 | 33.33 |",
         "| zs-clip | 40.00 | **50.00** | **40.00** |",
+        "| adand | **50.00** | 25.00 | 33.33 |",
     ]
 
 
 def test_latex():
-    latex = render([record(), record(seed=1), record("zs-clip", seed=1)], "latex", ACCURACY)
+    records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
+    latex = table([*records, record("ridge", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
     assert r"\begin{tabular}{l*{3}{c}}" in latex
     assert r"\multicolumn{3}{c}{svhn}" in latex
-    assert r"$\text{Acc}_\text{S}$" in latex
-    assert r"adand & \textbf{50.00 $\pm$ 0.00} & " in latex
-    assert latex.count(r"\\") == 4
+    assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
+    assert r"adand & \textbf{50.00 $\pm$ 0.00} & \underline{25.00 $\pm$ 0.00} & " in latex
+    assert r"zs-clip & \underline{40.00} & \textbf{30.00} & \underline{20.00} \\" in latex
+    assert latex.count(r"\\") == 5
+    assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs}"
+
+
+def test_latex_of_chosen_columns_with_labels_and_a_caption():
+    view = View(
+        metrics=("acc_h",), labels={"adand": "AdaND_1"}, caption="50 % noise",
+        reference="tab:main", command="zsntta simulate",
+    )  # fmt: skip
+    latex = FORMS["latex"].load()(sheets(kept([record(), record(ood="lsun")]), view))
+    assert r"\begin{tabular}{l*{3}{c}}" in latex
+    assert r"AdaND\_1 & 33.33 & 33.33 & 33.33 \\" in latex
+    assert "\\caption{50 \\% noise}\n\\label{tab:main}\n" in latex
+    assert "% Made by: zsntta simulate\n" in latex
+
+
+def test_a_name_does_not_run_in_latex_and_makes_no_line():
+    latex = table([record(ood="a\\input{x}\n%$")], form="latex")
+    assert r"a\textbackslash{}input\{x\}" in latex
+    assert "\\input" not in latex.replace("% ", "").replace("textbackslash{}input", "")
+
+
+def test_html_is_a_page_that_names_cannot_change():
+    html = table([record(ood="<b>&"), record("zs-clip", ood="<b>&")], form="html")
+    assert html.startswith("<!doctype html>")
+    assert "&lt;b&gt;&amp;" in html
+    assert "<b>&" not in html
+
+
+def test_the_documented_columns_are_those_of_every_csv():
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    table_of_columns = text.split("| column | what it holds |")[1].split("\n\n")[0]
+    documented = re.findall(
+        r"`(\w+)`", "".join(re.findall(r"(?m)^\| ([^|]+) \|", table_of_columns))
+    )
+    assert documented == [*tidy.columns()]
+
+
+def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):
+    half = Metric("half", "Half", "accuracies", lambda s: s.acc_s / 2, ("accuracy",))
+    monkeypatch.setitem(METRICS, "half", half)
+    measured = record()
+    measured.accuracies["half"] = 0.125
+    assert measured.to_dict()["accuracies"]["half"] == 0.125
+    for form in ("table", "markdown", "latex", "html"):
+        assert "Half" in table([measured], form=form)
+        assert "12.50" in table([measured], form=form)
+    for aggregate in (False, True):
+        [row] = csv.DictReader(io.StringIO(table([measured], form="csv", aggregate=aggregate)))
+        assert (row["half"], row["half_std"]) == ("0.125", "")
+    assert "12.50" in table([measured], columns=["half"])
+    samples = Judged(np.array([0, -1]), np.array([0, 0]), np.array([False, True]), np.zeros(2))
+    assert measure(samples)["accuracies"].half == 0.5

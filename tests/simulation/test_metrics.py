@@ -6,11 +6,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from zsntta_cli.simulation.metrics import accuracies, detection, harmonic_mean
+from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, harmonic_mean, measure
 
 
 def of(labels, classes, noise):
-    return accuracies(np.array(labels), np.array(classes), np.array(noise, bool))
+    samples = np.array(labels), np.array(classes), np.array(noise, bool), np.zeros(len(labels))
+    return measure(Judged(*samples))["accuracies"]
+
+
+def detection(score, is_id):
+    labels = np.where(is_id, 0, -1)
+    return measure(Judged(labels, np.zeros_like(labels), None, score))["detection"]
+
+
+def test_a_score_without_a_decision_has_no_metric_of_decisions():
+    measures = measure(Judged(np.array([0, -1]), np.array([0, 0]), None, np.array([1.0, 0.0])))
+    assert measures["detection"].auroc == 1
+    for group in ("accuracies", "flags"):
+        assert all(math.isnan(value) for value in measures[group].values())
+
+
+def test_a_metric_that_was_not_measured_is_nan_and_another_name_is_an_error():
+    assert math.isnan(Measures(acc_s=0.5).acc_n)
+    with pytest.raises(AttributeError):
+        _ = Measures(acc_s=0.5).acc_x
+
+
+@given(st.floats(0, 1), st.sampled_from(list(METRICS.values())))
+def test_a_metric_is_shown_as_its_line_says(value, metric):
+    shown = metric.text(value, 0.5)
+    assert shown == (f"{100 * value:.2f}±50.00" if metric.is_percent else f"{value:.2f}±0.50")
+    assert metric.text(math.nan, 0.5) == "-"
 
 
 def test_accuracies_by_hand():

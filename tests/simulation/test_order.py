@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.settings import StreamSettings
-from zsntta_cli.simulation.metrics import flags
+from zsntta_cli.simulation.metrics import Judged, measure
 from zsntta_cli.simulation.stream import ID, OOD, build_stream
 
 ORDERS = ("shuffled", "class", "burst", "late", "first")
@@ -67,6 +67,10 @@ def test_injection_and_limit_come_after_the_order():
     ordered, _ = stream("first", noise="gaussian", limit=40)
     assert (ordered.kind != 2).sum() == 40
     assert (ordered.kind == 2).sum() == 5
+
+
+def flags(labels, is_noise):
+    return measure(Judged(labels, np.zeros_like(labels), is_noise, np.zeros(len(labels))))["flags"]
 
 
 def test_flags_by_hand():

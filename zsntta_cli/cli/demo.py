@@ -19,17 +19,16 @@ def demo(
     from zsntta_cli.cli import demonstration as job
     from zsntta_cli.extraction.extracted import summary
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.formats import render
-    from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.report import table
     from zsntta_cli.simulation import live_session
 
     reporter = ConsoleReporter()
     for extracted in job.extract_sets(features_dir, reporter):
         say(summary(extracted), err=True)
-    typer.echo(render(job.simulate(features_dir), "table", KINDS["accuracy"]), nl=False)
+    typer.echo(table(job.simulate(features_dir)), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {job.LIVE_LIMIT:,} samples of each stream:")
         records = job.simulate_live(features_dir, lambda: live_session(LiveSettings(), reporter))
-        typer.echo(render(records, "table", KINDS["accuracy"]), nl=False)
+        typer.echo(table(records), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)

@@ -6,9 +6,9 @@ from typing import Literal
 import typer
 
 from zsntta_cli.cli.command import misused
+from zsntta_cli.report.forms import ENDINGS
 
-Form = Literal["table", "markdown", "latex", "json", "csv"]
-FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
+Form = Literal["table", "markdown", "latex", "html", "json", "csv"]
 
 
 def form_of(form: str | None, output: Path | None) -> str:
@@ -17,7 +17,7 @@ def form_of(form: str | None, output: Path | None) -> str:
     Raises:
         UsageError: these are two.
     """
-    known = FORMS.get(output.suffix.lower()) if output else None
+    known = ENDINGS.get(output.suffix.lower()) if output else None
     if form and known not in (None, form):
         raise misused(f"--format is {form}, and the ending of --output {output} says {known}.")
     return form or known or "table"

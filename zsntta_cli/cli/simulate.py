@@ -1,7 +1,8 @@
 """`zsntta simulate`."""
 
 import gc
-from dataclasses import replace
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,7 +33,7 @@ from zsntta_cli.simulation.runs import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zsntta_cli.report.tables import Kind
+    from zsntta_cli.report.tables import View
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record, Replay
@@ -109,8 +110,16 @@ def simulate(
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the paper's mean of the sets'."),
     ] = "seeds",
-    folded: Annotated[
-        bool, _result("csv, json: what the table shows, seeds folded, averages.", "--folded")
+    columns: Annotated[
+        list[str] | None, _result("Metrics to show in place of the report's: acc_h, auroc …")
+    ] = None,
+    label: Annotated[
+        list[str] | None, _result("METHOD=TEXT: what tables call a method, adand=AdaND.")
+    ] = None,
+    caption: Annotated[str, _result("Of the table in LaTeX, which then floats.")] = "",
+    tex_label: Annotated[str, _result("By which LaTeX refers to the table: tab:main.")] = "",
+    aggregate: Annotated[
+        bool, _result("csv, json: what the table shows, seeds folded, averages.", "--aggregate")
     ] = False,
     form: Annotated[Form | None, _result("[by the output's ending, or table]", "--format")] = None,
     output: Annotated[Path | None, _result("Write to this file, whole or not.")] = None,
@@ -136,13 +145,18 @@ def simulate(
     shown = form_of(form, output)
     from zsntta_cli.files import check_target
     from zsntta_cli.report.items import write_scores
-    from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.reading import read_records
 
     for target in filter(None, (output, scores)):
         check_target(target)  # before the runs, which may take long
+    view = View(
+        report, spread, tuple(columns or ()), labels_of(label or ()), aggregate, caption, tex_label,
+        shlex.join(["zsntta", *sys.argv[1:]]),
+    )  # fmt: skip
+    _ = view.shown  # a metric that is not there is said before the runs
     choice = chosen_encoder(model, pretrained, precision, encoder)
     weights = choice.pretrained if choice.is_file else None
     live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
@@ -160,7 +174,7 @@ def simulate(
             old.check(made[old.settings])
     if scores and replay:
         write_scores(scores, replay)
-    _show(done, shown, replace(KINDS[report], spread=spread, folded=folded), output)
+    _show(done, shown, view, output)
     stop_if_unfinished(done)
 
 
@@ -226,15 +240,29 @@ def _run(
     return [record], replay
 
 
-def _show(records: "Sequence[Record]", form: str, kind: "Kind", output: Path | None) -> None:
+def labels_of(texts: "Sequence[str]") -> dict[str, str]:
+    """What methods are to be called, of texts "METHOD=TEXT".
+
+    Raises:
+        UsageError: a text is none.
+    """
+    pairs = [text.partition("=") for text in texts]
+    for (name, equals, text), whole in zip(pairs, texts, strict=True):
+        if not (name and equals and text):
+            raise misused(f"--label is '{whole}', must be METHOD=TEXT, such as adand=AdaND.")
+    return {name: text for name, _, text in pairs}
+
+
+def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
     """Print the results, or write them to a file."""
-    from zsntta_cli.report.formats import render
+    from zsntta_cli.report.tables import render
+    from zsntta_cli.results.kept import Kept
 
     undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
-    if undecided and "acc_h" in kind.metrics:
+    if undecided and "acc_h" in [metric.name for metric in view.shown]:
         names = ", ".join(sorted(undecided))
         say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
-    put(render(records, form, kind, to_file=output is not None), output)
+    put(render([Kept(r, {}) for r in records], form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -99,8 +99,7 @@ def value(record: Record, metric: str) -> float:
         return record.seconds / (record.counts["id"] + record.counts["ood"])
     if metric == "memory_gib":
         return record.memory / 2**30
-    group = record.detection if metric in ("auroc", "fpr95") else record.accuracies
-    return 100 * float(getattr(group, metric))
+    return 100 * record.metric(metric)
 
 
 def _std(values: Sequence[float]) -> float:

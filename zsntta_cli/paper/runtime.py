@@ -28,7 +28,7 @@ from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.checks import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record, resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 
@@ -113,7 +113,7 @@ def timed_record(run: RunSettings, row: Row) -> Record:
     seconds = none if row.seconds is None else row.seconds * row.samples
     made = datetime.now(UTC).isoformat(timespec="seconds")
     return Record(
-        run, Accuracies(none, none, none), Detection(none, none, none), Flags(none, none, none),
+        run, Measures(), Measures(), Measures(),
         nothing, {}, {}, seconds, made, {"zsntta": __version__},
         memory=row.memory or 0, device=row.device,
     )  # fmt: skip

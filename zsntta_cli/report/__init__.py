@@ -1,4 +1,4 @@
-"""Records to what people read."""
+"""Results to what people read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,18 +7,30 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 
-def table(records: "Sequence[Record]", report: str = "accuracy", form: str = "table") -> str:
-    """Records as a text: a table for the terminal, or markdown, latex, csv or json.
+def table(
+    records: "Sequence[Record]",
+    report: str = "accuracy",
+    form: str = "table",
+    *,
+    columns: Sequence[str] = (),
+    aggregate: bool = False,
+) -> str:
+    """Records as a text: a table for the terminal, or markdown, latex, html, csv or json.
 
-    `report` is "accuracy" (Acc_S, Acc_N, Acc_H) or "ood" (AUROC, FPR95, AUPR), in percent.
+    `report` is "accuracy" (Acc_S, Acc_N, Acc_H), "ood" (AUROC, FPR95, AUPR) or "flags" (both, and
+    what the flag is worth), in percent; `columns` names single metrics in place of a report. csv
+    has a row a run and json the records, or both, `aggregate`, what the table shows.
 
     Raises:
-        SettingsError: an unknown report or form.
+        SettingsError: an unknown report, form or metric.
     """
-    from zsntta_cli.report.formats import FORMATS, TABLE, render
-    from zsntta_cli.report.tables import KINDS
+    from zsntta_cli.report.forms import FORMS
+    from zsntta_cli.report.tables import View, render
+    from zsntta_cli.results.kept import Kept
     from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.simulation.metrics import REPORTS
 
-    check_choice("report", report, tuple(KINDS))
-    check_choice("form", form, (TABLE, *FORMATS))
-    return render(records, form, KINDS[report])
+    check_choice("report", report, REPORTS)
+    check_choice("form", form, tuple(FORMS))
+    view = View(report, metrics=tuple(columns), aggregate=aggregate)
+    return render([Kept(record, {}) for record in records], form, view)

@@ -1,201 +1,192 @@
-"""Records to tables in the paper's form: what is a row, a column, the best value of a column.
+"""Results as sheets in the paper's form, a sheet for each ID set and encoder.
 
-Per ID set: rows are methods and settings that vary, columns OOD sets. Seeds are folded into mean ±
-std. How a table is drawn stands in formats.py.
+Rows are methods and settings that vary, columns OOD sets, and behind them their average. All
+numbers are the frame's (results/frame.py); how a sheet is drawn stands in forms/.
 """
 
-import dataclasses
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from zsntta_cli.report import titles
-from zsntta_cli.report.titles import PRESET, shown
+from zsntta_cli import datasets
+from zsntta_cli.errors import UnknownName
+from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
+from zsntta_cli.results import frame, tidy
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import preset_of
 
-Row = tuple[str, ...]  # the method and the settings that vary, as they are shown
 AVERAGE = "Average"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a table shows of a record."""
-
-    metrics: tuple[str, ...]
-    heads: tuple[str, ...]
-    lower_is_better: tuple[str, ...] = ()
-    spread: str = "seeds"  # ± of an average: its own over seeds, or the mean of its "sets'" ones
-    folded: bool = False  # of csv and json: what the table shows, in place of the records
-
-
-KINDS = {
-    "accuracy": Kind(("acc_s", "acc_n", "acc_h"), ("Acc_S", "Acc_N", "Acc_H")),
-    "ood": Kind(("auroc", "fpr95", "aupr"), ("AUROC", "FPR95", "AUPR"), ("fpr95",)),
-    "flags": Kind(  # recall is Acc_N
-        ("acc_s", "acc_n", "acc_h", "precision", "flagged", "auroc", "fpr95"),
-        ("Acc_S", "Recall", "Acc_H", "Prec", "Flagged", "AUROC", "FPR95"),
-        ("fpr95",),
-    ),
+_FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
+_NO_SET = "-"  # heads the column of streams that are all clean
+_RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
+_SPREADS = {
+    SEEDS: "± of an average is its own standard deviation over seeds.",
+    SETS: "± of an average is the mean of its sets' standard deviations, as the paper's.",
 }
 
 
 @dataclass(frozen=True)
-class Value:
-    """A metric of one cell: mean and sample deviation over seeds."""
+class View:
+    """What tables show of results, and how they are called."""
 
-    mean: float
-    std: float = math.nan
-    is_best: bool = False
+    report: str = "accuracy"  # which metrics: one of REPORTS
+    spread: str = SEEDS  # whose deviation the ± of an average is
+    metrics: tuple[str, ...] = ()  # by name, in place of the report's
+    labels: Mapping[str, str] = field(default_factory=dict)  # of methods, in place of their names
+    aggregate: bool = False  # of csv and json: seeds folded, with averages, in place of the runs
+    caption: str = ""  # of LaTeX's tables
+    reference: str = ""  # what LaTeX refers to them by
+    command: str = ""  # that makes the tables
 
-    def text(self, with_std: bool) -> str:
-        """Percent with two digits; a dash where there is no sample."""
-        if math.isnan(self.mean):
-            return "-"
-        spread = f"±{100 * self.std:.2f}" if with_std and not math.isnan(self.std) else ""
-        return f"{100 * self.mean:.2f}{spread}"
+    @property
+    def shown(self) -> tuple[Metric, ...]:
+        """The metrics in its columns.
 
+        Raises:
+            UnknownName: there is no such metric.
+        """
+        for name in self.metrics:
+            if name not in METRICS:
+                raise UnknownName("columns", name, tuple(METRICS))
+        return tuple(METRICS[name] for name in self.metrics) or metrics_of(self.report)
 
-Cell = tuple[Value, ...]  # a value for each metric
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """One table: `cells[row][column]`, absent where there is no run."""
-
-    title: str
-    heads: Row  # of the row's parts
-    metrics: tuple[str, ...]  # heads of a cell's values
-    columns: tuple[str, ...]
-    cells: dict[Row, dict[str, Cell]]
-    with_std: bool
-    id_set: str = ""
-    seeds: int = 1
+    def head(self, metric: Metric) -> str:
+        """What a metric's column is called."""
+        is_flags = self.report == "flags" and not self.metrics
+        return _RECALL.get(metric.name, metric.head) if is_flags else metric.head
 
 
-def result_tables(records: Sequence[Record], kind: Kind) -> list[ResultTable]:
-    """A table for each ID set, in order of appearance."""
-    id_sets = dict.fromkeys(record.settings.id_set for record in records)
-    return [
-        _result_table(id_set, [r for r in records if r.settings.id_set == id_set], kind)
-        for id_set in id_sets
-    ]
+def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) -> str:
+    """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
-
-def _result_table(id_set: str, records: Sequence[Record], kind: Kind) -> ResultTable:
-    varying = _varying(records)
-    groups: dict[Row, dict[str, list[Record]]] = {}
-    named = tuple(dict.fromkeys(r.settings.ood_set for r in records if r.settings.ood_set))
-    for record in records:
-        by_ood = groups.setdefault(_row(record, varying), {})
-        own = record.settings.ood_set
-        for name in (own,) if own else named or ("-",):  # a clean stream is one for all OOD sets
-            by_ood.setdefault(name, []).append(record)
-    columns = [name for name in named or ("-",) if any(name in row for row in groups.values())]
-    cells = {
-        row: {name: _fold(some, kind) for name, some in by_ood.items()}
-        for row, by_ood in groups.items()
-    }
-    if len(columns) > 1:
-        columns.append(AVERAGE)
-        for row, by_ood in groups.items():
-            cells[row][AVERAGE] = _average(list(by_ood.values()), kind)
-    seeds = {record.settings.stream.seed for record in records}
-    heads = ("Method", *(_label(name) for name in varying))
-    spread = kind.spread if AVERAGE in columns and len(seeds) > 1 else ""
-    title = titles.title(id_set, records, varying, named, spread)
-    _mark_best(cells, columns, kind)
-    return ResultTable(
-        title, heads, kind.heads, tuple(columns), cells, len(seeds) > 1, id_set, len(seeds)
-    )
-
-
-def _varying(records: Sequence[Record]) -> list[str]:
-    """Names of the settings that differ between runs of one method, in order.
-
-    What differs with the preset alone is told by the preset's name.
+    csv has a row a run, json the records themselves, complete; where the view is of aggregates both
+    have what the tables show.
     """
-    seen: dict[str, dict[tuple[str, ...], set[Any]]] = {}
-    for record in records:
-        settings = _settings(record)
-        for name, value in settings.items():
-            group = (record.settings.method, *([] if name == PRESET else [settings[PRESET]]))
-            seen.setdefault(name, {}).setdefault(group, set()).add(value)
-    return [name for name, groups in seen.items() if any(len(v) > 1 for v in groups.values())]
+    if not FORMS[form].of_rows:
+        return draw(sheets(runs, view), form, to_file)
+    if view.aggregate:
+        rows = tidy.table_rows(frame.tables(runs), view.spread)
+    elif form == "json":
+        return write_rows([run.record.to_dict() for run in runs], form)
+    else:
+        rows = tidy.run_rows(runs)
+    return write_rows(rows, form, tidy.columns())
 
 
-def _settings(record: Record) -> dict[str, Any]:
-    """All settings of a run that may make a row."""
-    settings = record.settings
-    flat = {
-        PRESET: preset_of(settings), "encoder": settings.encoder, "prompt": settings.prompt,
-        **settings.flat(),
-    }  # fmt: skip
-    return {name: value for name, value in flat.items() if name != "seed"}
+def sheets(runs: Iterable[Run], view: View) -> list[Sheet]:
+    """The sheets of some runs: whatever their order, the same."""
+    return [_sheet(table, view) for table in frame.tables(runs)]
 
 
-def _label(name: str) -> str:
-    return {"ratio": "Noise"}.get(name, name.replace("_", " "))
+def _sheet(table: ResultTable[Any], view: View) -> Sheet:
+    by_method = frame.varying(table.rows)
+    varying = [n for n in table.rows[0].settings if any(n in names for names in by_method.values())]
+    varying += sorted({n for names in by_method.values() for n in names if n not in varying})
+    columns = [*(name or _NO_SET for name in table.columns)]
+    columns += [AVERAGE] * (len(table.columns) > 1)
+    heads: Labels = tuple(map(view.head, view.shown))
+    notes, rows = list[str](), list[SheetRow]()
+    texts = _texts(table, view)
+    has_groups = len({row.method for row in table.rows}) < len(table.rows)
+    for row in table.rows:
+        labels = _labels(row, varying, view)
+        is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
+        rows.append(SheetRow(labels, texts[row], is_next))
+        notes += _missing(table, row, labels, view)
+    records = [run.record for row in table.rows for run in row.every_run]
+    notes += _few(records) + _stopped(records)
+    if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
+        notes.append(_SPREADS[view.spread])
+    return Sheet(
+        _title(table, varying), ("Method", *map(_head, varying)),
+        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference, view.command,
+    )  # fmt: skip
 
 
-def _row(record: Record, varying: Sequence[str]) -> Row:
-    settings = _settings(record)
-    return (record.settings.method, *(shown(name, settings.get(name)) for name in varying))
+def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
+    """What stands in front of a row."""
+    values = (frame.shown(name, row.settings.get(name)) for name in varying)
+    return (view.labels.get(row.method, row.method), *values)
 
 
-def _fold(records: Sequence[Record], kind: Kind) -> Cell:
-    """Mean and sample standard deviation over seeds."""
-    return tuple(_value([_metric(r, m) for r in records]) for m in kind.metrics)
+def _head(name: str) -> str:
+    return "Noise" if name == "ratio" else frame.setting_name(name)
 
 
-def _metric(record: Record, metric: str) -> float:
-    for group in (record.accuracies, record.detection, record.flags):
-        if hasattr(group, metric):
-            return float(getattr(group, metric))
-    raise AssertionError(metric)
+def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str, list[str]]]:
+    """The texts of all rows by column, the best among rows that saw the same samples marked."""
+    texts: dict[ResultRow[Any], dict[str, list[str]]] = {row: {} for row in table.rows}
+    for rows in table.contests():
+        for column in (*table.columns, AVERAGE)[: None if len(table.columns) > 1 else 1]:
+            for metric in view.shown:
+                values = [_value(table, row, column, metric.name, view) for row in rows]
+                standings = frame.standings(values, [row.competes for row in rows], metric)
+                for row, value, standing in zip(rows, values, standings, strict=True):
+                    if column == AVERAGE or row.on(column):
+                        cell = texts[row].setdefault(column or _NO_SET, [])
+                        cell.append(_marked(metric.text(value.mean, value.std), standing))
+    return texts
 
 
-def _value(values: Sequence[float]) -> Value:
-    return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+def _value(
+    table: ResultTable[Any], row: ResultRow[Any], column: str, metric: str, view: View
+) -> Value:
+    if column == AVERAGE:
+        return row.average(table.ood_sets, metric, view.spread)
+    return row.value(column, metric)
 
 
-def _average(by_set: Sequence[Sequence[Record]], kind: Kind) -> Cell:
-    """The mean over OOD sets, folded over seeds: the average Acc_H is the mean of the Acc_H."""
-    by_seed: dict[int, list[Record]] = {}
-    for record in (record for some in by_set for record in some):
-        by_seed.setdefault(record.settings.stream.seed, []).append(record)
-    own = [
-        _value([float(np.mean([_metric(r, m) for r in some])) for some in by_seed.values()])
-        for m in kind.metrics
+def _marked(text: str, standing: int) -> str:
+    return (str, Best, Second)[standing](text)
+
+
+def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view: View) -> list[str]:
+    """Why a row has no average."""
+    lacks = row.average(table.ood_sets, view.shown[0].name).lacks
+    if len(table.columns) < 2 or not lacks:
+        return []
+    return [f"{', '.join(labels)} has no average: it has {lacks}."]
+
+
+# What all rows have in common, and what a reader must know of them.
+
+
+def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
+    settings = table.rows[0].settings
+    ratio = [] if "ratio" in varying else [f"noise {frame.shown('ratio', settings['ratio'])}"]
+    limit = settings["limit"]
+    head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
+    preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
+    parts = [*ratio, *head, table.encoder, *preset, *_over(table)]
+    return ", ".join([f"ID: {table.id_set}", *parts])
+
+
+def _over(table: ResultTable[Any]) -> list[str]:
+    """What a title says of an average over fewer OOD sets than the benchmark has."""
+    partners = datasets.partners(table.id_set)
+    present = [name for name in table.ood_sets if name in partners]
+    is_part = partners and len(table.ood_sets) > 1 and len(present) < len(partners)
+    return [f"average over {len(present)} of its {len(partners)} OOD sets"] if is_part else []
+
+
+def _few(records: Sequence[Record]) -> list[str]:
+    """A note on streams with too few noise samples to judge by."""
+    few = {
+        f"{r.counts['ood']} against {r.settings.ood_set} at {r.settings.stream.ratio:.4g}"
+        for r in records
+        if 0 < r.counts["ood"] < _FEW
+    }
+    return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
+
+
+def _stopped(records: Sequence[Record]) -> list[str]:
+    """A note on each run that was stopped."""
+    return [
+        f"PARTIAL: {r.settings.method} against {r.settings.ood_set or 'no OOD set'} was stopped "
+        f"after {sum(r.counts.values()):,} of {sum(r.counts.values()) + r.unfinished:,} items; it "
+        f"enters no average."
+        for r in records
+        if r.unfinished
     ]
-    if kind.spread == "seeds":
-        return tuple(own)
-    folded = [_fold(some, kind) for some in by_set]
-    stds = [float(np.mean([cell[i].std for cell in folded])) for i in range(len(own))]
-    return tuple(dataclasses.replace(v, std=std) for v, std in zip(own, stds, strict=True))
-
-
-def _mark_best(cells: dict[Row, dict[str, Cell]], columns: Sequence[str], kind: Kind) -> None:
-    """Mark the best value of each column among rows that differ in the method only."""
-    for rest in dict.fromkeys(row[1:] for row in cells):
-        rows = [row for row in cells if row[1:] == rest]
-        for name in columns:
-            rivals = [cells[row][name] for row in rows if name in cells[row]]
-            if len(rivals) > 1:
-                for row in rows:
-                    if name in cells[row]:
-                        cells[row][name] = _marked(cells[row][name], rivals, kind)
-
-
-def _marked(cell: Cell, rivals: Sequence[Cell], kind: Kind) -> Cell:
-    marked = []
-    for i, metric in enumerate(kind.metrics):
-        means = [rival[i].mean for rival in rivals if not math.isnan(rival[i].mean)]
-        pick = min if metric in kind.lower_is_better else max
-        marked.append(
-            dataclasses.replace(cell[i], is_best=bool(means) and cell[i].mean == pick(means))
-        )
-    return tuple(marked)

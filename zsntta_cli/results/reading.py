@@ -1,6 +1,5 @@
 """Records as JSON has them, back to records: each value of what comes from elsewhere is checked."""
 
-import dataclasses
 import json
 import math
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings.checks import check
-from zsntta_cli.simulation.metrics import Accuracies, Detection, Flags
+from zsntta_cli.simulation.metrics import METRICS, Measures
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
 
@@ -75,9 +74,9 @@ def record_from(plain: Any) -> Record:
     check(set(counts) == {"id", "ood", "noise"}, "its counts are not of id, ood and noise")
     return Record(
         run.settings,
-        _metrics(plain, "accuracies", Accuracies),
-        _metrics(plain, "detection", Detection),
-        _metrics(plain, "flags", Flags),
+        _metrics(plain, "accuracies"),
+        _metrics(plain, "detection"),
+        _metrics(plain, "flags"),
         counts,
         _numbers(plain, "repeated"),
         run.digests,
@@ -91,14 +90,15 @@ def record_from(plain: Any) -> Record:
     )
 
 
-def _metrics(plain: dict[str, Any], name: str, group: type[Any]) -> Any:
+def _metrics(plain: dict[str, Any], name: str) -> Measures:
     """A group of metrics; a missing one is nan, as in records from before it was measured."""
     given = plain.get(name, {})
     check(isinstance(given, dict), f"its {name} are no object")
-    values = [given.get(field.name) for field in dataclasses.fields(group)]
-    for value in values:
+    names = [metric.name for metric in METRICS.values() if metric.group == name]
+    values = {metric: given.get(metric) for metric in names}
+    for value in values.values():
         check(value is None or _is_number(value), f"its {name} are no numbers")
-    return group(*(math.nan if value is None else float(value) for value in values))
+    return Measures((k, math.nan if value is None else float(value)) for k, value in values.items())
 
 
 def _numbers(plain: dict[str, Any], name: str) -> dict[str, float]:

@@ -1,47 +1,159 @@
-"""Metrics of ZS-NTTA (Sec. 2, Eq. 2) and of OOD detection: arrays in, plain numbers out.
+"""Metrics of ZS-NTTA (Sec. 2, Eq. 2) and of OOD detection: the one table of all that is measured.
 
-Fractions in [0, 1], unrounded. A metric that has no samples is nan.
+Fractions in [0, 1], unrounded. A metric that has no samples is nan. A metric is a line of METRICS:
+records, tables, CSV, page, plots and board take it from there.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class Accuracies:
-    """Acc_S, Acc_N and Acc_H of one stream."""
+class Measures(dict[str, float]):
+    """Values of metrics by name, as items and as attributes; nan for one that was not measured."""
 
-    acc_s: float  # share of ID samples that are called clean and classified right
-    acc_n: float  # share of OOD samples that are called noise
-    acc_h: float  # their harmonic mean
-
-
-def accuracies(
-    labels: NDArray[np.integer], class_index: NDArray[np.integer], is_noise: NDArray[np.bool_]
-) -> Accuracies:
-    """Accuracies of decisions on T samples; a label of -1 marks an OOD sample."""
-    is_id = labels >= 0
-    right = np.where(is_id, ~is_noise & (class_index == labels), is_noise)
-    acc_s, acc_n = _mean(right[is_id]), _mean(right[~is_id])
-    return Accuracies(acc_s, acc_n, harmonic_mean(acc_s, acc_n))
+    def __getattr__(self, name: str) -> float:
+        if name in METRICS:
+            return self.get(name, math.nan)
+        raise AttributeError(name)
 
 
 @dataclass(frozen=True)
-class Flags:
-    """What calling samples noise is worth to someone who looks at them."""
+class Judged:
+    """T test samples with what is true of them, and what a method said."""
 
-    precision: float  # share of the flagged samples that are OOD; nan where none is flagged
-    flagged: float  # share of all samples that is flagged
-    clean_flagged: float  # share of the ID samples that is flagged
+    labels: NDArray[np.integer]  # (T,) true classes, -1 marks an OOD sample
+    class_index: NDArray[np.integer]  # (T,)
+    is_noise: NDArray[np.bool_] | None  # (T,) None: a score without a decision rule
+    id_score: NDArray[np.floating]  # (T,) higher = more ID
+
+    @cached_property
+    def is_id(self) -> NDArray[np.bool_]:
+        """Which samples are ID (T,)."""
+        return self.labels >= 0
+
+    @cached_property
+    def noise(self) -> NDArray[np.bool_]:
+        """Which samples are called noise (T,)."""
+        assert self.is_noise is not None
+        return self.is_noise
+
+    @cached_property
+    def acc_s(self) -> float:
+        """Share of ID samples that are called clean and classified right."""
+        return _mean((~self.noise & (self.class_index == self.labels))[self.is_id])
+
+    @cached_property
+    def acc_n(self) -> float:
+        """Share of OOD samples that are called noise."""
+        return _mean(self.noise[~self.is_id])
+
+    @cached_property
+    def hits(self) -> tuple[NDArray[np.integer], NDArray[np.integer]] | None:
+        """ID and OOD samples at or above each distinct score; None where one kind is missing."""
+        if self.is_id.all() or not self.is_id.any():
+            return None
+        order = np.argsort(-self.id_score, kind="stable")
+        score, is_id = self.id_score[order], self.is_id[order]
+        last_of_tie = np.append(score[1:] != score[:-1], True)
+        return np.cumsum(is_id)[last_of_tie], np.cumsum(~is_id)[last_of_tie]
+
+    @property
+    def rates(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """True and false positive rates of the ROC curve, from (0, 0); ID is the positive class."""
+        assert self.hits is not None
+        tp, fp = self.hits
+        return np.append(0, tp) / tp[-1], np.append(0, fp) / fp[-1]
 
 
-def flags(labels: NDArray[np.integer], is_noise: NDArray[np.bool_]) -> Flags:
-    """How good the flag is on T samples; a label of -1 marks an OOD sample. Recall is Acc_N."""
-    is_id = labels >= 0
-    return Flags(_mean(~is_id[is_noise]), _mean(is_noise), _mean(is_noise[is_id]))
+def _auroc(samples: Judged) -> float:
+    if samples.hits is None:
+        return math.nan
+    tpr, fpr = samples.rates
+    return float(np.trapezoid(tpr, fpr))
+
+
+def _fpr95(samples: Judged) -> float:
+    """Share of OOD samples above the threshold that keeps 95 % of the ID samples."""
+    if samples.hits is None:
+        return math.nan
+    tpr, fpr = samples.rates
+    return float(fpr[np.searchsorted(tpr, 0.95)])
+
+
+def _aupr(samples: Judged) -> float:
+    """Average precision, ID positive."""
+    if samples.hits is None:
+        return math.nan
+    tp, fp = samples.hits
+    return float(np.sum(np.diff(samples.rates[0]) * (tp / (tp + fp))))
+
+
+ACCURACIES, FLAGS, DETECTION = "accuracies", "flags", "detection"  # parts of a record
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One line of METRICS."""
+
+    name: str
+    head: str  # of its column
+    group: str  # the part of a record that it is in; the first two are of decisions
+    value: Callable[[Judged], float]
+    reports: tuple[str, ...]  # the tables that show it, beside whatever shows all
+    lower_is_better: bool = False
+    is_percent: bool = True  # how it is shown; what is no share is shown as it is
+
+    def text(self, value: float, std: float = math.nan) -> str:
+        """A value as tables show it, with two digits; a dash where there is no sample."""
+        if math.isnan(value):
+            return "-"
+        scale = 100 if self.is_percent else 1
+        spread = "" if math.isnan(std) else f"±{scale * std:.2f}"
+        return f"{scale * value:.2f}{spread}"
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("acc_s", "Acc_S", ACCURACIES, lambda s: s.acc_s, ("accuracy", "flags")),
+        # Of the samples that someone should look at it is the recall.
+        Metric("acc_n", "Acc_N", ACCURACIES, lambda s: s.acc_n, ("accuracy", "flags")),
+        Metric(
+            "acc_h", "Acc_H", ACCURACIES, lambda s: harmonic_mean(s.acc_s, s.acc_n),
+            ("accuracy", "flags"),
+        ),
+        # Share of the flagged samples that are OOD; nan where none is flagged.
+        Metric("precision", "Prec", FLAGS, lambda s: _mean(~s.is_id[s.noise]), ("flags",)),
+        Metric("flagged", "Flagged", FLAGS, lambda s: _mean(s.noise), ("flags",)),
+        Metric(
+            "clean_flagged", "Clean flagged", FLAGS, lambda s: _mean(s.noise[s.is_id]), (),
+            lower_is_better=True,
+        ),
+        Metric("auroc", "AUROC", DETECTION, _auroc, ("ood", "flags")),
+        Metric("fpr95", "FPR95", DETECTION, _fpr95, ("ood", "flags"), lower_is_better=True),
+        Metric("aupr", "AUPR", DETECTION, _aupr, ("ood",)),
+    )
+}  # fmt: skip
+REPORTS = ("accuracy", "ood", "flags")  # the tables: what `--report` may be
+
+
+def metrics_of(report: str) -> tuple[Metric, ...]:
+    """The metrics that a table of REPORTS shows, in order."""
+    return tuple(metric for metric in METRICS.values() if report in metric.reports)
+
+
+def measure(samples: Judged) -> dict[str, Measures]:
+    """All metrics of some samples, by the part of a record that they are in."""
+    groups = {group: Measures() for group in (ACCURACIES, FLAGS, DETECTION)}
+    for metric in METRICS.values():
+        undecided = samples.is_noise is None and metric.group != DETECTION
+        groups[metric.group][metric.name] = math.nan if undecided else metric.value(samples)
+    return groups
 
 
 def harmonic_mean(a: float, b: float) -> float:
@@ -51,31 +163,3 @@ def harmonic_mean(a: float, b: float) -> float:
 
 def _mean(values: NDArray[np.bool_]) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-@dataclass(frozen=True)
-class Detection:
-    """How well an ID score ranks ID samples (the positive class) above OOD samples."""
-
-    auroc: float
-    fpr95: float  # share of OOD samples above the threshold that keeps 95 % of the ID samples
-    aupr: float  # average precision, ID positive
-
-
-def detection(id_score: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Detection:
-    """AUROC, FPR95 and AUPR of T scores (higher = more ID); nan where one kind is missing."""
-    n_id, n_ood = int(is_id.sum()), int((~is_id).sum())
-    if not n_id or not n_ood:
-        return Detection(math.nan, math.nan, math.nan)
-    order = np.argsort(-id_score, kind="stable")
-    score, hit = id_score[order], is_id[order]
-    last_of_tie = np.append(score[1:] != score[:-1], True)
-    tp = np.cumsum(hit)[last_of_tie]  # ID samples at or above each distinct score
-    fp = np.cumsum(~hit)[last_of_tie]
-    tpr, fpr = np.append(0, tp) / n_id, np.append(0, fp) / n_ood
-    precision = tp / (tp + fp)
-    return Detection(
-        auroc=float(np.trapezoid(tpr, fpr)),
-        fpr95=float(fpr[np.searchsorted(tpr, 0.95)]),
-        aupr=float(np.sum(np.diff(tpr) * precision)),
-    )

@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.simulation.metrics import (
-    Accuracies,
-    Detection,
-    Flags,
-    accuracies,
-    detection,
-    flags,
-)
+from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -35,8 +28,6 @@ Columns = dict[str, NDArray[Any]]
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-_NO_ACCURACIES = Accuracies(math.nan, math.nan, math.nan)
-_NO_FLAGS = Flags(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -44,9 +35,9 @@ class Record:
     """What one run gave, with all that it takes to run it again."""
 
     settings: RunSettings
-    accuracies: Accuracies
-    detection: Detection
-    flags: Flags
+    accuracies: Measures
+    detection: Measures
+    flags: Measures
     counts: dict[str, int]  # items of each kind in the stream
     repeated: dict[str, float]  # sets that were too small: how often their images were shown
     digests: dict[str, str]  # of the feature files
@@ -57,6 +48,12 @@ class Record:
     revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
     memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
     device: str = "cpu"
+
+    def metric(self, metric: str | Metric) -> float:
+        """A metric of METRICS, a fraction; nan where it has no samples."""
+        line = METRICS[metric] if isinstance(metric, str) else metric
+        group: Measures = getattr(self, line.group)
+        return group.get(line.name, math.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
@@ -102,17 +99,17 @@ class Replay:
     def record(self) -> Record:
         """The decisions judged on the test samples, as of now; injected items do not count."""
         tests = self.stream.kind != NOISE
-        decisions, labels = self.decisions, self.labels[tests]
-        judged, flagged = _NO_ACCURACIES, _NO_FLAGS
-        if decisions.is_noise is not None:
-            is_noise = decisions.is_noise[tests]
-            judged = accuracies(labels, decisions.class_index[tests], is_noise)
-            flagged = flags(labels, is_noise)
+        decisions = self.decisions
+        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
+        judged = Judged(
+            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests]
+        )
+        measures = measure(judged)
         return Record(
             self.settings,
-            judged,
-            detection(decisions.id_score[tests], labels >= 0),
-            flagged,
+            measures["accuracies"],
+            measures["detection"],
+            measures["flags"],
             {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
             self._repeated(),
             self.digests,

@@ -11,7 +11,7 @@ from zsntta_cli.report.page.headline import name_of, sorted_columns, streams
 from zsntta_cli.report.page.markup import details, text
 from zsntta_cli.report.page.rows import Row, decides
 from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
-from zsntta_cli.report.titles import shown
+from zsntta_cli.results.frame import shown
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB

@@ -14,9 +14,9 @@ from zsntta_cli.report.page.ranking import (
     Standings,
     average_marks,
 )
-from zsntta_cli.report.page.rows import METRICS, Row, decides, folded, measured
-from zsntta_cli.report.tables import AVERAGE, Value
-from zsntta_cli.report.titles import shown
+from zsntta_cli.report.page.rows import METRICS, Row, Value, decides, folded, measured
+from zsntta_cli.report.tables import AVERAGE
+from zsntta_cli.results.frame import shown
 
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
 

@@ -17,9 +17,8 @@ from zsntta_cli.report.page.markup import (
     text,
 )
 from zsntta_cli.report.page.ranking import Mark, Standings, ranks
-from zsntta_cli.report.page.rows import Row
-from zsntta_cli.report.tables import Value
-from zsntta_cli.report.titles import shown
+from zsntta_cli.report.page.rows import Row, Value
+from zsntta_cli.results.frame import shown
 
 MEASURED, REPORTED = "measured", "reported, not run"
 _HEADS = {

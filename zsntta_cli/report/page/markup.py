@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from zsntta_cli.errors import printable
-from zsntta_cli.report.tables import Value
+from zsntta_cli.report.page.rows import Value
 
 NOTHING = "–"  # where a metric has no sample
 

@@ -8,7 +8,7 @@ from zsntta_cli.report.page.entries import Entry, all_settings, set_place
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.page.markup import cell, details, heads, number, row, row_head, table, text
 from zsntta_cli.report.page.rows import Row
-from zsntta_cli.report.titles import shown
+from zsntta_cli.results.frame import shown
 from zsntta_cli.simulation.runs import RunSettings
 
 Command = Callable[[Sequence[RunSettings]], str]

@@ -8,8 +8,7 @@ from typing import Any
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.entries import Entry, Spot, all_settings, spots
-from zsntta_cli.report.tables import Value
-from zsntta_cli.report.titles import PRESET, shown
+from zsntta_cli.results.frame import PRESET, shown
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, preset_of
@@ -21,6 +20,22 @@ LOWER_IS_BETTER = ("fpr95",)
 _OF_STREAM = ("ratio", "seed", "order", "ood_fill", "rounded_odds", "limit")  # told by the spot
 
 Flat = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric of one cell: mean and sample deviation over seeds."""
+
+    mean: float
+    std: float = math.nan
+    is_best: bool = False
+
+    def text(self, with_std: bool) -> str:
+        """Percent with two digits; a dash where there is no sample."""
+        if math.isnan(self.mean):
+            return "-"
+        spread = f"±{100 * self.std:.2f}" if with_std and not math.isnan(self.std) else ""
+        return f"{100 * self.mean:.2f}{spread}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +74,7 @@ class Row:
 
 def measured(entry: Entry, metric: str) -> float:
     """A metric of a run, as a fraction."""
-    record = entry.record
-    group = record.accuracies if metric.startswith("acc") else record.detection
-    return float(getattr(group, metric))
+    return entry.record.metric(metric)
 
 
 def folded(values: Sequence[float]) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.titles import PRESET, shown
+from zsntta_cli.results.frame import PRESET, shown
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings, preset_of
 
@@ -107,9 +107,7 @@ def pair_title(pair: Pair) -> str:
 
 def metric(kept: Kept, name: str) -> float:
     """A metric of a run, a fraction; nan where it has none."""
-    record = kept.record
-    [group] = [g for g in (record.accuracies, record.detection, record.flags) if hasattr(g, name)]
-    return float(getattr(group, name))
+    return kept.record.metric(name)
 
 
 def folded(runs: Sequence[Kept], name: str) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.plots.groups import all_settings
-from zsntta_cli.report.titles import shown
+from zsntta_cli.results.frame import shown
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.runs import RunSettings
 

@@ -1,0 +1,74 @@
+"""Sheets drawn for the terminal, by rich."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from zsntta_cli.errors import printable
+from zsntta_cli.progress import console
+from zsntta_cli.report.sheet import Best, Sheet
+
+_ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
+_FRAME = 3  # characters around a column
+
+
+def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
+    """Sheets one below the other, each with its notes; as wide as the terminal, if there is one."""
+    screen = console(plain=to_file)
+    width = screen.width if screen.is_terminal else _ANY_WIDTH
+    with screen.capture() as captured:
+        for sheet in sheets:
+            for part, needed in rich_tables(sheet, width):
+                screen.width = max(width, needed)  # no number is cut, however narrow it is
+                screen.print(part)
+            screen.width = width
+            for note in sheet.notes:
+                screen.print(Text(printable(note)))
+    return captured.get()
+
+
+def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
+    """A sheet as the rich tables that it takes to show all columns, each with its own width."""
+    cells = {column: _aligned(sheet.texts(column)) for column in sheet.columns}
+    labels = sum(
+        max(len(head), *(len(row.labels[i]) for row in sheet.rows), 0) + _FRAME
+        for i, head in enumerate(sheet.heads)
+    )
+    needs = {c: max(len(c), *map(len, texts)) + _FRAME for c, texts in cells.items()}
+    parts: list[list[str]] = []
+    for column, need in needs.items():
+        if parts and labels + sum(needs[c] for c in parts[-1]) + need + 1 <= width:
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    return [
+        (_rich(sheet, {c: cells[c] for c in part}), labels + sum(needs[c] for c in part) + 1)
+        for part in parts
+    ]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
+    """Values of a column side by side, each as wide as its widest."""
+    widths = [max(map(len, values)) for values in zip(*rows, strict=True)]
+    return [
+        Text(" ").join(
+            Text(value.rjust(width), "bold" if isinstance(value, Best) else "")
+            for value, width in zip(row, widths, strict=True)
+        )
+        for row in rows
+    ]
+
+
+def _rich(sheet: Sheet, columns: Mapping[str, Sequence[Text]]) -> Table:
+    table = Table(title=Text(printable(sheet.title)) if sheet.title else None, title_justify="left")
+    for head in sheet.heads:
+        table.add_column(Text(printable(head)), no_wrap=True)
+    for name, texts in columns.items():
+        table.add_column(Text(f"{printable(name)}\n") + texts[0], justify="right", no_wrap=True)
+    for i, row in enumerate(sheet.rows):
+        if row.has_rule_above:
+            table.add_section()
+        labels = (Text(printable(label)) for label in row.labels)
+        table.add_row(*labels, *(texts[i + 1] for texts in columns.values()))
+    return table

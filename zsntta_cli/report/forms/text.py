@@ -1,0 +1,159 @@
+"""Sheets as Markdown, LaTeX and HTML."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from zsntta_cli.errors import printable
+from zsntta_cli.report.sheet import Best, Second, Sheet
+
+# Markdown
+
+
+def markdown(sheets: Sequence[Sheet]) -> str:
+    """GitHub's tables."""
+    return "\n".join(map(_markdown, sheets))
+
+
+def _markdown(sheet: Sheet) -> str:
+    heads = [*sheet.heads, *(f"{c} {m}".strip() for c, ms in sheet.columns.items() for m in ms)]
+    rule = ["---"] * len(sheet.heads) + ["---:"] * (len(heads) - len(sheet.heads))
+    rows = [[_markdown_cell(text) for text in row] for row in sheet.plain()]
+    lines = [[_markdown_text(head) for head in heads], rule, *rows]
+    title = f"**{_markdown_text(sheet.title)}**\n\n" if sheet.title else ""
+    notes = "".join(f"\n{_markdown_text(note)}\n" for note in sheet.notes)
+    return title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
+
+
+def _markdown_cell(text: str) -> str:
+    return f"**{text}**" if isinstance(text, Best) else _markdown_text(text)
+
+
+def _markdown_text(text: str) -> str:
+    return printable(text).replace("|", r"\|")
+
+
+# LaTeX
+
+_PACKAGES = r"% Needs \usepackage{booktabs}"
+_SYMBOLS = {"±": r" $\pm$ ", "×": r"$\times$", "✓": r"$\checkmark$", "µ": r"$\mu$", "−": "$-$"}
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    **{character: "\\" + character for character in "&%$#_{}"}, **_SYMBOLS,
+}  # fmt: skip
+
+
+def latex(sheets: Sequence[Sheet]) -> str:
+    """Tables with booktabs' rules: the best of a column bold, the second underlined."""
+    return "\n".join(map(_latex, sheets))
+
+
+def _latex(sheet: Sheet) -> str:
+    has_check = any("✓" in text for row in sheet.plain() for text in row)
+    packages = _PACKAGES + r" and \usepackage{amssymb}" * has_check
+    made_by = [f"% Made by: {_comment(sheet.command)}"] if sheet.command else []
+    notes = [f"% {_comment(note)}" for note in sheet.notes]
+    lines = [f"% {_comment(sheet.title)}", packages, *made_by, *notes, *_floating(sheet)]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    """A text as one line of a comment: whatever a name holds, none of it is run."""
+    return printable(text)
+
+
+def _floating(sheet: Sheet) -> list[str]:
+    """The table, within a float where it has a caption or something refers to it."""
+    if not (sheet.caption or sheet.reference):
+        return _tabular(sheet)
+    caption = [rf"\caption{{{tex(sheet.caption)}}}"] if sheet.caption else []
+    reference = [rf"\label{{{sheet.reference}}}"] if sheet.reference else []
+    begin = [r"\begin{table}", r"\centering", *caption, *reference]
+    return [*begin, *_tabular(sheet), r"\end{table}"]
+
+
+def _tabular(sheet: Sheet) -> list[str]:
+    before, spans = len(sheet.heads), [len(heads) for heads in sheet.columns.values()]
+    names = [
+        rf"\multicolumn{{{n}}}{{c}}{{{tex(c)}}}" for c, n in zip(sheet.columns, spans, strict=True)
+    ]
+    ends = [before + sum(spans[: i + 1]) for i in range(len(spans))]
+    rules = "".join(
+        rf"\cmidrule(lr){{{end - n + 1}-{end}}}" for end, n in zip(ends, spans, strict=True)
+    )
+    metrics = [_tex_metric(head) for heads in sheet.columns.values() for head in heads]
+    body = []
+    for row, texts in zip(sheet.rows, sheet.plain(), strict=True):
+        body += [r"\midrule"] * row.has_rule_above
+        body.append(" & ".join(map(_tex_cell, texts)) + r" \\")
+    first = [" & ".join([*[""] * before, *names]) + r" \\", rules] if any(sheet.columns) else []
+    return [
+        rf"\begin{{tabular}}{{{'l' * before}*{{{sum(spans)}}}{{c}}}}",
+        r"\toprule",
+        *first,
+        " & ".join([*map(tex, sheet.heads), *metrics]) + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def tex(text: str) -> str:
+    """A text as LaTeX takes it."""
+    return "".join(_SPECIAL.get(character, character) for character in printable(text))
+
+
+def _tex_cell(text: str) -> str:
+    if isinstance(text, Best):
+        return rf"\textbf{{{tex(text)}}}"
+    return rf"\underline{{{tex(text)}}}" if isinstance(text, Second) else tex(text)
+
+
+def _tex_metric(head: str) -> str:
+    """Give Acc_S as the paper has it, in mathematics, which needs no package."""
+    found = re.fullmatch(r"([A-Za-z]+)_([A-Z])", head)
+    return rf"$\mathrm{{{found[1]}}}_\mathrm{{{found[2]}}}$" if found else tex(head)
+
+
+# HTML
+
+
+_STYLE = (
+    "body{font:15px sans-serif}table{border-collapse:collapse;margin:1em 0}caption{text-align:left}"
+    "td,th{padding:.2em .6em;text-align:right;border-bottom:1px solid #ddd}"
+)
+
+
+def html(sheets: Sequence[Sheet]) -> str:
+    """A page of tables: the best of a column is bold, the second underlined."""
+    title = _escaped(sheets[0].title) if sheets else ""
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
+
+
+def html_table(sheet: Sheet) -> str:
+    """A table, and what is said below, as a part of a page."""
+    names = "".join(f'<th rowspan="2" scope="col">{_escaped(head)}' for head in sheet.heads)
+    first = "".join(
+        f'<th colspan="{len(heads)}" scope="colgroup">{_escaped(name)}'
+        for name, heads in sheet.columns.items()
+    )
+    second = "".join(
+        f'<th scope="col">{_escaped(head)}' for heads in sheet.columns.values() for head in heads
+    )
+    rows = "".join(f"<tr>{''.join(map(_html_cell, row))}\n" for row in sheet.plain())
+    notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes)
+    head = f"<thead><tr>{names}{first}\n<tr>{second}\n</thead>"
+    caption = f"<caption>{_escaped(sheet.title)}</caption>"
+    return f"<table>{caption}\n{head}<tbody>{rows}</tbody></table>\n{notes}"
+
+
+def _html_cell(text: str) -> str:
+    if isinstance(text, Best):
+        return f"<td><b>{_escaped(text)}</b>"
+    return f"<td><u>{_escaped(text)}</u>" if isinstance(text, Second) else f"<td>{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,55 @@
+"""A table as people read it, as plain values: rows of texts under heads, and what is said below.
+
+All tables of the program are sheets; how one is drawn stands in forms/, a function a form.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
+
+
+class Best(str):
+    """The text of a value that is the best of its column."""
+
+
+class Second(str):
+    """The text of a value that is the second best of its column."""
+
+
+@dataclass
+class SheetRow:
+    """Texts of a row: what it is of, and for each column those of its heads, or nothing."""
+
+    labels: Labels
+    values: Mapping[str, Sequence[str]]
+    has_rule_above: bool = False
+
+
+@dataclass
+class Sheet:
+    """Rows of texts: one for each head of each column, or none where there is no result."""
+
+    title: str
+    heads: Labels
+    columns: Mapping[str, Labels]  # the heads of each column's values
+    rows: list[SheetRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # sentences that stand below
+    caption: str = ""  # of a floating table in LaTeX
+    reference: str = ""  # by which LaTeX refers to it
+    command: str = ""  # that makes it again
+
+    def texts(self, column: str) -> list[Sequence[str]]:
+        """A column's values in all rows, its heads first."""
+        heads = self.columns[column]
+        return [heads, *(row.values.get(column, ("",) * len(heads)) for row in self.rows)]
+
+    def plain(self) -> list[list[str]]:
+        """Each row as one list of texts."""
+        return [
+            [*row.labels, *(text for name in self.columns for text in self._of(row, name))]
+            for row in self.rows
+        ]
+
+    def _of(self, row: SheetRow, column: str) -> Sequence[str]:
+        return row.values.get(column, ("",) * len(self.columns[column]))

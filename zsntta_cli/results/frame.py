@@ -1,0 +1,434 @@
+"""Results in a frame: grouped by the settings that vary, folded over seeds, averaged, ranked, once.
+
+Whoever shows a number takes it from here, so that all views give one answer. The rules:
+
+- A cell is the runs of one row on one OOD set: its value is their mean over seeds, with the sample
+  standard deviation; one run has none. A clean stream stands for every OOD set.
+- An average over sets is of the seeds that all of its sets have. A row that lacks a set of its
+  table, or whose sets have no seed in common, has no average, and says what it has.
+- A run that was stopped is shown and enters no mean; what is shown of it is no whole value.
+- The best is sought among whole values of methods that decide before they have seen the stream.
+- Of two records of one run the later one counts. The order of the runs does not matter.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from zsntta_cli import datasets
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.simulation.metrics import Metric
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import PRESETS, RunSettings, preset_of
+
+PRESET = "preset"  # what is told by its name, in place of the settings that it has
+FEATURES = "features"  # which of several features of the same names
+OF_STREAM = ("encoder", "ratio", "order", "ood_fill", "rounded_odds", "limit", FEATURES)
+SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
+CLEAN = ""  # in place of an OOD set
+
+
+class Run(Protocol):
+    """What a frame is made of: whatever has a record."""
+
+    @property
+    def record(self) -> Record:
+        """What the run was and gave."""
+
+
+R = TypeVar("R", bound=Run)
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric of a cell or an average, as fractions."""
+
+    mean: float  # nan where there is nothing
+    std: float = math.nan  # sample standard deviation over seeds; nan of one seed
+    seeds: tuple[int, ...] = ()
+    is_whole: bool = True  # of finished runs, and of an average: of all sets of the table
+    lacks: str = ""  # why an average is none, in words
+
+
+NOTHING = Value(math.nan, is_whole=False)
+
+
+def fold(by_seed: Mapping[int, float]) -> Value:
+    """The mean over seeds and its sample standard deviation; NOTHING where there is no seed."""
+    if not by_seed:
+        return NOTHING
+    mean, count = math.fsum(by_seed.values()) / len(by_seed), len(by_seed)
+    squares = math.fsum((value - mean) ** 2 for value in by_seed.values())
+    std = math.sqrt(squares / (count - 1)) if count > 1 else math.nan
+    return Value(mean, std, tuple(sorted(by_seed)))
+
+
+def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Value:
+    """The mean over sets of a metric that each has by seed; folded over the seeds that all have.
+
+    `spread`: the ± is that of the averages over SEEDS, or the mean of that of the SETS, as the
+    paper's.
+    """
+    missing = [name for name, by_seed in by_set.items() if not by_seed]
+    if missing or not by_set:
+        present = [str(name) for name, by_seed in by_set.items() if by_seed]
+        which = f" ({', '.join(present)})" * bool(present)
+        return Value(math.nan, is_whole=False, lacks=f"{len(present)} of {len(by_set)} sets{which}")
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in by_set.values())))
+    if not seeds:
+        return Value(math.nan, is_whole=False, lacks="no seed that all of its sets have")
+    columns = [{seed: by_seed[seed] for seed in seeds} for by_seed in by_set.values()]
+    value = fold({seed: _mean([column[seed] for column in columns]) for seed in seeds})
+    if spread == SEEDS:
+        return value
+    return Value(value.mean, _mean([fold(column).std for column in columns]), value.seeds)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def mean_ranks(by_row: Mapping[K, Mapping[T, float]], metric: Metric) -> dict[K, dict[T, float]]:
+    """The rank of each row at each place where all rows have a value; 1 is the best.
+
+    Equal values share their mean rank.
+    """
+    sign = -1 if metric.lower_is_better else 1
+    ranks: dict[K, dict[T, float]] = {row: {} for row in by_row}
+    for place in dict.fromkeys(place for values in by_row.values() for place in values):
+        values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]
+        if any(map(math.isnan, values)):
+            continue
+        for row, value in zip(by_row, values, strict=True):
+            better, equal = sum(other > value for other in values), values.count(value)
+            ranks[row][place] = better + (equal + 1) / 2
+    return ranks
+
+
+def standings(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int]:
+    """For each value of rows that saw the same samples: 1 of the best, 2 of the second, else 0.
+
+    Only whole values of rows that compete are ranked, two at least, and three for a second. Equal
+    values share their place.
+    """
+    ranked = [
+        one.is_whole and may_win and not math.isnan(one.mean)
+        for one, may_win in zip(values, competes, strict=True)
+    ]
+    means = {one.mean for one, is_ranked in zip(values, ranked, strict=True) if is_ranked}
+    order = sorted(means, reverse=not metric.lower_is_better)
+    shown_places = order[: 0 if sum(ranked) < 2 else 1 if sum(ranked) < 3 else 2]
+    return [
+        shown_places.index(one.mean) + 1 if is_ranked and one.mean in shown_places else 0
+        for one, is_ranked in zip(values, ranked, strict=True)
+    ]
+
+
+class Stream(NamedTuple):
+    """What runs have in common that saw the same samples, but for ratio, OOD set and seed."""
+
+    encoder: str
+    id_set: str
+    features: tuple[int, int, int]  # which of several digests: of the ID set, its text, the OOD set
+    kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
+
+
+class _Place(NamedTuple):
+    """Where a run stands but for its seed."""
+
+    stream: Stream
+    ood_set: str
+
+
+@dataclass(frozen=True, eq=False)
+class ResultRow(Generic[R]):
+    """Runs of one method with the same settings on one kind of stream at one ratio."""
+
+    stream: Stream
+    method: str
+    settings: Mapping[str, Any]  # all but the seed, by name; see `all_settings`
+    runs: Mapping[str, Mapping[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
+
+    @property
+    def ratio(self) -> float:
+        """The OOD share of its streams."""
+        return float(self.settings["ratio"])
+
+    @property
+    def competes(self) -> bool:
+        """Whether it may be the best: a method that sees the whole stream first is a reference."""
+        return not METHODS[self.method].offline
+
+    @property
+    def every_run(self) -> list[R]:
+        """All of its runs, set by set, by seed."""
+        return [run for by_seed in self.runs.values() for run in by_seed.values()]
+
+    def on(self, ood_set: str) -> Mapping[int, R]:
+        """The runs that stand for an OOD set, by seed."""
+        return self.runs.get(CLEAN) or self.runs.get(ood_set, {})
+
+    def by_seed(self, ood_set: str, metric: str) -> dict[int, float]:
+        """A metric on an OOD set of each finished run, by seed."""
+        runs = self.on(ood_set).items()
+        return {s: run.record.metric(metric) for s, run in runs if not run.record.unfinished}
+
+    def value(self, ood_set: str, metric: str) -> Value:
+        """A metric on an OOD set; that of a stopped run where none was finished."""
+        by_seed = self.by_seed(ood_set, metric)
+        if by_seed or not self.on(ood_set):
+            return fold(by_seed)
+        seed, run = min(self.on(ood_set).items())
+        return Value(run.record.metric(metric), seeds=(seed,), is_whole=False)
+
+    def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
+        """A metric's average over the OOD sets of its table."""
+        return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable(Generic[R]):
+    """All rows on one ID set by one encoder: whatever is averaged is averaged over its OOD sets."""
+
+    encoder: str
+    id_set: str
+    ood_sets: tuple[str, ...]
+    rows: tuple[ResultRow[R], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its OOD sets; CLEAN where all streams are clean."""
+        return self.ood_sets or (CLEAN,)
+
+    def contests(self) -> list[list[ResultRow[R]]]:
+        """The rows in groups that saw the same samples: what is ranked is ranked among these."""
+        groups: dict[tuple[Stream, float], list[ResultRow[R]]] = {}
+        for row in self.rows:
+            groups.setdefault((row.stream, row.ratio), []).append(row)
+        return list(groups.values())
+
+
+def tables(runs: Iterable[R]) -> list[ResultTable[R]]:
+    """The frame of some runs: a table for each ID set and encoder, in a fixed order."""
+    runs = latest_of_each(runs)
+    rows: dict[tuple[Any, ...], tuple[_Place, dict[str, Any], dict[str, dict[int, R]]]] = {}
+    for place, run in zip(_places([run.record for run in runs]), runs, strict=True):
+        settings = {**all_settings(run.record), FEATURES: _features_text(place.stream)}
+        seed = settings.pop("seed")
+        key = (place.stream, run.record.settings.method, tuple(settings.items()))
+        _, _, by_set = rows.setdefault(key, (place, settings, {}))
+        by_set.setdefault(place.ood_set, {})[seed] = run
+    groups: dict[tuple[str, str], list[ResultRow[R]]] = {}
+    for (stream, method, _), (_, settings, by_set) in rows.items():
+        names = sorted(by_set, key=functools.partial(_ood_place, stream.id_set))
+        ordered = {name: dict(sorted(by_set[name].items())) for name in names}
+        row = ResultRow(stream, method, settings, ordered)
+        groups.setdefault((stream.id_set, stream.encoder), []).append(row)
+    return [
+        _table(*place, groups[place])
+        for place in sorted(groups, key=lambda place: (set_place(place[0]), place[1]))
+    ]
+
+
+def _table(id_set: str, encoder: str, rows: Sequence[ResultRow[R]]) -> ResultTable[R]:
+    names = {name for row in rows for name in row.runs if name != CLEAN}
+    in_order = sorted(names, key=functools.partial(_ood_place, id_set))
+    return ResultTable(encoder, id_set, tuple(in_order), tuple(sorted(rows, key=_row_place)))
+
+
+def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
+    """Where an OOD set stands beside an ID set: its partners as the paper has them, then others."""
+    partners = datasets.partners(id_set)
+    return partners.index(name) if name in partners else len(partners), set_place(name)
+
+
+def latest_of_each(runs: Iterable[R]) -> list[R]:
+    """Each run once: of two records with the same settings and features the one made last."""
+    latest: dict[Any, R] = {}
+    for run in runs:
+        key = (run.record.settings, tuple(sorted(run.record.digests.items())))
+        if key not in latest or _age(run.record) > _age(latest[key].record):
+            latest[key] = run
+    return list(latest.values())
+
+
+def _age(record: Record) -> tuple[bool, str, str]:
+    """A finished run counts more than a stopped one, then a later one."""
+    return not record.unfinished, record.created, str(record)
+
+
+# All that sets one row apart from another.
+
+
+def all_settings(record: Record) -> dict[str, Any]:
+    """All settings of a run, flat: preset, encoder, prompt, stream, threshold, the method's own.
+
+    Features that are none of its sets' (words, noise images) are told by their digests.
+    """
+    run = record.settings
+    sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
+    others = {
+        f"features of {name}": digest[:8]
+        for name, digest in sorted(record.digests.items())
+        if name not in sets and not name.startswith("norm/")
+    }
+    preset = _preset(run.method, run.stream, run.threshold, run.options)
+    own = {**vars(run.stream), **vars(run.threshold), **vars(run.options)}
+    return {PRESET: preset, "encoder": run.encoder, "prompt": run.prompt, **own, **others}
+
+
+@functools.lru_cache(maxsize=10_000)
+def _preset(method: str, stream: StreamSettings, threshold: ThresholdSettings, options: Any) -> str:
+    """As `preset_of`, which is slow to ask for each of thousands of runs."""
+    return preset_of(RunSettings(method, "", "", None, "", stream, threshold, options))
+
+
+def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
+    """By method, the names of the settings in which its rows on one ID set differ, in order.
+
+    What differs with the preset alone is told by the preset's name.
+    """
+    values: dict[str, dict[str, dict[tuple[str, ...], set[Any]]]] = {}
+    for row in rows:
+        of_method = values.setdefault(row.method, {})
+        for name, value in row.settings.items():
+            apart = () if name == PRESET else (row.settings[PRESET],)
+            groups = of_method.setdefault(name, {})
+            groups.setdefault((row.stream.id_set, *apart), set()).add(value)
+    return {
+        method: [name for name, groups in names.items() if max(map(len, groups.values())) > 1]
+        for method, names in values.items()
+    }
+
+
+def label(
+    row: ResultRow[Any],
+    names: Mapping[str, Sequence[str]],
+    without: Sequence[str] = OF_STREAM,
+) -> str:
+    """A row's method and what sets it apart from the method's other rows, by `varying` names."""
+    told = [name for name in names[row.method] if name not in without]
+    parts = [
+        str(row.settings[PRESET])
+        if name == PRESET
+        else f"{setting_name(name)} {shown(name, row.settings.get(name))}"
+        for name in told
+    ]
+    return f"{row.method} ({', '.join(parts)})" if parts else row.method
+
+
+def setting_name(name: str) -> str:
+    """A setting's name as a head or a label has it."""
+    return {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}.get(
+        name, name.replace("_", " ")
+    )
+
+
+def shown(name: str, value: Any) -> str:
+    """A setting's value as tables have it."""
+    if name == "ratio":
+        return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
+    if name == "fixed":
+        return "adaptive" if value is None else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
+
+
+# Orders: none depends on when a run was made.
+
+
+def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
+    """Where a row stands in its table: by method, preset, then by its settings."""
+    presets = list(PRESETS)
+    values = [
+        (isinstance(value, str), value if isinstance(value, int | float) else -1, str(value))
+        for value in row.settings.values()
+    ]
+    return (method_place(row.method), presets.index(row.settings[PRESET]), values, row.stream)
+
+
+def method_place(name: str) -> tuple[int, int, str]:
+    """Where a method stands in lists: as in METHODS; a pair that is not there, by its detector."""
+    listed = _method_places()
+    detector, _, _ = name.rpartition("+")
+    place = listed.get(name, listed.get(detector, len(listed)))
+    return place, int(name not in listed), name
+
+
+def _method_places() -> dict[str, int]:
+    return {name: i for i, name in enumerate(METHODS)}
+
+
+def set_place(name: str) -> tuple[int, str]:
+    """Where a set stands in lists: as in the catalogue, then all others by name."""
+    return _catalogue().get(name.partition(":")[0], len(CATALOGUE)), name
+
+
+@functools.cache
+def _catalogue() -> dict[str, int]:
+    return {name: i for i, name in enumerate(CATALOGUE)}
+
+
+# Which runs saw the same samples.
+
+_Key = tuple[str, ...]  # names, and a digest last
+_KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection
+
+
+def _places(records: Sequence[Record]) -> list[_Place]:
+    """The stream and OOD set of each run. Features of one name with other digests are others."""
+    ids = [_of_set(record, record.settings.id_set) for record in records]
+    oods = [_of_set(record, record.settings.ood_set or CLEAN) for record in records]
+    texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
+    id_number, ood_number, text_number = _numbered(ids), _numbered(oods), _numbered(texts)
+    return [
+        _Place(
+            Stream(
+                i[0], i[1], (id_number[i], text_number[t], ood_number[o]), _kind(r.settings.stream)
+            ),
+            o[1],
+        )
+        for r, i, t, o in zip(records, ids, texts, oods, strict=True)
+    ]
+
+
+def _of_set(record: Record, name: str) -> _Key:
+    return record.settings.encoder, name, record.digests.get(name, "")
+
+
+def _text(record: Record) -> str:
+    return record.digests.get(f"text/{record.settings.id_set}", "")
+
+
+def _numbered(keys: Sequence[_Key]) -> dict[_Key, int]:
+    """A number for the digest of each key, among keys of the same names: most runs have 0."""
+    counts, met = Counter(keys), Counter[_Key]()
+    numbers = {}
+    for key in sorted(counts, key=lambda key: (-counts[key], key)):
+        numbers[key] = met[key[:-1]]
+        met[key[:-1]] += 1
+    return numbers
+
+
+def _features_text(stream: Stream) -> str:
+    """Which features of the same names a stream has; nothing of those that most runs have."""
+    return ".".join(str(number + 1) for number in stream.features) * any(stream.features)
+
+
+def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
+    """What makes a stream another one; injected items do not: the test samples stay the same."""
+    values = {name: getattr(stream, name) for name in _KIND}
+    odds = stream.ratio / (1 - stream.ratio)
+    if round(odds, 2) == odds:
+        values["rounded_odds"] = False  # nothing to round
+    if not stream.ratio:
+        values["ood_fill"] = StreamSettings.ood_fill
+    return tuple((k, v) for k, v in values.items() if v != getattr(StreamSettings, k))  # defaults

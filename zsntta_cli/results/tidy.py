@@ -1,0 +1,141 @@
+"""The one schema of every CSV and JSON of results: a row says by itself what it is of.
+
+docs/results.md has the columns in a table. All metrics are fractions.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from zsntta_cli import datasets
+from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
+
+OVER_OOD_SETS = "ood_sets"  # what an average is over, in the column `aggregate`
+MEASURED, PUBLISHED = "measured", "published"
+
+_BEFORE = (
+    "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", "ratio", "noise",
+    "order", "limit", "seed", "seeds",
+)  # fmt: skip
+_BEHIND = ("n_id", "n_ood", "repeated", "complete", "revision", "source")
+_OWN_COLUMN = {"ratio", "noise", "order", "limit", "seed"}  # settings that `settings` leaves out
+
+TidyRow = dict[str, Any]
+
+
+def columns() -> tuple[str, ...]:
+    """The names of all columns, in order: a metric more is two columns more."""
+    deviations = (f"{name}_std" for name in METRICS)
+    return (*_BEFORE, *METRICS, *deviations, *_BEHIND)
+
+
+def tidy_row(**values: Any) -> TidyRow:
+    """A row with some values; what it does not say is None."""
+    unknown = set(values) - set(columns())
+    assert not unknown, unknown
+    return {name: _plain(values.get(name)) for name in columns()}
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def run_rows(runs: Iterable[Run]) -> list[TidyRow]:
+    """A row for each run, in their order."""
+    return [_run_row(run.record) for run in runs]
+
+
+def _run_row(record: Record) -> TidyRow:
+    seed = record.settings.stream.seed
+    values = {name: record.metric(name) for name in METRICS}
+    return tidy_row(**_facts([record]), ood_set=record.settings.ood_set, seed=seed, **values)
+
+
+def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[TidyRow]:
+    """What tables show: a row for each cell, seeds folded, and for each average."""
+    return [row for table in tables for row in _table_rows(table, spread)]
+
+
+def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
+    rows = []
+    for row in table.rows:
+        for ood_set in [CLEAN] if CLEAN in row.runs else row.runs:
+            values = {name: row.value(ood_set, name) for name in METRICS}
+            records = [run.record for run in row.on(ood_set).values()]
+            rows.append(_folded_row(records, values, ood_set=ood_set or None))
+        if len(table.ood_sets) > 1 and CLEAN not in row.runs:
+            rows.append(_average_row(table, row, spread))
+    return rows
+
+
+def _average_row(table: ResultTable[Any], row: ResultRow[Any], spread: str) -> TidyRow:
+    values = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
+    records = [run.record for run in row.every_run]
+    return _folded_row(records, values, aggregate=OVER_OOD_SETS)
+
+
+def _folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
+    means = {name: value.mean for name, value in values.items()}
+    deviations = {f"{name}_std": value.std for name, value in values.items()}
+    every = list(values.values())
+    seeds = " ".join(map(str, every[0].seeds))
+    is_whole = all(value.is_whole for value in every)
+    return tidy_row(
+        **{**_facts(records), "seeds": seeds, "complete": is_whole, **facts}, **means, **deviations
+    )
+
+
+def _facts(records: Sequence[Record]) -> dict[str, Any]:
+    """What some runs of one method and its settings have in common; None where they differ."""
+    run = records[0].settings
+    seeds = sorted({record.settings.stream.seed for record in records})
+    return {
+        "method": run.method,
+        "settings": settings_text(run),
+        "preset": preset_of(run),
+        "encoder": run.encoder,
+        "id_set": run.id_set,
+        "ratio": run.stream.ratio,
+        "noise": run.stream.noise,
+        "order": run.stream.order,
+        "limit": run.stream.limit,
+        "seeds": " ".join(map(str, seeds)),
+        "n_id": _common(record.counts["id"] for record in records),
+        "n_ood": _common(record.counts["ood"] for record in records),
+        "repeated": max(max(record.repeated.values(), default=1.0) for record in records),
+        "complete": not any(record.unfinished for record in records),
+        "revision": _common(record.revision for record in records),
+        "source": MEASURED,
+    }
+
+
+def _common(values: Iterable[Any]) -> Any:
+    """The value that all have; None where they differ."""
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
+
+
+def settings_text(run: RunSettings) -> str:
+    """Settings in which a run differs from its preset, but for those with columns of their own."""
+    usual = _settings_of_preset(run.method, run.id_set, preset_of(run))
+    values = {name: value for name, value in run.flat().items() if name not in _OWN_COLUMN}
+    differing = {name: value for name, value in values.items() if value != usual[name]}
+    if run.prompt != datasets.default_prompt(run.id_set):
+        differing["prompt"] = run.prompt
+    return ";".join(f"{name}={_text(value)}" for name, value in differing.items())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)
+
+
+@functools.lru_cache(maxsize=1000)
+def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]:
+    return build_run(method, "", id_set, None, "", preset, ratio=StreamSettings.ratio).flat()
