@@ -51,11 +51,11 @@ class FeatureStore:
         Raises:
             StoreError: it is broken, or something else.
         """
-        self.path, self.is_kept = path, path.exists()
+        self.path = path
         with self._readable():
             if check_target(path):
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
-            self._database = self._on_disk() if self.is_kept else self._new_in_memory()
+            self._database = self._connected(to_disk=path.exists())
 
     def __enter__(self) -> "FeatureStore":
         return self
@@ -63,27 +63,17 @@ class FeatureStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _on_disk(self) -> sqlite3.Connection:
-        """The file, made where it is not there; a copy of it where it cannot be written."""
+    def _connected(self, to_disk: bool) -> sqlite3.Connection:
+        """The file, made where it is not there; in memory what of it cannot be written."""
         exists = self.path.exists()
         paths = (self.path, self.path.parent) if exists else (self.path.parent,)
-        self.is_kept = all(os.access(path, os.W_OK) for path in paths)
-        if not self.is_kept:
-            return self._copied() if exists else self._new_in_memory()
-        return self._ready(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None))
-
-    def _new_in_memory(self) -> sqlite3.Connection:
-        return self._ready(sqlite3.connect(":memory:", isolation_level=None))
-
-    def _copied(self) -> sqlite3.Connection:
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as file:
-            file.backup(memory)
-        return self._ready(memory)
-
-    def _ready(self, database: sqlite3.Connection) -> sqlite3.Connection:
-        """Refuse what is no store of this format; make one of what is empty."""
+        self.is_kept = to_disk and all(os.access(path, os.W_OK) for path in paths)
+        name = self.path if self.is_kept else ":memory:"
+        database = sqlite3.connect(name, timeout=WAIT, isolation_level=None)
+        if exists and not self.is_kept:
+            uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as file:
+                file.backup(database)
         if not KIND.is_made(database, self.path):
             KIND.make(database)
         database.execute("PRAGMA synchronous=NORMAL")
@@ -104,20 +94,14 @@ class FeatureStore:
 
         Where it cannot be made, nothing is kept.
         """
-        text = json.dumps(identity)
-        with self._readable():
-            self._make()
         query = "INSERT INTO encoder SELECT ? WHERE NOT EXISTS (SELECT * FROM encoder)"
-        with self._readable(), transaction(self._database):
-            self._database.execute(query, (text,))
-
-    def _make(self) -> None:
-        if self.is_kept:
-            return
-        with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.is_kept = True
-            self._database = self._on_disk()
+        with self._readable():
+            if not self.is_kept:
+                with contextlib.suppress(OSError):
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    self._database = self._connected(to_disk=True)
+            with transaction(self._database):
+                self._database.execute(query, (json.dumps(identity),))
 
     def digests(self, stamps: Mapping[bytes, Stamp]) -> dict[bytes, bytes]:
         """Digests of the files, by their keys, that are as they were when they were read."""
