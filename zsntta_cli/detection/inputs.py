@@ -1,6 +1,7 @@
 """What a detector is given, looked at before it is used: one clear line where it will not do."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,25 +34,30 @@ def checked_text(text_features: Any) -> NDArray[np.float32]:
 
 def checked_scale(logit_scale: Any) -> float:
     """A logit scale, exponentiated: SettingsError where it is none."""
-    message = f"logit_scale is {short(repr(logit_scale))}, must be above 0 and at most "
-    real = isinstance(logit_scale, np.generic)
-    value = logit_scale.item() if real else logit_scale
-    check(is_scale(value), f"{message}{LARGEST_SCALE:,.0f}: CLIP's is about 100.")
+    value, bounds = _plain(logit_scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
+    wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
+    check(is_scale(value), wrong)
     return float(value)
 
 
 def checked_bias(logit_bias: Any) -> float | None:
     """A sigmoid model's logit bias, or none: SettingsError where it is neither."""
-    value = logit_bias.item() if isinstance(logit_bias, np.generic) else logit_bias
-    message = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
-    check(value is None or is_bias(value), message)
-    return None if value is None else float(value)
+    if logit_bias is None:
+        return None
+    wrong = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
+    check(is_bias(_plain(logit_bias)), wrong)
+    return float(logit_bias)
+
+
+def _plain(value: Any) -> Any:
+    """A number of Python's own in place of NumPy's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tuple[str, ...]:
     """Class names (C,), numbers where none are given: SettingsError where they are others."""
     if names is None:
-        return tuple(map(str, range(classes or 0)))
+        names = [str(i) for i in range(classes or 0)]
     if isinstance(names, str):
         raise SettingsError(f"class names are the text '{short(names)}', not a list.")
     named = tuple(names)
@@ -68,9 +74,8 @@ def check_class_names(names: Sequence[Any]) -> None:
         check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
         check(bool(name.strip("\0 ")), f"class name {i} is empty.")
         check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise SettingsError(f"the class name '{short(twice[0])}' is there twice.")
+    for name, count in Counter(names).items():
+        check(count == 1, f"the class name '{short(name)}' is there twice.")
 
 
 def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.float32]:
@@ -132,9 +137,8 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     for name in values:
         has = f"{near(name, choices)}: it has {', '.join(choices)}."
         check(name in choices, f"{short(name)} is no setting of {method}{has}")
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
     threshold, options = (
-        group(**{name: plain[name] for name in names & plain.keys()})
+        group(**{name: _plain(values[name]) for name in names & values.keys()})
         for group, names in names_of.items()
     )
     size = getattr(options, "batch_size", 1)
@@ -144,10 +148,9 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
 
 def checked_seed(seed: Any) -> int:
     """A seed: SettingsError where it is none."""
-    is_whole = (
-        isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**62
-    )
-    check(bool(is_whole), f"seed is {short(repr(seed))}, must be a whole number, 0 or more.")
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
+    check(whole and 0 <= seed < 2**62, wrong)
     return int(seed)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun
+from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import VerdictRow
 from zsntta_cli.errors import first_line, short
@@ -34,7 +34,7 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass
-class Sorter:
+class Sorter(RowSink):
     """Puts images into DIR/<class>/ and DIR/_noise/."""
 
     root: Path
