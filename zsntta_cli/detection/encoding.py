@@ -60,9 +60,9 @@ class Read:
     stamp: Stamp | None = None  # of a file that can be told from what it may become
     error: str = ""
 
-    def lacks_pixels(self, known: Mapping[bytes, Half]) -> bool:
+    def lacks_pixels(self, kept: Mapping[bytes, Half]) -> bool:
         """Whether it is to be read again, as there is no feature of its content."""
-        return not self.error and self.pixels is None and self.digest not in known
+        return not self.error and self.pixels is None and self.digest not in kept
 
 
 @dataclass
@@ -79,10 +79,10 @@ class Encoding:
         self.name = folder_name(self.root, self.choice)
         self.store = FeatureStore(encoder_folder(self.root, self.name) / STORE)
         self._resize: Resize | None = None  # the encoder's, once it is loaded
-        if known := self.store.identity:
+        if identity := self.store.identity:
             # Of features that are kept, the encoder is told by its weights where these are at hand.
             request = {} if self.choice.folder else weights_request(self.choice)
-            self._check_same(known, {**known, **request})
+            self._check_same(identity, {**identity, **request})
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -111,8 +111,8 @@ class Encoding:
         """The encoder in open_clip's words, from what it said of itself where a folder is named."""
         if not self.choice.folder:
             return self.choice
-        known = self.store.identity or {}
-        words = [known.get(key) for key in ("model", "pretrained", "precision")]
+        identity = self.store.identity or {}
+        words = [identity.get(key) for key in ("model", "pretrained", "precision")]
         if not all(isinstance(word, str) for word in words):
             raise EncoderError(
                 f"what made the features of {self.choice.folder} is not known here, so nothing "
@@ -146,8 +146,8 @@ class Encoding:
         goes by `name`, where it is given one.
         """
         digests = self.store.digests(_stamps(items))
-        known = self.store.features(digests.values())
-        encoded = [_encoded(item, known.get(digests.get(item.key, b""))) for item in items]
+        kept = self.store.features(digests.values())
+        encoded = [_encoded(item, kept.get(digests.get(item.key, b""))) for item in items]
         todo = [i for i, one in enumerate(encoded) if not (one.error or one.features is not None)]
         reporter = self.reporter if name else Silent()
         if todo:
@@ -168,11 +168,11 @@ class Encoding:
                 return read(items[i], seen, self._resize)
 
             for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
-                known = self.store.features({one.digest for one in reads.values()})
-                if lacking := [i for i, one in reads.items() if one.lacks_pixels(known)]:
+                kept = self.store.features({one.digest for one in reads.values()})
+                if lacking := [i for i, one in reads.items() if one.lacks_pixels(kept)]:
                     self._resize = self.encoder.resize  # only now is it needed
                     reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
-                features = known | self._new_features(reads.values(), known)
+                features = kept | self._new_features(reads.values(), kept)
                 stamps = {
                     items[i].key: (one.stamp, one.digest)
                     for i, one in reads.items()
@@ -184,14 +184,12 @@ class Encoding:
                     yield i, features.get(one.digest), one.error
                 advance(len(reads))
 
-    def _new_features(
-        self, reads: Iterable[Read], known: Mapping[bytes, Half]
-    ) -> dict[bytes, Half]:
+    def _new_features(self, reads: Iterable[Read], kept: Mapping[bytes, Half]) -> dict[bytes, Half]:
         """Features of new pixels, by digest."""
         pixels = {
             one.digest: one.pixels
             for one in reads
-            if one.pixels is not None and one.digest not in known
+            if one.pixels is not None and one.digest not in kept
         }
         if not pixels:
             return {}

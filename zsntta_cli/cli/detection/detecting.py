@@ -144,16 +144,16 @@ def run_watch(
     assert request.watch
     with locked(state) if state else contextlib.nullcontext():
         run = detect_run(request, encoding)
-        known = resumed(state, run.detector, file.path if file else None)
+        kept = resumed(state, run.detector, file.path if file else None)
         outputs.open(run)
         if file:
-            file.begin(known.size, known.is_new)
+            file.begin(kept.size, kept.is_new)
         if run.detector.seen:
-            encoding.reporter.note(f"{state}: goes on after {len(known.seen):,} images.")
+            encoding.reporter.note(f"{state}: goes on after {len(kept.seen):,} images.")
         if sys.stderr.isatty():
             folders = ", ".join(request.images.sources)
             encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
-        watching = Watching(run, request.watch, known, state)
+        watching = Watching(run, request.watch, kept, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(lambda: file.size if file else 0, stop):
                 outputs.take(batch)

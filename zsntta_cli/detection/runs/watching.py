@@ -145,7 +145,7 @@ class Watching:
 
     run: DetectRun
     watch: Watch
-    known: WatchState
+    state: WatchState
     path: Path | None = None  # of its state
     _due: float = 0.0  # when the state is written again, should much come at once
 
@@ -155,11 +155,11 @@ class Watching:
         The state says that a batch is done once the next one is asked for, or a few later where
         much comes at once.
         """
-        run, known = self.run, self.known
+        run, state = self.run, self.state
         folders = [Path(source).expanduser() for source in run.request.images.sources]
-        growing = Growing(folders, known.seen)
+        growing = Growing(folders, state.seen)
         flag, name = run.request.rule.flag, run.encoding.name
-        arrivals = Arrivals(run.detector, flag, name, known.margins)
+        arrivals = Arrivals(run.detector, flag, name, state.margins)
         self._save(arrivals, size())
         looks = 0
         while True:
@@ -180,10 +180,10 @@ class Watching:
     def _save(self, arrivals: Arrivals, size: int) -> None:
         if self.path is None:
             return
-        known = self.known
+        state = self.state
         more = {
-            "format": FORMAT, "seen": known.seen, "margins": arrivals.ranking.margins,
-            "out": known.out, "size": size,
+            "format": FORMAT, "seen": state.seen, "margins": arrivals.ranking.margins,
+            "out": state.out, "size": size,
         }  # fmt: skip
         began = time.monotonic()
         kept.write(self.path, self.run.detector, {"watch": more})
