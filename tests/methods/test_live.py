@@ -25,9 +25,9 @@ from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
+from zsntta_cli.simulation.live import Running
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.stream import Stream
-from zsntta_cli.simulation.watch import Running
 
 VECTORS = released.load("live")
 NAMES = [str(name) for name in VECTORS["class_names"]]

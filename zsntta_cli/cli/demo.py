@@ -17,7 +17,7 @@ def demo(
 ) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
     from zsntta_cli.cli import demonstration as job
-    from zsntta_cli.extraction.extracted import summary
+    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
     from zsntta_cli.simulation import live_session

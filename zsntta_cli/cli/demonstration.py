@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.extraction.extracted import Extracted
+from zsntta_cli.extraction.extractor import Extracted
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.grid import Grid

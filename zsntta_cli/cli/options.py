@@ -12,8 +12,7 @@ from zsntta_cli.cli import completion
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
-from zsntta_cli.settings.checks import check_choice
-from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.settings.options import check_choice, option_name, value_type
 from zsntta_cli.simulation.runs import declared, setting_names
 
 Model = Annotated[

@@ -26,7 +26,7 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import DATA, FEATURES, LiveSettings
-from zsntta_cli.settings.checks import check_choice
+from zsntta_cli.settings.options import check_choice
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 

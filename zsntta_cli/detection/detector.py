@@ -17,7 +17,7 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, Stepper, StreamData
 from zsntta_cli.methods.state import State, checked, copied, nested, within
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
 Decide = Callable[[StreamData], Decisions]

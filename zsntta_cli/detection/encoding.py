@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.detection.feature_store import FeatureStore, Half, Stamp
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.weights import weights_request

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
 
 if TYPE_CHECKING:

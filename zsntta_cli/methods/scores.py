@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import Rows
-from zsntta_cli.cache.halves import float32_of
+from zsntta_cli.cache.features import Rows, float32_of
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order

@@ -26,7 +26,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record, resident_peak

@@ -16,7 +16,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.results.items import Items
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.reading import LARGEST_FILE, record_from
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 
 FORMAT = 1
 _CURVES = ("scores", "before", "difference", "running", "thresholds", "gradients")

@@ -8,7 +8,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 from zsntta_cli.simulation.metrics import METRICS, Measures
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, run_from_record

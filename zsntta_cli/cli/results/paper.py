@@ -152,7 +152,7 @@ def _wishes(
 ) -> "Wishes":
     from zsntta_cli.paper.cells import Encoder
     from zsntta_cli.paper.wanted import Wishes
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import PRESETS
 
     check_choice("preset", preset, tuple(PRESETS))

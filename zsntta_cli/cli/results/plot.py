@@ -60,7 +60,7 @@ def plot(
     """
     from zsntta_cli.files import check_target
     from zsntta_cli.report import plots
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
 
     check_choice("kind", kind, KINDS)
     plots.form_of(output)
@@ -89,7 +89,7 @@ def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]
 
 def _settings(texts: "Any") -> dict[str, list[str]]:
     """Values of settings by name: "warmup=10"."""
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import setting_names
 
     names = (*setting_names(), "preset", "prompt")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets.readers.archives import images_among, is_archive, opened
+from zsntta_cli.datasets.readers.archives import images_among, is_archive, open_archive
 from zsntta_cli.datasets.readers.members import KINDS, Member
-from zsntta_cli.datasets.readers.shards import expanded, is_pattern
+from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
@@ -76,7 +76,7 @@ def _whole(source: str) -> list[Path]:
         if path.exists():
             return [path]
         if is_pattern(path):
-            return [Path(name) for name in expanded(str(path))]
+            return [Path(name) for name in expand_braces(str(path))]
         if glob.has_magic(source) and (names := glob.glob(str(path), recursive=True)):
             return [Path(name) for name in sorted(names)]
     raise DatasetError(f"there is no {_missing(path)}")
@@ -111,7 +111,7 @@ def _members(path: Path) -> list[Item]:
         DatasetError: it cannot be read, or is not whole.
     """
     try:
-        archived, read = opened(path.name, path)
+        archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
     return [

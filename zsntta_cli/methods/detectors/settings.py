@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from zsntta_cli.methods.words.settings import WORDS
-from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.options import Range, Settings, option
+from zsntta_cli.settings.options import Range, Settings, check, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 
