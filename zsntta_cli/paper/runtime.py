@@ -68,9 +68,8 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """Items that are decided on at once: SoTTA's between two steps are one pass."""
-        options = self.settings.options
-        return int(options.update_every) if self.method == "sotta" else self.batch_size
+        """Items that are decided on at once."""
+        return METHODS[self.method].at_once(self.settings.options)
 
     @property
     def settings(self) -> RunSettings:

@@ -182,7 +182,7 @@ class LiveSession:
             sources.id_set.class_names,
             settings.prompt,
             self.settings.workers,
-            stream.kind == ID if getattr(settings.options, "pipeline", "") == "gt" else None,
+            stream.kind == ID if settings.flat().get("pipeline") == "gt" else None,
         )
         if settings.threshold.score == MATCH:
             live = replace(live, match_bias=sources.id_set.identity["logit_bias"])

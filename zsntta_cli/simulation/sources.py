@@ -129,7 +129,7 @@ class Library:
         """
         encoder, prompts = settings.encoder, self._word_lists(settings)
         built_in = [WORD_SETS[set_name] for name in prompts if (set_name := set_of(name))]
-        by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
+        by_speech = settings.flat().get("word_prompts") == "speech"
         beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
         if not (built_in or by_speech):
             prompts = dict.fromkeys(prompts, settings.prompt)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import method_place
 from zsntta_cli.report.page.drawable import drawable
 from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.items import Items
@@ -115,7 +115,7 @@ def _place(entry: Entry) -> tuple[Any, ...]:
     values = [str(value) for value in all_settings(settings).values()]
     return (
         set_place(settings.id_set), settings.encoder, settings.stream.ratio,
-        set_place(settings.ood_set or ""), list(METHODS).index(settings.method),
+        set_place(settings.ood_set or ""), method_place(settings.method),
         settings.stream.seed, settings.prompt, values, sorted(entry.record.digests.items()),
     )  # fmt: skip
 

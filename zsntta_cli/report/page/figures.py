@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import method_place
 from zsntta_cli.report.page.entries import Spot
 from zsntta_cli.report.page.headline import name_of, sorted_columns, streams
 from zsntta_cli.report.page.markup import details, text
@@ -25,7 +25,7 @@ Looks = Mapping[str, int]
 
 def looks(rows: Sequence[Row]) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {one.label: list(METHODS).index(one.method) for one in rows}
+    labels = {one.label: method_place(one.method) for one in rows}
     ordered = sorted(labels, key=lambda label: (labels[label], label))
     return {label: i for i, label in enumerate(ordered)}
 
