@@ -17,6 +17,7 @@ from kept import kept_run
 
 from zsntta_cli.report import table
 from zsntta_cli.report.forms import draw
+from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best
 from zsntta_cli.report.tables import View, sheets
 
@@ -84,8 +85,20 @@ def read_sheet(cells):
     return texts, best
 
 
+def _of_page(cells):
+    """The text of each method's average on the report's page, with its mark."""
+    html = page([run_of(cell) for cell in cells], lambda runs: "").html
+    [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
+    rows = [re.findall(r"<t[hd][^>]*>([^<\n]*)", row) for row in body.split("<tr>")[1:]]
+    return {row[0]: row[3] for row in rows}
+
+
+def read_page(cells):
+    return {method: text.rstrip("*") for method, text in _of_page(cells).items()}, None
+
+
 VIEWS = [
-    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
+    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet, read_page,
 ]  # fmt: skip
 
 
@@ -97,6 +110,14 @@ def test_every_view_has_the_averages_of_the_rules(read, cells):
     averages, best = read(cells)
     assert averages == expected_averages(cells)
     assert best is None or best == best_averages(cells)
+
+
+@many
+@given(cells=partial_grids(seeds=(0,)))
+def test_where_nothing_can_be_tested_the_page_marks_the_best_alone(cells):
+    assume(len(sets_of(cells)) > 1)
+    marked = {method for method, text in _of_page(cells).items() if text.endswith("*")}
+    assert marked == best_averages(cells)
 
 
 @many

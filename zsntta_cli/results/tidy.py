@@ -65,12 +65,17 @@ def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
     rows = []
     for row in table.rows:
         for ood_set in [CLEAN] if CLEAN in row.runs else row.runs:
-            values = {name: row.value(ood_set, name) for name in METRICS}
-            records = [run.record for run in row.on(ood_set).values()]
-            rows.append(_folded_row(records, values, ood_set=ood_set or None))
+            rows.append(cell_row(row, ood_set))
         if len(table.ood_sets) > 1 and CLEAN not in row.runs:
             rows.append(_average_row(table, row, spread))
     return rows
+
+
+def cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
+    """A row of results on one OOD set, seeds folded."""
+    values = {name: row.value(ood_set, name) for name in METRICS}
+    records = [run.record for run in row.on(ood_set).values()]
+    return _folded_row(records, values, ood_set=ood_set or None)
 
 
 def _average_row(table: ResultTable[Any], row: ResultRow[Any], spread: str) -> TidyRow:

@@ -1,16 +1,14 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
-import dataclasses
 import hashlib
-import json
 import math
 import random
 import re
 
 import pytest
 from kept import PROMPT, curves, kept_run
-from parsed import Page
+from parsed import Page, board_rows
 
 from zsntta_cli import __version__
 from zsntta_cli.datasets import CATALOGUE, partners
@@ -18,6 +16,8 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
+from zsntta_cli.results import tidy
+from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -35,19 +35,6 @@ def cells(html, caption):
     [table] = re.findall(rf"<caption><div>{re.escape(caption)}.*?</table>", html, re.DOTALL)
     rows = re.findall(r"<tr[^>]*>(.*)", table)
     return [[re.sub(r"<[^>]*>", "", c) for c in re.split(r"<t[hd][^>]*>", r)[1:]] for r in rows]
-
-
-def board(html):
-    """The leaderboard's data, as the script reads it: an object a row."""
-    [plain] = re.findall(r'id="board-data">(.*?)</script>', html)
-    data = json.loads(plain)
-    return [
-        {
-            name: data["names"][x] if i in data["texts"] and x is not None else x
-            for i, (name, x) in enumerate(zip(data["columns"], line, strict=True))
-        }
-        for line in data["rows"]
-    ]
 
 
 GRID = [
@@ -86,9 +73,9 @@ def test_averages_are_over_all_sets_or_none():
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[0] == ["Method", "Average", "glyphs", "textures"]
     assert rows[3][:4] == ["zs-clip", "80.00", "50.00", "60.95"]
-    assert rows[4][:4] == ["ridge", "–", "–", "–"]
+    assert rows[4][:4] == ["ridge", "-", "-", "-"]
     assert rows[4][-3:] == ["", "", ""]
-    assert 'title="1 of 2 sets"' in html
+    assert "ridge has no average at 50% noise: it has 1 of 2 sets (glyphs)." in html
 
 
 def test_clean_streams_have_a_table_of_their_own():
@@ -98,17 +85,21 @@ def test_clean_streams_have_a_table_of_their_own():
 
 
 def test_scores_that_do_not_decide_have_auroc_alone():
-    nothing = dataclasses.replace(kept_run().record.accuracies, acc_s=math.nan, acc_n=math.nan,
-                                  acc_h=math.nan)  # fmt: skip
+    nothing = Measures()
     html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
-    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == ["mcm", "75.00", "25.00"]
-    assert [row["rank"] for row in board(html)] == [None]
+    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == [
+        "mcm",
+        "75.00",
+        "25.00",
+        "75.00",
+    ]
+    assert [row["rank"] for row in board_rows(html)] == [None]
 
 
 def test_the_board_has_ranks_gains_and_p_by_hand():
     html = made(*(kept_run(m, known=k) for m, k in (("zs-clip", 4), ("tda", 8), ("ridge", 7))))
-    rows = {row["method"]: row for row in board(html)}
+    rows = {row["method"]: row for row in board_rows(html)}
     assert [(m, row["rank"]) for m, row in rows.items()] == [
         ("tda", 1),
         ("ridge", 2),
@@ -129,10 +120,10 @@ def test_rows_of_other_features_stand_in_a_body_of_their_own():
     [table] = re.findall(r'<table class="board">.*?</table>', html, re.DOTALL)
     assert table.count("<tbody>") == 2
     assert "Other features of the same names (1.1.2)" in table
-    assert [row["rank"] for row in board(html)][-1] == 1
+    assert [row["rank"] for row in board_rows(html)][-1] == 1
     other = cells(html, "ID: shapes, tiny, OTHER FEATURES of the same name (1.1.2): accuracies")
     assert other[-1] == ["ridge", "100.00", "80.00", "88.89"]
-    assert "–" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
+    assert "-" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
 
 
 def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
@@ -143,18 +134,19 @@ def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
         Reported("AdaND", "cifar10", "svhn", "tiny", 0.5, 0.8, 0.8, 0.8, "a paper, table 2"),
     ]
     html = made(kept_run(), reported=reported)
-    [row] = [row for row in board(html) if row["method"] == "AdaND"]
-    assert row["source"] == "reported, not run: a paper, table 2"
+    [row] = [row for row in board_rows(html) if row["method"] == "AdaND"]
+    assert (row["source"], row["citation"]) == ("published", "a paper, table 2")
     assert (row["rank"], row["acc_s"], row["acc_n"]) == (None, 0.875, None)
     last = cells(html, "All rows, in %")[-1]
-    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "–", "90.00"]
+    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "-", "90.00"]
+    assert last[-1] == "published: a paper, table 2"
     assert "svhn" not in html
 
 
 def test_each_row_has_its_command_time_memory_and_all_settings():
     html = made(*GRID)
     rows = cells(html, "ID: shapes, tiny: the commands")
-    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "4", "0.25", "100", "cpu"]
+    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "cpu", "4", "0.25", "100"]
     assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
     assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
@@ -205,11 +197,69 @@ def test_of_many_pairs_those_where_most_happens_are_drawn():
 def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"^there is no result to report$"):
         made()
-    with pytest.raises(StoreError, match=r"report: 1 unfinished runs; 1 runs by other rules"):
-        made(kept_run(record={"unfinished": 1}), kept_run(record={"revision": "0.1"}))
-    some = page([kept_run(), kept_run(seed=1, record={"unfinished": 1})], command)
-    assert some.left_out == ("1 unfinished runs",)
-    assert "Left out: 1 unfinished runs." in some.html
+    with pytest.raises(StoreError, match=r"report: 1 runs by other rules"):
+        made(kept_run(record={"revision": "0.1"}))
+    some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})], command)
+    assert some.left_out == ("1 runs by other rules than this version's",)
+    assert "Left out: 1 runs by other rules than this version&#39;s." in some.html
+
+
+def test_a_stopped_run_is_shown_and_enters_no_mean():
+    stopped = {"unfinished": 30}
+    html = made(
+        kept_run("zs-clip", known=5), kept_run("zs-clip", seed=1, known=9, record=stopped),
+        kept_run("ridge", known=10, record=stopped), kept_run("tda", known=6),
+    )  # fmt: skip
+    rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows["zs-clip"][0] == "50.00*"  # not significantly worse, of ten samples
+    assert rows["ridge"] == ["100.00†", "80.00†", "88.89†"]
+    assert rows["tda"][0] == "60.00*"
+    assert "† marks a value of a run that was stopped." in html
+    assert "PARTIAL: ridge against glyphs was stopped after 20 of 50 items; it enters no" in html
+    assert "2 runs were stopped: they enter no mean and no average." in html
+    by_method = {row["method"]: row for row in board_rows(html)}
+    assert (by_method["ridge"]["rank"], by_method["tda"]["rank"]) == (None, 1)
+    assert (by_method["ridge"]["complete"], by_method["ridge"]["gain"]) == (False, None)
+
+
+def test_a_method_that_sees_the_whole_stream_is_shown_and_never_the_best():
+    html = made(kept_run("etlt", known=10), kept_run("zs-clip", known=5), kept_run("tda", known=6))
+    rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows["etlt"][0] == "100.00"
+    assert rows["tda"][0] == "60.00*"
+    assert "etlt sees the whole stream before it decides: it is shown and never the best." in html
+
+
+def test_a_metric_of_the_table_is_on_the_page(monkeypatch):
+    new = Metric("g_mean", "G-mean", "accuracies", lambda s: 0.0, ("accuracy",))
+    monkeypatch.setitem(METRICS, "g_mean", new)
+    measures = Measures(acc_s=0.5, acc_n=0.5, acc_h=0.5, g_mean=0.4321)
+    html = made(kept_run(record={"accuracies": measures}))
+    rows = cells(html, "ID: shapes, tiny: accuracies in %")
+    assert rows[1] == ["Acc_S", "Acc_N", "Acc_H", "G-mean"]
+    assert rows[3][-1] == "43.21"
+    assert 'data-key="g_mean" class="n">G-mean' in html
+    assert "43.21" in cells(html, "All rows, in %")[-1]
+    [row] = board_rows(html)
+    assert row["g_mean"] == 0.4321
+    assert list(row)[: len(tidy.columns())] == list(tidy.columns())
+
+
+def test_the_data_of_the_board_is_in_the_one_schema():
+    html = made(
+        kept_run("adand", preset="tuned", seed=0, known=6), kept_run("zs-clip", "textures", 0.25),
+        kept_run("adand", preset="tuned", seed=1, known=8),
+    )  # fmt: skip
+    rows = board_rows(html)
+    own = ["rank", "gain", "p", "test", "seconds", "features", "citation"]
+    assert list(rows[0]) == [*tidy.columns(), *own]
+    of_adand = [row for row in rows if row["method"] == "adand"]
+    wanted = {
+        "preset": "tuned", "settings": "", "encoder": "tiny", "id_set": "shapes", "source": "measured",
+        "ood_set": "glyphs", "ratio": 0.5, "seeds": "0 1", "acc_s": 0.7, "acc_s_std": 0.141421,
+        "n_id": 10, "n_ood": 10, "complete": True, "rank": 1, "gain": None, "features": "1.1.1",
+    }  # fmt: skip
+    assert [{name: row[name] for name in wanted} for row in of_adand] == [wanted]
 
 
 def test_the_same_runs_in_any_order_give_the_same_bytes():
@@ -243,7 +293,7 @@ def test_no_string_of_a_record_becomes_markup(monkeypatch):
     assert len(parsed.named("style")) == 1
     assert not re.search(r"<img|</title>\S*<img", html)
     assert html.count("</script>") == 2
-    assert [row["method"] for row in board(html)].count(HOSTILE) == 3
+    assert [row["method"] for row in board_rows(html)].count(HOSTILE) == 3
     assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
 
 
@@ -353,5 +403,5 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
     typed = "zsntta simulate " + "--seed 0 " * 20
     made_of = page(kept, lambda runs: typed, reported=published)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
-    assert made_of.html.count("reported, not run") >= 220
+    assert made_of.html.count("published: table") >= 220
     assert len(made_of.html.encode()) <= 400_000

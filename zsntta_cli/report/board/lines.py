@@ -9,11 +9,29 @@ from typing import NamedTuple
 from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.measuring import Results
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
-from zsntta_cli.report.page.ranking import average_marks
-from zsntta_cli.report.page.rows import Value, folded
+from zsntta_cli.results.frame import fold
+from zsntta_cli.results.ranking import average_marks
 from zsntta_cli.simulation.record import Record
 
 _METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric of one cell: mean and sample standard deviation over seeds."""
+
+    mean: float
+    std: float = math.nan
+    is_best: bool = False
+
+    def text(self, with_std: bool) -> str:
+        """Percent with two digits; a dash where there is no sample."""
+        if math.isnan(self.mean):
+            return "-"
+        spread = f"±{100 * self.std:.2f}" if with_std and not math.isnan(self.std) else ""
+        return f"{100 * self.mean:.2f}{spread}"
+
+
 _NOTHING = Value(math.nan)
 
 
@@ -94,7 +112,8 @@ def _over_seeds(runs: _ByRun) -> Value:
     by_seed: dict[int, list[float]] = {}
     for (_, seed), value in runs.items():
         by_seed.setdefault(seed, []).append(value)
-    return folded([math.fsum(some) / len(some) for some in by_seed.values()])
+    value = fold({seed: math.fsum(some) / len(some) for seed, some in by_seed.items()})
+    return Value(value.mean, value.std)
 
 
 def _cost(records: Sequence[Record]) -> float:

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import WORDS
-from zsntta_cli.report.board.lines import COLUMNS, OF_A_PAIR, Column, Line, lines
+from zsntta_cli.report.board.lines import COLUMNS, OF_A_PAIR, Column, Line, Value, lines
 from zsntta_cli.report.board.measuring import Results
 from zsntta_cli.report.board.plan import Plan
-from zsntta_cli.report.page.rows import Value
 from zsntta_cli.settings import NO_NOISE
 
 INJECTIONS = {NO_NOISE: "nothing injected", "gaussian": "Gaussian noise injected"}

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.page.entries import Spot
-from zsntta_cli.report.page.headline import name_of, sorted_columns, streams
 from zsntta_cli.report.page.markup import details, text
-from zsntta_cli.report.page.rows import Row, decides
+from zsntta_cli.report.page.rows import PageRow, name_of
 from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
-from zsntta_cli.results.frame import shown
+from zsntta_cli.results.frame import Stream, method_place, shown
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
@@ -23,21 +21,21 @@ _HALF = 0.5  # the ratio whose streams are shown
 Looks = Mapping[str, int]
 
 
-def looks(rows: Sequence[Row]) -> Looks:
+def looks(rows: Sequence[PageRow]) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {one.label: list(METHODS).index(one.method) for one in rows}
+    labels = {one.label: method_place(one.method) for one in rows}
     ordered = sorted(labels, key=lambda label: (labels[label], label))
     return {label: i for i, label in enumerate(ordered)}
 
 
-def sweeps(rows: Sequence[Row], known: Looks) -> str:
+def sweeps(rows: Sequence[PageRow], known: Looks) -> str:
     """Acc_H against the noise ratio, a drawing for each pair; of many pairs, their averages."""
-    noisy = [one for one in rows if one.spot.ratio and decides(one)]
-    tables = streams(noisy)
-    pairs = sum(len(sorted_columns(some)) for some in tables.values())
+    noisy = [one for one in rows if one.ratio and _decides(one)]
+    tables = _by_stream(noisy)
+    pairs = sum(len(_ood_sets(some)) for some in tables.values())
     drawn = []
     for stream, some in tables.items():
-        groups = {c: [r for r in some if r.spot.ood_set == c] for c in sorted_columns(some)}
+        groups = {c: [r for r in some if r.ood_set == c] for c in _ood_sets(some)}
         if pairs > _MOST_SWEEPS and len(groups) > 1:
             groups = {f"mean over {len(groups)} OOD sets": some}
         for name, group in groups.items():
@@ -45,19 +43,34 @@ def sweeps(rows: Sequence[Row], known: Looks) -> str:
     return _with_legend(noisy, known, "".join(drawn)) if any(drawn) else ""
 
 
-def _sweep(title: str, rows: Sequence[Row], known: Looks) -> str:
-    """One drawing, of the labels that have all of its sets at two ratios or more."""
-    size = len(sorted_columns(rows))
-    values: dict[str, dict[float, list[float]]] = {}
+def _decides(one: PageRow) -> bool:
+    return METHODS[one.method].decides
+
+
+def _by_stream(rows: Sequence[PageRow]) -> dict[Stream, list[PageRow]]:
+    groups: dict[Stream, list[PageRow]] = {}
     for one in rows:
-        by_ratio = values.setdefault(one.label, {})
-        by_ratio.setdefault(one.spot.ratio, []).append(one.values["acc_h"].mean)
-    lines = []
-    for label, by_ratio in values.items():
-        whole = {r: some for r, some in sorted(by_ratio.items()) if len(some) == size}
-        if len(whole) > 1:
-            means = [round(100 * math.fsum(some) / size, 2) for some in whole.values()]
-            lines.append(Line(label, known[label], [100 * ratio for ratio in whole], means))
+        groups.setdefault(one.stream, []).append(one)
+    return groups
+
+
+def _ood_sets(rows: Sequence[PageRow]) -> list[str]:
+    return list(dict.fromkeys(one.ood_set for one in rows))
+
+
+def _sweep(title: str, rows: Sequence[PageRow], known: Looks) -> str:
+    """One drawing, of the labels that have all of its sets at two ratios or more."""
+    ood_sets = _ood_sets(rows)
+    values: dict[str, dict[float, float]] = {}
+    for one in rows:
+        mean = one.row.average(ood_sets, "acc_h").mean
+        if not math.isnan(mean):
+            values.setdefault(one.label, {})[one.ratio] = round(100 * mean, 2)
+    lines = [
+        Line(label, known[label], [100 * ratio for ratio in by_ratio], [*by_ratio.values()])
+        for label, by_ratio in values.items()
+        if len(by_ratio) > 1
+    ]
     if not lines:
         return ""
     return lines_chart(title, Axis("noise, %", 0, 100), _fitted("Acc_H, %", lines), lines)
@@ -71,13 +84,13 @@ def _fitted(name: str, lines: Sequence[Line]) -> Axis:
     return Axis(name, low - margin, high + margin)
 
 
-def _with_legend(rows: Sequence[Row], known: Looks, content: str) -> str:
+def _with_legend(rows: Sequence[PageRow], known: Looks, content: str) -> str:
     labels = sorted({one.label for one in rows}, key=known.__getitem__)
     names = [(label, known[label], False) for label in labels]
     return f'{legend(names)}<div class="figures">{content}</div>\n'
 
 
-def insides(rows: Sequence[Row], known: Looks, baseline: str) -> str:
+def insides(rows: Sequence[PageRow], known: Looks, baseline: str) -> str:
     """Scores, running accuracies and thresholds on some streams, of the first seed of each row."""
     chosen, total = _chosen(rows, baseline)
     if not chosen:
@@ -86,38 +99,38 @@ def insides(rows: Sequence[Row], known: Looks, baseline: str) -> str:
         f" {len(chosen)} of {total} pairs: where a method gains or loses most on {text(baseline)}."
     )
     parts = [f"<p>Of the first seed of each row.{some if len(chosen) < total else ''}</p>"]
-    for i, (spot, group) in enumerate(chosen.items()):
-        title = f"{name_of(spot.stream)}, OOD: {spot.ood_set}"
-        title += f", noise {shown('ratio', spot.ratio)}"
+    for i, group in enumerate(chosen):
+        title = f"{name_of(group[0].stream)}, OOD: {group[0].ood_set}"
+        title += f", noise {shown('ratio', group[0].ratio)}"
         content = _inside(group[:_MOST_LINES], known)
         parts.append(f"<h3>{text(title)}</h3>{content}" if not i else details(text(title), content))
     return "".join(parts)
 
 
-def _chosen(rows: Sequence[Row], baseline: str) -> tuple[dict[Spot, list[Row]], int]:
+def _chosen(rows: Sequence[PageRow], baseline: str) -> tuple[list[list[PageRow]], int]:
     """Streams at the ratio next to one half, one a pair: those where most happens."""
-    pairs: dict[Any, dict[Spot, list[Row]]] = {}
+    pairs: dict[Any, dict[float, list[PageRow]]] = {}
     for one in rows:
-        if one.spot.ratio and one.entries[0].given:
-            pair = (one.spot.stream, one.spot.ood_set)
-            pairs.setdefault(pair, {}).setdefault(one.spot, []).append(one)
-    middle = [min(s.items(), key=lambda i: abs(i[0].ratio - _HALF)) for s in pairs.values()]
-    by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i][1], baseline), i))
-    drawn = itertools.accumulate(min(len(middle[i][1]), _MOST_LINES) for i in by_gain)
+        if one.ratio and one.first.kept_curves:
+            pair = (one.stream, one.ood_set)
+            pairs.setdefault(pair, {}).setdefault(one.ratio, []).append(one)
+    middle = [s[min(s, key=lambda ratio: abs(ratio - _HALF))] for s in pairs.values()]
+    by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i], baseline), i))
+    drawn = itertools.accumulate(min(len(middle[i]), _MOST_LINES) for i in by_gain)
     most = _MOST_DRAWN // (2 if len(rows) > _MANY_ROWS else 1)
     fitting = sum(total <= most for total in drawn)
     kept = sorted(by_gain[: min(max(fitting, 1), _MOST_STREAMS)])
-    return dict(middle[i] for i in kept), len(middle)
+    return [middle[i] for i in kept], len(middle)
 
 
-def _gain(rows: Sequence[Row], baseline: str) -> float:
+def _gain(rows: Sequence[PageRow], baseline: str) -> float:
     """The largest difference in Acc_H to the baseline's first row; 0 without one."""
-    values = [(one.method, one.values["acc_h"].mean) for one in rows if decides(one)]
+    values = [(one.method, one.value("acc_h").mean) for one in rows if _decides(one)]
     base = [value for method, value in values if method == baseline]
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(rows: Sequence[Row], known: Looks) -> str:
+def _inside(rows: Sequence[PageRow], known: Looks) -> str:
     charts = [_running(rows, known, name) for name in ("acc_s", "acc_n")]
     charts.append(_thresholds(rows, known))
     lines = _with_legend(rows, known, "".join(charts)) if any(charts) else ""
@@ -139,10 +152,10 @@ def _thinned(curve: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     return {name: [values[i] for i in places] for name, values in curve.items()}
 
 
-def _running(rows: Sequence[Row], known: Looks, name: str) -> str:
+def _running(rows: Sequence[PageRow], known: Looks, name: str) -> str:
     lines = []
     for one in rows:
-        if name in (curve := one.entries[0].curves.get("running", {})):
+        if name in (curve := one.first.curves.get("running", {})):
             thin = _thinned(curve)
             ys = [None if y is None else round(100 * y, 2) for y in thin[name]]
             lines.append(Line(one.label, known[one.label], thin["item"], ys))
@@ -150,10 +163,10 @@ def _running(rows: Sequence[Row], known: Looks, name: str) -> str:
     return _over_stream(title, "%", lines)
 
 
-def _thresholds(rows: Sequence[Row], known: Looks) -> str:
+def _thresholds(rows: Sequence[PageRow], known: Looks) -> str:
     lines = []
     for one in rows:
-        if curve := one.entries[0].curves.get("thresholds"):
+        if curve := one.first.curves.get("thresholds"):
             thin = _thinned(curve)
             has_own = "detector" in thin
             for name in ("detector", "zero_shot"):
@@ -172,8 +185,8 @@ def _over_stream(title: str, unit: str, lines: Sequence[Line]) -> str:
     return lines_chart(title, x, _fitted(unit, there), there)
 
 
-def _scores(one: Row) -> str:
-    curves = one.entries[0].curves
+def _scores(one: PageRow) -> str:
+    curves = one.first.curves
     if not (scores := curves.get("scores")):
         return ""
     each = len(scores["id"]) // _BINS or 1

@@ -1,44 +1,30 @@
 """The leaderboard: every row on every stream, for a script to sort and filter; whole without it."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.report.page.entries import Spot, set_place
-from zsntta_cli.report.page.markup import (
-    NOTHING,
-    data,
-    number,
-    percent,
-    row,
-    spread,
-    table,
-    text,
+from zsntta_cli.report.page.headline import Marks
+from zsntta_cli.report.page.rows import (
+    STOPPED,
+    PageRow,
+    PageTable,
+    features_of,
+    kind_of,
+    value_text,
 )
-from zsntta_cli.report.page.ranking import Mark, Standings, ranks
-from zsntta_cli.report.page.rows import Row, Value
-from zsntta_cli.results.frame import shown
+from zsntta_cli.report.sheet import Best
+from zsntta_cli.results import tidy
+from zsntta_cli.results.frame import set_place, shown
+from zsntta_cli.results.ranking import Mark, ranks
+from zsntta_cli.results.tidy import PUBLISHED, TidyRow
+from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
-MEASURED, REPORTED = "measured", "reported, not run"
-_HEADS = {
-    "rank": "Rank", "method": "Method", "id_set": "ID set", "ood_set": "OOD set",
-    "encoder": "Encoder", "noise": "Noise", "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H",
-    "gain": "Gain", "p": "p", "auroc": "AUROC", "fpr95": "FPR95", "seeds": "Seeds",
-    "seconds": "Seconds", "source": "Source",
-}  # fmt: skip
-_NUMBERS = set(_HEADS) - {"method", "id_set", "ood_set", "encoder", "source"}
-_FILTERED = ("method", "id_set", "ood_set", "encoder", "noise", "source")
-COLUMNS = (
-    "rank", "method", "id_set", "ood_set", "encoder", "stream", "features", "noise", "acc_s",
-    "acc_s_std", "acc_n", "acc_n_std", "acc_h", "acc_h_std", "gain", "p", "test", "auroc", "fpr95",
-    "seeds", "seconds", "source",
-)  # fmt: skip
-
-
-_TEXTS = [COLUMNS.index(name) for name in (  # their values are places in the list of names
-    "method", "id_set", "ood_set", "encoder", "stream", "features", "test", "source",
-)]  # fmt: skip
+_OWN_COLUMNS = ("rank", "gain", "p", "test", "seconds", "features", "citation")  # behind the tidy
+_DIGITS = 6  # of a fraction in the data: its files take room
+_NONE = "-"
 
 
 @dataclass(frozen=True)
@@ -57,183 +43,210 @@ class Reported:
 
 
 @dataclass(frozen=True)
+class BoardColumn:
+    """A column as people see it, and what the script needs to know of it."""
+
+    key: str
+    head: str
+    is_number: bool = True
+    is_filter: bool = False
+    is_low_first: bool = False  # what a click on its head shows first
+
+
+@dataclass(frozen=True)
+class Board:
+    """The board as plain values."""
+
+    columns: Sequence[BoardColumn]
+    bodies: Mapping[str, Sequence[Sequence[str]]]  # texts of the rows, by what heads them
+    notes: Sequence[str]
+    data: Mapping[str, Any]  # the same rows for downloads
+
+
+@dataclass(frozen=True)
 class _Placed:
     """A row of the board."""
 
-    row: Row
+    row: PageRow
     rank: int | None
-    gain: float  # Acc_H minus that of the baseline, nan without one
+    gain: float  # the main metric less that of the baseline, nan without one
     mark: Mark
 
 
 def leaderboard(
-    rows: Sequence[Row], known: Standings, baseline: str, reported: Sequence[Reported]
-) -> str:
-    """The board as a table, and its data; rows of other features stand in bodies of their own.
+    tables: Iterable[PageTable], marks: Marks, baseline: str, reported: Iterable[Reported]
+) -> Board:
+    """The board; rows of other features stand in bodies of their own.
 
     A body is sorted within itself, so rows of different features never stand in one order.
     """
-    bodies: dict[tuple[Any, ...], list[_Placed]] = {}
-    for placed in _placed(rows, known, baseline):
-        spot = placed.row.spot
-        bodies.setdefault(spot.stream.features, []).append(placed)
-    shown_ones = sorted(_asked(reported, rows), key=_order_of_reported)
-    html, values = [], []
-    for where, some in sorted(bodies.items()):
-        head = _body_head(f"Other features of the same names ({_numbers(where)})") * any(where)
-        html.append(head + "".join(_row(one) for one in some))
-        values += [_values(one) for one in some]
-    if shown_ones:
-        head = _body_head("Reported by others, not run here: not ranked")
-        html.append(head + "".join(_reported_row(one) for one in shown_ones))
-        values += [_reported_values(one) for one in shown_ones]
-    caption = (
-        f"All rows, in %<small>Rank: by Acc_H (clean: Acc_S) on one stream, among the same "
-        f"features. Gain: on {text(baseline)}, in that. p: that the stream’s best is no better, "
-        f"by a paired test (Holm). Seconds: a run, the method alone.</small>"
+    bodies: dict[str, list[list[str]]] = {}
+    lines: list[TidyRow] = []
+    contest_rows = [rows for table in tables for rows in table.contests]
+    placed = [each for rows in contest_rows for each in _place(rows, marks, baseline)]
+    for each in sorted(placed, key=lambda each: each.row.stream.features):
+        bodies.setdefault(_features_head(each.row), []).append(_texts(each, marks))
+        lines.append(_line(each))
+    published = _published(reported, [row for rows in contest_rows for row in rows])
+    if published:
+        head = "Published by others, not run here: without a rank"
+        bodies[head] = [_published_texts(each) for each in published]
+        lines += [_published_line(each) for each in published]
+    return Board(_columns(), bodies, list(_notes(placed, baseline)), _data(lines))
+
+
+def _columns() -> list[BoardColumn]:
+    names = {"method": "Method", "id_set": "ID set", "ood_set": "OOD set", "encoder": "Encoder"}
+    return [
+        BoardColumn("rank", "Rank", is_low_first=True),
+        *(BoardColumn(k, head, is_number=False, is_filter=True) for k, head in names.items()),
+        BoardColumn("noise", "Noise", is_filter=True),
+        *map(_metric_column, metrics_of("accuracy")),
+        BoardColumn("gain", "Gain"),
+        BoardColumn("p", "p", is_low_first=True),
+        *map(_metric_column, metrics_of("ood")),
+        BoardColumn("seeds", "Seeds"),
+        BoardColumn("seconds", "Seconds", is_low_first=True),
+        BoardColumn("source", "Source", is_number=False, is_filter=True),
+    ]
+
+
+def _metric_column(metric: Metric) -> BoardColumn:
+    return BoardColumn(metric.name, metric.head, is_low_first=metric.lower_is_better)
+
+
+def _notes(placed: Sequence[_Placed], baseline: str) -> Iterator[str]:
+    yield (
+        f"Rows are ranked by Acc_H, on clean streams by Acc_S, among those that saw the same "
+        f"samples. Gain is the difference to {baseline} in that metric, in points. p is of the "
+        f"paired test against the best row of the stream, corrected for the number of rivals "
+        f"(Holm). Seconds are those of a run, of the method alone."
     )
-    names = sorted({value for line in values for value in line if isinstance(value, str)})
-    places = {name: i for i, name in enumerate(names)}
-    lines = [[places[v] if isinstance(v, str) else v for v in line] for line in values]
-    filled = {"columns": COLUMNS, "texts": _TEXTS, "names": names, "rows": lines}
-    return table(caption, _heads(), html, kind="board") + data("board-data", filled)
+    if any(not each.row.value("acc_s").is_whole for each in placed):
+        yield f"{STOPPED} marks a value of a run that was stopped: it has no rank."
 
 
-def _numbers(where: tuple[Any, ...]) -> str:
-    return ".".join(str(number_ + 1) for number_ in where)
+def _features_head(row: PageRow) -> str:
+    """What heads rows of other features; nothing of those that most runs have."""
+    others = any(row.stream.features)
+    return f"Other features of the same names ({features_of(row.stream)})" * others
 
 
-def _body_head(words: str) -> str:
-    return f'<tr class="head"><th scope="rowgroup" colspan="{len(_HEADS)}">{text(words)}\n'
+def _place(rows: Sequence[PageRow], marks: Marks, baseline: str) -> list[_Placed]:
+    """Rows that saw the same samples with their ranks, the best first."""
+    main = rows[0].main
+    values = [each.value(main.name) for each in rows]
+    means = [value.mean if value.is_whole else math.nan for value in values]
+    of_baseline = [mean for each, mean in zip(rows, means, strict=True) if each.method == baseline]
+    zero = of_baseline[0] if len(of_baseline) == 1 else math.nan
+    places = ranks(values, [each.row.competes for each in rows], main)
+    placed = [
+        _Placed(each, rank, mean - zero, marks[each.row, each.ood_set, main.name])
+        for each, rank, mean in zip(rows, places, means, strict=True)
+    ]
+    return sorted(placed, key=lambda each: each.rank or math.inf)
 
 
-def _heads() -> str:
-    heads = "".join(
-        f'<th scope="col" data-key="{key}"{_kind(key)}>{text(name)}' for key, name in _HEADS.items()
-    )
-    return row("", heads)
-
-
-def _kind(key: str) -> str:
-    """What the script and the style need to know of a column: a number, or what one filters by."""
-    filtered = " data-filter" * (key in _FILTERED)
-    return filtered + ' class="n"' * (key in _NUMBERS)
-
-
-def _placed(rows: Sequence[Row], known: Standings, baseline: str) -> list[_Placed]:
-    """The rows with their places: stream by stream, the best first."""
-    by_spot: dict[Spot, list[Row]] = {}
-    for one in rows:
-        by_spot.setdefault(one.spot, []).append(one)
-    placed: list[_Placed] = []
-    for some in by_spot.values():
-        base = [one.values[one.main].mean for one in some if one.method == baseline]
-        zero = base[0] if len(base) == 1 else math.nan
-        main = some[0].main
-        group = [
-            _Placed(one, rank, one.values[main].mean - zero, known[one, main])
-            for one, rank in zip(some, ranks(some), strict=True)
-        ]
-        placed += sorted(group, key=lambda one: one.rank or math.inf)
-    return placed
-
-
-def _asked(reported: Iterable[Reported], rows: Sequence[Row]) -> list[Reported]:
-    """Published rows of what the page has: same sets, encoder and ratio."""
-    there = {
-        (o.spot.stream.id_set, o.spot.ood_set, o.spot.stream.encoder, o.spot.ratio) for o in rows
-    }
-    return [one for one in reported if (one.id_set, one.ood_set, one.encoder, one.ratio) in there]
-
-
-def _order_of_reported(one: Reported) -> tuple[Any, ...]:
-    where = (set_place(one.id_set), one.encoder, one.ratio, set_place(one.ood_set))
-    return (*where, one.method, one.source)
-
-
-def _row(one: _Placed) -> str:
-    made, values = one.row, one.row.values
-    cells = [
-        *_who(
-            one.rank, made.label, made.spot.stream.id_set, _ood(made.spot), made.spot.stream.encoder
+def _published(reported: Iterable[Reported], rows: Sequence[PageRow]) -> list[Reported]:
+    """Published rows of what the page has: of the same sets, encoder and ratio."""
+    present = {(r.stream.id_set, r.ood_set, r.stream.encoder, r.ratio) for r in rows}
+    fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
+    return sorted(
+        fitting,
+        key=lambda r: (
+            set_place(r.id_set), r.encoder, r.ratio, set_place(r.ood_set), r.method, r.source,
         ),
-        number(shown("ratio", made.spot.ratio)),
-        *(_accuracy(one, name) for name in ("acc_s", "acc_n", "acc_h")),
-        number(NOTHING if math.isnan(one.gain) else f"{100 * one.gain:+.2f}"),
-        number(_p(one.mark)),
-        *(number(percent(values[name].mean)) for name in ("auroc", "fpr95")),
-        number(str(len(made.entries))),
-        number(f"{_seconds(made):.3g}"),
-        number(MEASURED),
-    ]
-    return row("", *cells)
+    )  # fmt: skip
 
 
-def _accuracy(one: _Placed, name: str) -> str:
-    value = spread(one.row.values[name])
-    is_best = one.mark.is_marked and name == one.row.main
-    return f'<td class="b">{value}*' if is_best else number(value)
+# Rows as texts.
 
 
-def _who(rank: int | None, method: str, id_set: str, ood: str, encoder: str) -> list[str]:
-    names = "".join(number(text(name)) for name in (id_set, ood, encoder))
-    return [number(str(rank or "")), f'<th scope="row">{text(method)}', names]
+def _texts(placed: _Placed, marks: Marks) -> list[str]:
+    row, stream = placed.row, placed.row.stream
+    kind = kind_of(stream)
+    ood_set = (row.ood_set or "none") + f", {kind}" * bool(kind)
+    gain = _NONE if math.isnan(placed.gain) else f"{100 * placed.gain:+.2f}"
+    texts = {metric.name: value_text(metric, row.value(metric.name)) for metric in METRICS.values()}
+    if placed.mark.is_marked:
+        texts[row.main.name] = Best(texts[row.main.name])
+    return [
+        str(placed.rank or ""), row.label, stream.id_set, ood_set, stream.encoder,
+        shown("ratio", row.ratio),
+        *(texts[metric.name] for metric in metrics_of("accuracy")),
+        gain,
+        _p_text(placed.mark),
+        *(texts[metric.name] for metric in metrics_of("ood")),
+        str(len(row.value(row.main.name).seeds)), f"{_seconds(row):.3g}", tidy.MEASURED,
+    ]  # fmt: skip
 
 
-def _ood(spot: Spot) -> str:
-    kind = _kind_of(spot)
-    return (spot.ood_set or "none") + f", {kind}" * bool(kind)
-
-
-def _kind_of(spot: Spot) -> str:
-    """What is not usual of a stream."""
-    return ", ".join(f"{name.replace('_', ' ')} {shown(name, v)}" for name, v in spot.stream.kind)
-
-
-def _p(mark: Mark) -> str:
+def _p_text(mark: Mark) -> str:
     if mark.p is None:
-        return NOTHING
-    return "&lt;0.001" if mark.p < 0.001 else f"{mark.p:.3f}"
+        return _NONE
+    return "<0.001" if mark.p < 0.001 else f"{mark.p:.3f}"
 
 
-def _seconds(made: Row) -> float:
-    return math.fsum(entry.record.seconds for entry in made.entries) / len(made.entries)
+def _seconds(row: PageRow) -> float:
+    """Seconds of a run, the method alone."""
+    seconds = [run.record.seconds for run in row.row.on(row.ood_set).values()]
+    return math.fsum(seconds) / len(seconds)
 
 
-def _reported_row(one: Reported) -> str:
-    cells = [
-        *_who(None, one.method, one.id_set, one.ood_set or "none", one.encoder),
-        number(shown("ratio", one.ratio)),
-        *(number(percent(value)) for value in (one.acc_s, one.acc_n, one.acc_h)),
-        *[number("")] * 6,
-        number(text(f"{REPORTED}: {one.source}")),
-    ]
-    return row("", *cells)
-
-
-def _values(one: _Placed) -> list[Any]:
-    """The same row for the script and for downloads, in the order of COLUMNS."""
-    made, spot = one.row, one.row.spot
-    means: Mapping[str, Value] = made.values
-    accuracies = [
-        _plain(x) for m in ("acc_s", "acc_n", "acc_h") for x in (means[m].mean, means[m].std)
-    ]
+def _published_texts(row: Reported) -> list[str]:
     return [
-        one.rank, made.label, spot.stream.id_set, spot.ood_set or None, spot.stream.encoder,
-        _kind_of(spot) or None, _numbers(spot.stream.features), spot.ratio,
-        *accuracies, _plain(one.gain), _plain(one.mark.p), one.mark.test or None,
-        _plain(means["auroc"].mean), _plain(means["fpr95"].mean), len(made.entries),
-        _plain(_seconds(made), 4), MEASURED,
+        "", row.method, row.id_set, row.ood_set or "none", row.encoder, shown("ratio", row.ratio),
+        *(m.text(getattr(row, m.name, math.nan)) for m in metrics_of("accuracy")),
+        "", "", *[""] * len(metrics_of("ood")), "", "", f"{PUBLISHED}: {row.source}",
     ]  # fmt: skip
 
 
-def _reported_values(one: Reported) -> list[Any]:
-    accuracies = [x for v in (one.acc_s, one.acc_n, one.acc_h) for x in (_plain(v), None)]
-    return [
-        None, one.method, one.id_set, one.ood_set or None, one.encoder, None, None, one.ratio,
-        *accuracies, None, None, None, None, None, None, None, f"{REPORTED}: {one.source}",
-    ]  # fmt: skip
+# Rows as data: the tidy schema, and behind it what the board alone has.
 
 
-def _plain(value: float | None, digits: int = 4) -> float | None:
-    return None if value is None or math.isnan(value) else round(value, digits)
+def _line(placed: _Placed) -> TidyRow:
+    row = placed.row
+    own = {
+        "rank": placed.rank,
+        "gain": placed.gain,
+        "p": placed.mark.p,
+        "test": placed.mark.test or None,
+        "seconds": _seconds(row),
+        "features": features_of(row.stream),
+    }
+    return tidy.cell_row(row.row, row.ood_set) | own
+
+
+def _published_line(row: Reported) -> TidyRow:
+    names = ("method", "id_set", "encoder", "ratio", "acc_s", "acc_n", "acc_h")
+    values = {name: getattr(row, name) for name in names}
+    line = tidy.tidy_row(**values, ood_set=row.ood_set or None, source=PUBLISHED)
+    return line | {"citation": row.source}
+
+
+def _data(lines: Sequence[TidyRow]) -> dict[str, Any]:
+    """Column by column; a text is told by its place among all texts, of which there are few."""
+    names = (*tidy.columns(), *_OWN_COLUMNS)
+    columns = {name: [_plain(line.get(name)) for line in lines] for name in names}
+    texts = sorted({v for column in columns.values() for v in column if isinstance(v, str)})
+    places = {text: place for place, text in enumerate(texts)}
+    packed = {name: _packed(values, places) for name, values in columns.items()}
+    return {"rows": len(lines), "texts": texts, "columns": packed}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; None for nan."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, _DIGITS)
+    return value
+
+
+def _packed(values: Sequence[Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """A column; where most rows have what the row above has, each value once with its count."""
+    has_texts = any(isinstance(value, str) for value in values)
+    plain = [places.get(value) for value in values] if has_texts else values
+    runs = [(value, len(list(equal))) for value, equal in itertools.groupby(plain)]
+    kind = {"is_text": True} if has_texts else {}
+    if 2 * len(runs) > len(plain):
+        return {"values": plain, **kind}
+    return {"values": [value for value, _ in runs], "counts": [n for _, n in runs], **kind}

@@ -1,14 +1,13 @@
-"""HTML in small pieces. What comes from a record becomes text here and in no other place."""
+"""HTML in small pieces, for drawings and the review page: what comes from a record becomes text."""
 
 import html
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from zsntta_cli.errors import printable
-from zsntta_cli.report.page.rows import Value
 
 NOTHING = "–"  # where a metric has no sample
 
@@ -32,24 +31,9 @@ def table(caption: str, head: str, bodies: Iterable[str], kind: str = "") -> str
     )
 
 
-def heads(names: Sequence[str]) -> str:
-    """A row of column heads."""
-    return row("", *(f'<th scope="col">{text(name)}' for name in names))
-
-
 def row(head: str, *cells: str) -> str:
     """A row: cells are whole ones, and need no end (HTML says so), of which there are thousands."""
     return f"<tr>{head}{''.join(cells)}\n"
-
-
-def row_head(value: object) -> str:
-    """The cell that names a row."""
-    return f'<th scope="row">{text(value)}'
-
-
-def cell(value: object) -> str:
-    """A cell with a text."""
-    return f'<td class="t">{text(value)}'
 
 
 def number(value: str) -> str:
@@ -60,12 +44,6 @@ def number(value: str) -> str:
 def percent(value: float, digits: int = 2) -> str:
     """A fraction in percent; a dash where there is none."""
     return NOTHING if math.isnan(value) else f"{100 * value:.{digits}f}"
-
-
-def spread(value: Value) -> str:
-    """Mean ± deviation in percent; the mean alone of one run."""
-    mean = percent(value.mean)
-    return mean if mean == NOTHING or math.isnan(value.std) else f"{mean}±{100 * value.std:.2f}"
 
 
 def details(summary: str, content: str) -> str:
