@@ -9,13 +9,27 @@ import io
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
-from grids import Cell, best_averages, expected_averages, partial_grids, run_of, sets_of
+from grids import (
+    RATIO,
+    SEEDS,
+    Cell,
+    best_averages,
+    expected_averages,
+    methods_of,
+    partial_grids,
+    run_of,
+    sets_of,
+)
 from hypothesis import HealthCheck, assume, given, settings
 from kept import kept_run
 
 from zsntta_cli.report import table
+from zsntta_cli.report.board.contenders import contenders
+from zsntta_cli.report.board.lines import COLUMNS, board_rows
+from zsntta_cli.report.board.plan import Pair, Plan, Spot
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best
@@ -97,8 +111,27 @@ def read_page(cells):
     return {method: text.rstrip("*") for method, text in _of_page(cells).items()}, None
 
 
+def read_board(cells):
+    """The board's averages at 50 %; its marks are of tests over runs, not of the mean alone."""
+    pairs = tuple(Pair("shapes", name) for name in sets_of(cells))
+    plan = Plan(Path(), "tiny", pairs, contenders(methods_of(cells)), SEEDS)
+    results = {
+        Spot(c.method, "none", Pair("shapes", c.ood_set), RATIO, c.seed): run_of(c).record
+        for c in cells
+    }
+    column = COLUMNS.index(("acc_h", RATIO))
+    rows = board_rows(plan, results, "none")
+    texts = {r.contender.label: COLUMNS[column].text(r.values[column]) for r in rows}
+    lacking = {
+        r.contender.label for r in rows if r.marked[column] and texts[r.contender.label] == "-"
+    }
+    assert not lacking
+    return texts, None
+
+
 VIEWS = [
-    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet, read_page,
+    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
+    read_board, read_page,
 ]  # fmt: skip
 
 

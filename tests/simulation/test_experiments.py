@@ -90,16 +90,16 @@ def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
         for i, (id_set, ood_set, count) in enumerate(grids)
         for seed in range(count)
     ]
-    left = obtain._Left(runs, multiprocessing.get_context("fork"))
+    queue = obtain.RunQueue(runs, multiprocessing.get_context("fork"))
     place, done = dict[int, int](), []
 
     def take(process):
-        taken = left.take(place.get(process))
+        taken = queue.take(place.get(process))
         if taken is None:
             return False
         run, now = taken
         before = place.get(process, now)
-        assert now == before or left._taken[before] == len(left._runs[before])
+        assert now == before or queue._begun[before] == len(queue._runs[before])
         place[process] = now
         done.append(run)
         return True
@@ -130,14 +130,14 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
 
 
 def test_after_an_error_no_other_run_begins():
-    left = obtain._Left(
+    queue = obtain.RunQueue(
         [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
         multiprocessing.get_context("fork"),
     )
-    assert left.take(None)
-    with pytest.raises(KeyboardInterrupt), left:
+    assert queue.take(None)
+    with pytest.raises(KeyboardInterrupt), queue:
         raise KeyboardInterrupt
-    assert left.take(0) is None
+    assert queue.take(0) is None
 
 
 @pytest.mark.parametrize("first", ["", "import torch"])
@@ -387,26 +387,44 @@ def test_a_record_of_other_features_writes_no_scores(simulate, features, tmp_pat
     assert not (tmp_path / "items.csv").exists()
 
 
-def test_folded_csv_and_json_have_the_cells_of_the_table(simulate):
+def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     command = ("--method", "zs-clip", "--id", "pets", "--ood", "sky", "--ood", "sand", "--ratio",
                0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1)  # fmt: skip
     plain = json.loads(simulate(*command, "--format", "json").stdout)
-    cells = json.loads(simulate(*command, "--format", "json", "--folded").stdout)
-    assert [(c["noise"], c["ood_set"]) for c in cells] == [
-        (ratio, name) for ratio in ("25%", "50%") for name in ("sky", "sand", "Average")
+    cells = json.loads(simulate(*command, "--format", "json", "--aggregate").stdout)
+    assert [(c["ratio"], c["ood_set"], c["aggregate"]) for c in cells] == [
+        (ratio, name, None if name else "ood_sets")
+        for ratio in (0.25, 0.5)
+        for name in ("sand", "sky", None)
     ]
     values = {
         name: [r["accuracies"]["acc_h"] for r in plain
                if (r["settings"]["ood_set"], r["settings"]["stream"]["ratio"]) == (name, 0.25)]
         for name in ("sky", "sand")
     }  # fmt: skip
-    assert cells[0]["acc_h"] == pytest.approx(np.mean(values["sky"]))
-    assert cells[0]["acc_h_std"] == pytest.approx(np.std(values["sky"], ddof=1))
+    assert cells[1]["acc_h"] == pytest.approx(np.mean(values["sky"]))
+    assert cells[1]["acc_h_std"] == pytest.approx(np.std(values["sky"], ddof=1))
     by_seed = np.mean([values["sky"], values["sand"]], axis=0)
     assert cells[2]["acc_h"] == pytest.approx(by_seed.mean())
     assert cells[2]["acc_h_std"] == pytest.approx(by_seed.std(ddof=1))
     rows = list(csv.DictReader(io.StringIO(
-        simulate(*command[:-2], "--format", "csv", "--folded").stdout
+        simulate(*command[:-2], "--format", "csv", "--aggregate").stdout
     )))  # fmt: skip
     assert len(rows) == 6
     assert {row["acc_h_std"] for row in rows} == {""}, "one seed has no deviation"
+    runs = list(csv.DictReader(io.StringIO(simulate(*command, "--format", "csv").stdout)))
+    assert (len(runs), list(runs[0])) == (8, list(rows[0]))
+
+
+def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
+    command = ("--method", "zs-clip", "--id", "pets", "--ood", "sky", "--format", "latex")
+    more = ("--columns", "acc_h", "--label", "zs-clip=ZS_CLIP", "--tex-label", "tab:x")
+    latex = simulate(*command, *more).stdout
+    assert r"ZS\_CLIP &" in latex
+    assert r"\label{tab:x}" in latex
+    assert r"*{1}{c}" in latex
+    assert "\n% Made by: " in latex
+    refused = simulate(*command, "--columns", "acc_x")
+    assert refused.exit_code == 2
+    assert "acc_h" in refused.stderr
+    assert simulate(*command, "--label", "zs-clip").exit_code == 2

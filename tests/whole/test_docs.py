@@ -223,7 +223,7 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     done = python(tmp_path, *command)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"│ (zs-clip|margin) +│ ([\d.-]+)", done.stdout) == [
-        ("zs-clip", "-"), ("margin", "1.0"), ("margin", "0.5"),
+        ("zs-clip", "-"), ("margin", "0.5"), ("margin", "1.0"),
     ]  # fmt: skip
     refused = python(tmp_path, *command[:7], "zs-clip", "--runner-up", "1")
     assert refused.returncode == 2

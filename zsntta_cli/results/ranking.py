@@ -90,7 +90,7 @@ def average_marks(
 ) -> list[Mark]:
     """The marks of averages, each given by what its values are paired by: seeds, or runs."""
     line = METRICS[metric] if isinstance(metric, str) else metric
-    values = [fold(by_pair) for by_pair in by_pairing]
+    values = [fold(dict(enumerate(by_pair.values()))) for by_pair in by_pairing]
     return _marks(
         values,
         competes or [True] * len(values),
@@ -154,11 +154,19 @@ def _by_seeds(best: Mapping[Any, float], rival: Mapping[Any, float]) -> _Tested:
     return paired_t(differences), BY_SEEDS
 
 
-_BY_ITEMS: dict[str, Callable[[Pair, Pair], float]] = {  # of the ID and the OOD samples
-    "acc_s": lambda known, noise: mcnemar(known.first, known.second),
-    "acc_n": lambda known, noise: mcnemar(noise.first, noise.second),
+def _test_acc_s(known: Pair, _noise: Pair) -> float:
+    return mcnemar(known.first, known.second)
+
+
+def _test_acc_n(_known: Pair, noise: Pair) -> float:
+    return mcnemar(noise.first, noise.second)
+
+
+_BY_ITEMS = {
+    "acc_s": _test_acc_s,
+    "acc_n": _test_acc_n,
     "acc_h": swap_test,
-}
+}  # of ID and OOD samples
 
 
 def _pairs(best: PairedRun, rival: PairedRun) -> tuple[Pair, Pair] | None:

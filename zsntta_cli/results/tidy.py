@@ -64,8 +64,7 @@ def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[
 def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
     rows = []
     for row in table.rows:
-        for ood_set in [CLEAN] if CLEAN in row.runs else row.runs:
-            rows.append(cell_row(row, ood_set))
+        rows += [cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
         if len(table.ood_sets) > 1 and CLEAN not in row.runs:
             rows.append(_average_row(table, row, spread))
     return rows

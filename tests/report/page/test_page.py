@@ -255,9 +255,10 @@ def test_the_data_of_the_board_is_in_the_one_schema():
     assert list(rows[0]) == [*tidy.columns(), *own]
     of_adand = [row for row in rows if row["method"] == "adand"]
     wanted = {
-        "preset": "tuned", "settings": "", "encoder": "tiny", "id_set": "shapes", "source": "measured",
-        "ood_set": "glyphs", "ratio": 0.5, "seeds": "0 1", "acc_s": 0.7, "acc_s_std": 0.141421,
-        "n_id": 10, "n_ood": 10, "complete": True, "rank": 1, "gain": None, "features": "1.1.1",
+        "preset": "tuned", "settings": "", "encoder": "tiny", "id_set": "shapes",
+        "source": "measured", "ood_set": "glyphs", "ratio": 0.5, "seeds": "0 1", "acc_s": 0.7,
+        "acc_s_std": 0.141421, "n_id": 10, "n_ood": 10, "complete": True, "rank": 1,
+        "gain": None, "features": "1.1.1",
     }  # fmt: skip
     assert [{name: row[name] for name in wanted} for row in of_adand] == [wanted]
 

@@ -67,7 +67,7 @@ def board(
     from zsntta_cli.files import check_target
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.board.contenders import contenders
-    from zsntta_cli.report.board.measuring import measured
+    from zsntta_cli.report.board.lines import obtain_results
     from zsntta_cli.report.board.page import not_run, page
     from zsntta_cli.report.board.plan import Plan
     from zsntta_cli.report.board.screen import screen
@@ -84,7 +84,7 @@ def board(
     reporter = ConsoleReporter()
     for line in not_run(plan):
         reporter.note(line)
-    results = measured(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
+    results = obtain_results(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
     put(screen(plan, results), None)
     if output:
         put(page(plan, results), output)

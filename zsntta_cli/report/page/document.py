@@ -98,8 +98,9 @@ def _environment() -> Environment:
         loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined,
         finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    for name, kind in (("best", Best), ("code", Code), ("strong", Strong)):
-        environment.tests[name] = functools.partial(_is_a, kind)
+    environment.tests["best"] = lambda value: isinstance(value, Best)
+    environment.tests["code"] = lambda value: isinstance(value, Code)
+    environment.tests["strong"] = lambda value: isinstance(value, Strong)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
 
@@ -107,7 +108,3 @@ def _environment() -> Environment:
 def _finalize(value: Any) -> Any:
     """A text without what would turn its line over; HTML as it is."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _is_a(kind: type, value: Any) -> bool:
-    return isinstance(value, kind)

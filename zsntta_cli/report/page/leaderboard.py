@@ -43,7 +43,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class BoardColumn:
+class LeaderboardColumn:
     """A column as people see it, and what the script needs to know of it."""
 
     key: str
@@ -54,10 +54,10 @@ class BoardColumn:
 
 
 @dataclass(frozen=True)
-class Board:
+class Leaderboard:
     """The board as plain values."""
 
-    columns: Sequence[BoardColumn]
+    columns: Sequence[LeaderboardColumn]
     bodies: Mapping[str, Sequence[Sequence[str]]]  # texts of the rows, by what heads them
     notes: Sequence[str]
     data: Mapping[str, Any]  # the same rows for downloads
@@ -75,7 +75,7 @@ class _Placed:
 
 def leaderboard(
     tables: Iterable[PageTable], marks: Marks, baseline: str, reported: Iterable[Reported]
-) -> Board:
+) -> Leaderboard:
     """The board; rows of other features stand in bodies of their own.
 
     A body is sorted within itself, so rows of different features never stand in one order.
@@ -85,34 +85,34 @@ def leaderboard(
     contest_rows = [rows for table in tables for rows in table.contests]
     placed = [each for rows in contest_rows for each in _place(rows, marks, baseline)]
     for each in sorted(placed, key=lambda each: each.row.stream.features):
-        bodies.setdefault(_features_head(each.row), []).append(_texts(each, marks))
+        bodies.setdefault(_features_head(each.row), []).append(_texts(each))
         lines.append(_line(each))
     published = _published(reported, [row for rows in contest_rows for row in rows])
     if published:
         head = "Published by others, not run here: without a rank"
         bodies[head] = [_published_texts(each) for each in published]
         lines += [_published_line(each) for each in published]
-    return Board(_columns(), bodies, list(_notes(placed, baseline)), _data(lines))
+    return Leaderboard(_columns(), bodies, list(_notes(placed, baseline)), _data(lines))
 
 
-def _columns() -> list[BoardColumn]:
+def _columns() -> list[LeaderboardColumn]:
     names = {"method": "Method", "id_set": "ID set", "ood_set": "OOD set", "encoder": "Encoder"}
     return [
-        BoardColumn("rank", "Rank", is_low_first=True),
-        *(BoardColumn(k, head, is_number=False, is_filter=True) for k, head in names.items()),
-        BoardColumn("noise", "Noise", is_filter=True),
+        LeaderboardColumn("rank", "Rank", is_low_first=True),
+        *(LeaderboardColumn(k, head, is_number=False, is_filter=True) for k, head in names.items()),
+        LeaderboardColumn("noise", "Noise", is_filter=True),
         *map(_metric_column, metrics_of("accuracy")),
-        BoardColumn("gain", "Gain"),
-        BoardColumn("p", "p", is_low_first=True),
+        LeaderboardColumn("gain", "Gain"),
+        LeaderboardColumn("p", "p", is_low_first=True),
         *map(_metric_column, metrics_of("ood")),
-        BoardColumn("seeds", "Seeds"),
-        BoardColumn("seconds", "Seconds", is_low_first=True),
-        BoardColumn("source", "Source", is_number=False, is_filter=True),
+        LeaderboardColumn("seeds", "Seeds"),
+        LeaderboardColumn("seconds", "Seconds", is_low_first=True),
+        LeaderboardColumn("source", "Source", is_number=False, is_filter=True),
     ]
 
 
-def _metric_column(metric: Metric) -> BoardColumn:
-    return BoardColumn(metric.name, metric.head, is_low_first=metric.lower_is_better)
+def _metric_column(metric: Metric) -> LeaderboardColumn:
+    return LeaderboardColumn(metric.name, metric.head, is_low_first=metric.lower_is_better)
 
 
 def _notes(placed: Sequence[_Placed], baseline: str) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _published(reported: Iterable[Reported], rows: Sequence[PageRow]) -> list[Re
 # Rows as texts.
 
 
-def _texts(placed: _Placed, marks: Marks) -> list[str]:
+def _texts(placed: _Placed) -> list[str]:
     row, stream = placed.row, placed.row.stream
     kind = kind_of(stream)
     ood_set = (row.ood_set or "none") + f", {kind}" * bool(kind)

@@ -41,7 +41,7 @@ class PageRuns:
 
 
 def select_runs(kept: Iterable[Kept]) -> PageRuns:
-    """The runs to show, each once: of two records of one run the later, with the items of either."""
+    """The runs to show, each once: the later of two records, with the items of either."""
     twins: dict[Hashable, list[PageRun]] = {}
     outdated = 0
     current = functools.cache(revision)
