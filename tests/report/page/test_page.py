@@ -150,7 +150,7 @@ def test_each_row_has_its_command_time_memory_and_all_settings():
     assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
     assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
-    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that were seen")
+    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")
     versions = cells(html, "Versions and devices")[1]
     assert versions[0] == "numpy 2.4.6, python 3.11.7, zsntta 0.1.0"
     assert versions[-3:] == ["2026-01-02", "2026-01-02", "24"]
@@ -197,11 +197,11 @@ def test_of_many_pairs_those_where_most_happens_are_drawn():
 def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"^there is no result to report$"):
         made()
-    with pytest.raises(StoreError, match=r"report: 1 runs by other rules"):
+    with pytest.raises(StoreError, match=r"report: 1 run by rules other"):
         made(kept_run(record={"revision": "0.1"}))
     some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})], command)
-    assert some.left_out == ("1 runs by other rules than this version's",)
-    assert "Left out: 1 runs by other rules than this version&#39;s." in some.html
+    assert some.left_out == ("1 run by rules other than this version's",)
+    assert "Left out: 1 run by rules other than this version&#39;s." in some.html
 
 
 def test_a_stopped_run_is_shown_and_enters_no_mean():
@@ -216,7 +216,7 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
     assert rows["tda"][0] == "60.00*"
     assert "† marks a value of a run that was stopped." in html
     assert "PARTIAL: ridge against glyphs was stopped after 20 of 50 items; it enters no" in html
-    assert "2 runs were stopped: they enter no mean and no average." in html
+    assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
     by_method = {row["method"]: row for row in board_rows(html)}
     assert (by_method["ridge"]["rank"], by_method["tda"]["rank"]) == (None, 1)
     assert (by_method["ridge"]["complete"], by_method["ridge"]["gain"]) == (False, None)
@@ -227,7 +227,7 @@ def test_a_method_that_sees_the_whole_stream_is_shown_and_never_the_best():
     rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
     assert rows["etlt"][0] == "100.00"
     assert rows["tda"][0] == "60.00*"
-    assert "etlt sees the whole stream before it decides: it is shown and never the best." in html
+    assert "etlt sees the whole stream before it decides, so it is shown for reference, and never marked." in html
 
 
 def test_a_metric_of_the_table_is_on_the_page(monkeypatch):

@@ -115,7 +115,10 @@ def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Itera
             ratio = shown("ratio", row.ratio)
             yield f"{table.labels[row]} has no average at {ratio} noise: it has {lacks}."
     for label in dict.fromkeys(table.labels[row] for row in rows if not row.competes):
-        yield f"{label} sees the whole stream before it decides: it is shown and never the best."
+        yield (
+            f"{label} sees the whole stream before it decides, so it is shown for reference, and "
+            f"never marked."
+        )
     stopped = stopped_notes([run.record for row in rows for run in row.every_run])
     if stopped:
         yield f"{STOPPED} marks a value of a run that was stopped."

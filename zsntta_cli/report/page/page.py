@@ -17,7 +17,7 @@ from zsntta_cli.results.kept import Kept
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """What was made of how much."""
 
     html: str
@@ -42,7 +42,7 @@ def page(
     title: str = TITLE,
     baseline: str = BASELINE,
     reported: Sequence[Reported] = (),
-) -> Page:
+) -> ReportPage:
     """A report of kept runs: the same runs, in whatever order, give the same page.
 
     `command` gives what one types to repeat runs that differ in seed and OOD set; `baseline` is the
@@ -90,27 +90,31 @@ def page(
         footer=Markup(footer()),
     )
     html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
-    return Page(html, len(runs), len(rows), left_out)
+    return ReportPage(html, len(runs), len(rows), left_out)
 
 
 def _left_out(selected: PageRuns) -> tuple[str, ...]:
-    outdated = selected.outdated
-    return (f"{outdated:,} runs by other rules than this version's",) * bool(outdated)
+    reason = f"{_runs(selected.outdated)} by rules other than this version's"
+    return (reason,) * bool(selected.outdated)
 
 
-def _about(rows: Sequence[PageRow], runs: int) -> str:
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _about(rows: Sequence[PageRow], count: int) -> str:
     """What the page is of."""
-    methods = dict.fromkeys(row.method for row in rows)
-    sets = dict.fromkeys(row.stream.id_set for row in rows)
-    encoders = dict.fromkeys(row.stream.encoder for row in rows)
-    return (
-        f"{runs:,} runs in {len(rows):,} rows: {', '.join(methods)} on {', '.join(sets)} "
-        f"by {', '.join(encoders)}."
-    )
+    names = {
+        "Methods": [row.method for row in rows],
+        "ID sets": [row.stream.id_set for row in rows],
+        "Encoders": [row.stream.encoder for row in rows],
+    }
+    lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
+    return " ".join([f"{_runs(count)} in {len(rows):,} rows.", *lists])
 
 
 def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
     """What a reader has to know before the tables."""
     stopped = sum(bool(run.record.unfinished) for run in selected.runs)
-    remarks = [f"{stopped:,} runs were stopped: they enter no mean and no average."] * bool(stopped)
-    return [*remarks, *(f"Left out: {reason}." for reason in left_out)]
+    of_stopped = f"Stopped before its end: {_runs(stopped)}. What was stopped enters no mean."
+    return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]

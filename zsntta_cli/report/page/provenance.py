@@ -110,7 +110,7 @@ def features(runs: Sequence[PageRun]) -> PageSheet:
         for name, digest in run.record.digests.items()
     )
     return _plain_sheet(
-        "Features that were seen; text/SET: class text, logit scale, whether normalised",
+        "Features that the runs saw; text/SET: class text, logit scale, whether normalised",
         ("Features", "Encoder", "SHA-256"),
         ("Runs",),
         [
