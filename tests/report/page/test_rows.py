@@ -38,7 +38,10 @@ def test_the_order_of_rows_is_their_own_and_not_that_of_their_making():
     ]  # fmt: skip
     places = [
         [
-            [(row.ratio, row.ood_set, row.method, list(row.row.on(row.ood_set))) for row in contest]
+            [
+                (row.ratio, contest.ood_set, row.method, list(row.on(contest.ood_set)))
+                for row in contest.rows
+            ]
             for contest in page_tables(select_runs(runs).runs)[0].contests
         ]
         for runs in (kept, kept[::-1])

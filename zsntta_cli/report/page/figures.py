@@ -3,13 +3,24 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli.methods import METHODS
+from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.page.markup import details, text
-from zsntta_cli.report.page.rows import PageRow, name_of
+from zsntta_cli.report.page.rows import PageRun
 from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
-from zsntta_cli.results.frame import Stream, method_place, shown
+from zsntta_cli.results.frame import (
+    ResultRow,
+    ResultTable,
+    Stream,
+    Value,
+    label,
+    method_place,
+    shown,
+    varying,
+)
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
@@ -19,22 +30,65 @@ _POINTS, _BINS = 12, 25  # of a curve and a histogram: as many as one sees
 _HALF = 0.5  # the ratio whose streams are shown
 
 Looks = Mapping[str, int]
+Tables = Sequence[ResultTable[PageRun]]
 
 
-def looks(rows: Sequence[PageRow]) -> Looks:
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A row of results on one OOD set."""
+
+    row: ResultRow[PageRun]
+    ood_set: str
+    label: str
+
+    @property
+    def method(self) -> str:
+        return self.row.method
+
+    @property
+    def stream(self) -> Stream:
+        return self.row.stream
+
+    @property
+    def ratio(self) -> float:
+        return self.row.ratio
+
+    @property
+    def first(self) -> PageRun:
+        return next(iter(self.row.on(self.ood_set).values()))
+
+    def value(self, metric: str) -> Value:
+        return self.row.value(self.ood_set, metric)
+
+
+def _rows(tables: Tables) -> list[_Row]:
+    return [
+        _Row(row, ood_set, label(row, varying(table.rows)))
+        for table in tables
+        for ood_set in table.ood_sets
+        for row in table.rows
+        if ood_set in row.runs
+    ]
+
+
+def looks(tables: Tables) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {one.label: method_place(one.method) for one in rows}
+    labels = {
+        label(row, varying(table.rows)): method_place(row.method)
+        for table in tables
+        for row in table.rows
+    }
     ordered = sorted(labels, key=lambda label: (labels[label], label))
     return {label: i for i, label in enumerate(ordered)}
 
 
-def sweeps(rows: Sequence[PageRow], known: Looks) -> str:
+def sweeps(tables: Tables, known: Looks) -> str:
     """Acc_H against the noise ratio, a drawing for each pair; of many pairs, their averages."""
-    noisy = [one for one in rows if one.ratio and _decides(one)]
-    tables = _by_stream(noisy)
-    pairs = sum(len(_ood_sets(some)) for some in tables.values())
+    noisy = [one for one in _rows(tables) if one.ratio and _decides(one)]
+    streams = _by_stream(noisy)
+    pairs = sum(len(_ood_sets(some)) for some in streams.values())
     drawn = []
-    for stream, some in tables.items():
+    for stream, some in streams.items():
         groups = {c: [r for r in some if r.ood_set == c] for c in _ood_sets(some)}
         if pairs > _MOST_SWEEPS and len(groups) > 1:
             groups = {f"mean over {len(groups)} OOD sets": some}
@@ -43,22 +97,22 @@ def sweeps(rows: Sequence[PageRow], known: Looks) -> str:
     return _with_legend(noisy, known, "".join(drawn)) if any(drawn) else ""
 
 
-def _decides(one: PageRow) -> bool:
+def _decides(one: _Row) -> bool:
     return METHODS[one.method].decides
 
 
-def _by_stream(rows: Sequence[PageRow]) -> dict[Stream, list[PageRow]]:
-    groups: dict[Stream, list[PageRow]] = {}
+def _by_stream(rows: Sequence[_Row]) -> dict[Stream, list[_Row]]:
+    groups: dict[Stream, list[_Row]] = {}
     for one in rows:
         groups.setdefault(one.stream, []).append(one)
     return groups
 
 
-def _ood_sets(rows: Sequence[PageRow]) -> list[str]:
+def _ood_sets(rows: Sequence[_Row]) -> list[str]:
     return list(dict.fromkeys(one.ood_set for one in rows))
 
 
-def _sweep(title: str, rows: Sequence[PageRow], known: Looks) -> str:
+def _sweep(title: str, rows: Sequence[_Row], known: Looks) -> str:
     """One drawing, of the labels that have all of its sets at two ratios or more."""
     ood_sets = _ood_sets(rows)
     values: dict[str, dict[float, float]] = {}
@@ -84,15 +138,15 @@ def _fitted(name: str, lines: Sequence[Line]) -> Axis:
     return Axis(name, low - margin, high + margin)
 
 
-def _with_legend(rows: Sequence[PageRow], known: Looks, content: str) -> str:
+def _with_legend(rows: Sequence[_Row], known: Looks, content: str) -> str:
     labels = sorted({one.label for one in rows}, key=known.__getitem__)
     names = [(label, known[label], False) for label in labels]
     return f'{legend(names)}<div class="figures">{content}</div>\n'
 
 
-def insides(rows: Sequence[PageRow], known: Looks, baseline: str) -> str:
+def insides(tables: Tables, known: Looks, baseline: str) -> str:
     """Scores, running accuracies and thresholds on some streams, of the first seed of each row."""
-    chosen, total = _chosen(rows, baseline)
+    chosen, total = _chosen(_rows(tables), baseline)
     if not chosen:
         return ""
     some = (
@@ -107,9 +161,9 @@ def insides(rows: Sequence[PageRow], known: Looks, baseline: str) -> str:
     return "".join(parts)
 
 
-def _chosen(rows: Sequence[PageRow], baseline: str) -> tuple[list[list[PageRow]], int]:
+def _chosen(rows: Sequence[_Row], baseline: str) -> tuple[list[list[_Row]], int]:
     """Streams at the ratio next to one half, one a pair: those where most happens."""
-    pairs: dict[Any, dict[float, list[PageRow]]] = {}
+    pairs: dict[Any, dict[float, list[_Row]]] = {}
     for one in rows:
         if one.ratio and one.first.kept_curves:
             pair = (one.stream, one.ood_set)
@@ -123,14 +177,14 @@ def _chosen(rows: Sequence[PageRow], baseline: str) -> tuple[list[list[PageRow]]
     return [middle[i] for i in kept], len(middle)
 
 
-def _gain(rows: Sequence[PageRow], baseline: str) -> float:
+def _gain(rows: Sequence[_Row], baseline: str) -> float:
     """The largest difference in Acc_H to the baseline's first row; 0 without one."""
     values = [(one.method, one.value("acc_h").mean) for one in rows if _decides(one)]
     base = [value for method, value in values if method == baseline]
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(rows: Sequence[PageRow], known: Looks) -> str:
+def _inside(rows: Sequence[_Row], known: Looks) -> str:
     charts = [_running(rows, known, name) for name in ("acc_s", "acc_n")]
     charts.append(_thresholds(rows, known))
     lines = _with_legend(rows, known, "".join(charts)) if any(charts) else ""
@@ -152,10 +206,10 @@ def _thinned(curve: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     return {name: [values[i] for i in places] for name, values in curve.items()}
 
 
-def _running(rows: Sequence[PageRow], known: Looks, name: str) -> str:
+def _running(rows: Sequence[_Row], known: Looks, name: str) -> str:
     lines = []
     for one in rows:
-        if name in (curve := one.first.curves.get("running", {})):
+        if name in (curve := one.first.drawable.get("running", {})):
             thin = _thinned(curve)
             ys = [None if y is None else round(100 * y, 2) for y in thin[name]]
             lines.append(Line(one.label, known[one.label], thin["item"], ys))
@@ -163,10 +217,10 @@ def _running(rows: Sequence[PageRow], known: Looks, name: str) -> str:
     return _over_stream(title, "%", lines)
 
 
-def _thresholds(rows: Sequence[PageRow], known: Looks) -> str:
+def _thresholds(rows: Sequence[_Row], known: Looks) -> str:
     lines = []
     for one in rows:
-        if curve := one.first.curves.get("thresholds"):
+        if curve := one.first.drawable.get("thresholds"):
             thin = _thinned(curve)
             has_own = "detector" in thin
             for name in ("detector", "zero_shot"):
@@ -185,8 +239,8 @@ def _over_stream(title: str, unit: str, lines: Sequence[Line]) -> str:
     return lines_chart(title, x, _fitted(unit, there), there)
 
 
-def _scores(one: PageRow) -> str:
-    curves = one.first.curves
+def _scores(one: _Row) -> str:
+    curves = one.first.drawable
     if not (scores := curves.get("scores")):
         return ""
     each = len(scores["id"]) // _BINS or 1

@@ -9,13 +9,12 @@ from zsntta_cli.report.page.rows import (
     STOPPED,
     PageTable,
     RunRow,
-    name_of,
     value_text,
 )
 from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, stopped_notes
 from zsntta_cli.results import ranking
-from zsntta_cli.results.frame import shown
+from zsntta_cli.results.frame import Stream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, Mark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
@@ -26,14 +25,31 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
     """The marks of all rows by all metrics that the page shows."""
     metrics = dict.fromkeys((*metrics_of("accuracy"), *metrics_of("ood")))
     return {
-        (each.row, each.ood_set, metric.name): mark
+        (row, ood_set, metric.name): mark
         for table in tables
-        for rows in table.contests
+        for ood_set, rows in table.contests
         for metric in metrics
-        for each, mark in zip(
-            rows, ranking.marks([r.row for r in rows], rows[0].ood_set, metric), strict=True
-        )
+        for row, mark in zip(rows, ranking.marks(rows, ood_set, metric), strict=True)
     }
+
+
+def kind_of(stream: Stream) -> str:
+    """In what a stream differs from the usual one, in words."""
+    return ", ".join(f"{setting_name(k)} {shown(k, v)}" for k, v in stream.kind)
+
+
+def features_of(stream: Stream) -> str:
+    """Which of several features of the same names a stream has: 1.1.1 of those most runs have."""
+    return ".".join(str(number + 1) for number in stream.features)
+
+
+def name_of(stream: Stream) -> str:
+    """What a table is of."""
+    kind = [kind_of(stream)] * bool(stream.kind)
+    other = f"OTHER FEATURES of the same name ({features_of(stream)})"
+    return ", ".join(
+        [f"ID: {stream.id_set}", stream.encoder, *kind, *[other] * any(stream.features)]
+    )
 
 
 def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:

@@ -6,19 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.report.page.headline import Marks
-from zsntta_cli.report.page.rows import (
-    STOPPED,
-    PageRow,
-    PageTable,
-    features_of,
-    kind_of,
-    value_text,
-)
+from zsntta_cli.report.page.headline import Marks, features_of, kind_of
+from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
 from zsntta_cli.report.sheet import Best
 from zsntta_cli.results import tidy
-from zsntta_cli.results.frame import set_place, shown
-from zsntta_cli.results.ranking import Mark, ranks
+from zsntta_cli.results.frame import NOTHING, Stream, set_place, shown
+from zsntta_cli.results.ranking import ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
@@ -64,13 +57,13 @@ class Leaderboard:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _Line:
     """A row of the board."""
 
-    row: PageRow
-    rank: int | None
-    gain: float  # the main metric less that of the baseline, nan without one
-    mark: Mark
+    values: TidyRow  # with what the board alone has
+    label: str
+    kind: str = ""  # what is not usual of its streams
+    marked: str = ""  # the metric by which it is the best, or not significantly worse
 
 
 def leaderboard(
@@ -80,19 +73,74 @@ def leaderboard(
 
     A body is sorted within itself, so rows of different features never stand in one order.
     """
-    bodies: dict[str, list[list[str]]] = {}
-    lines: list[TidyRow] = []
-    contest_rows = [rows for table in tables for rows in table.contests]
-    placed = [each for rows in contest_rows for each in _place(rows, marks, baseline)]
-    for each in sorted(placed, key=lambda each: each.row.stream.features):
-        bodies.setdefault(_features_head(each.row), []).append(_texts(each))
-        lines.append(_line(each))
-    published = _published(reported, [row for rows in contest_rows for row in rows])
-    if published:
-        head = "Published by others, not run here: without a rank"
-        bodies[head] = [_published_texts(each) for each in published]
-        lines += [_published_line(each) for each in published]
-    return Leaderboard(_columns(), bodies, list(_notes(placed, baseline)), _data(lines))
+    bodies: dict[str, list[_Line]] = {}
+    contests = [(table, contest) for table in tables for contest in table.contests]
+    for table, contest in sorted(contests, key=lambda pair: pair[1].rows[0].stream.features):
+        head = _features_head(contest.rows[0].stream)
+        bodies.setdefault(head, []).extend(_lines(table, contest, marks, baseline))
+    if published := _published(reported, [contest for _, contest in contests]):
+        bodies["Published by others, not run here: without a rank"] = published
+    lines = [line for body in bodies.values() for line in body]
+    texts = {head: [_texts(line) for line in body] for head, body in bodies.items()}
+    return Leaderboard(_columns(), texts, list(_notes(lines, baseline)), _data(lines))
+
+
+def _features_head(stream: Stream) -> str:
+    """What heads rows of other features; nothing of those that most runs have."""
+    others = any(stream.features)
+    return f"Other features of the same names ({features_of(stream)})" * others
+
+
+def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> list[_Line]:
+    """Rows that saw the same samples, the best first."""
+    ood_set, rows = contest
+    main = METRICS["acc_h" if rows[0].ratio else "acc_s"]
+    values = [row.value(ood_set, main.name) for row in rows]
+    bases = [value for row, value in zip(rows, values, strict=True) if row.method == baseline]
+    base = bases[0] if len(bases) == 1 else NOTHING
+    places = ranks(values, [row.competes for row in rows], main)
+    lines = []
+    for row, value, rank in zip(rows, values, places, strict=True):
+        gain = value.mean - base.mean if value.is_whole and base.is_whole else math.nan
+        mark = marks[row, ood_set, main.name]
+        own = {
+            "rank": rank,
+            "gain": None if math.isnan(gain) else gain,
+            "p": mark.p,
+            "test": mark.test or None,
+            "seconds": mean_seconds(row.on(ood_set).values()),
+            "features": features_of(row.stream),
+        }
+        cell = tidy.cell_row(row, ood_set) | own
+        marked = main.name if mark.is_marked else ""
+        lines.append(_Line(cell, table.labels[row], kind_of(row.stream), marked))
+    return sorted(lines, key=lambda line: line.values["rank"] or math.inf)
+
+
+def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> list[_Line]:
+    """Published rows of what the page has: of the same sets, encoder and ratio."""
+    present = {
+        (row.stream.id_set, contest.ood_set, row.stream.encoder, row.ratio)
+        for contest in contests
+        for row in contest.rows
+    }
+    fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
+    return [_published_line(row) for row in sorted(fitting, key=_place_of_published)]
+
+
+def _place_of_published(row: Reported) -> tuple[Any, ...]:
+    where = (set_place(row.id_set), row.encoder, row.ratio, set_place(row.ood_set))
+    return (*where, row.method, row.source)
+
+
+def _published_line(row: Reported) -> _Line:
+    names = ("method", "id_set", "encoder", "ratio", "acc_s", "acc_n", "acc_h")
+    values = {name: getattr(row, name) for name in names}
+    line = tidy.tidy_row(**values, ood_set=row.ood_set or None, source=PUBLISHED)
+    return _Line(line | {"citation": row.source}, row.method)
+
+
+# What people see.
 
 
 def _columns() -> list[LeaderboardColumn]:
@@ -115,130 +163,71 @@ def _metric_column(metric: Metric) -> LeaderboardColumn:
     return LeaderboardColumn(metric.name, metric.head, is_low_first=metric.lower_is_better)
 
 
-def _notes(placed: Sequence[_Placed], baseline: str) -> Iterator[str]:
+def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
     yield (
         f"Rows are ranked by Acc_H, on clean streams by Acc_S, among those that saw the same "
         f"samples. Gain is the difference to {baseline} in that metric, in points. p is of the "
         f"paired test against the best row of the stream, corrected for the number of rivals "
         f"(Holm). Seconds are those of a run, of the method alone."
     )
-    if any(not each.row.value("acc_s").is_whole for each in placed):
+    if any(line.values["complete"] is False for line in lines):
         yield f"{STOPPED} marks a value of a run that was stopped: it has no rank."
 
 
-def _features_head(row: PageRow) -> str:
-    """What heads rows of other features; nothing of those that most runs have."""
-    others = any(row.stream.features)
-    return f"Other features of the same names ({features_of(row.stream)})" * others
-
-
-def _place(rows: Sequence[PageRow], marks: Marks, baseline: str) -> list[_Placed]:
-    """Rows that saw the same samples with their ranks, the best first."""
-    main = rows[0].main
-    values = [each.value(main.name) for each in rows]
-    means = [value.mean if value.is_whole else math.nan for value in values]
-    of_baseline = [mean for each, mean in zip(rows, means, strict=True) if each.method == baseline]
-    zero = of_baseline[0] if len(of_baseline) == 1 else math.nan
-    places = ranks(values, [each.row.competes for each in rows], main)
-    placed = [
-        _Placed(each, rank, mean - zero, marks[each.row, each.ood_set, main.name])
-        for each, rank, mean in zip(rows, places, means, strict=True)
+def _texts(line: _Line) -> list[str]:
+    """A row, a text for each column."""
+    values = line.values
+    citation = f"{values['source']}: {values['citation']}" if "citation" in values else ""
+    return [
+        str(values.get("rank") or ""),
+        line.label,
+        values["id_set"],
+        ", ".join(filter(None, [values["ood_set"] or "none", line.kind])),
+        values["encoder"],
+        shown("ratio", values["ratio"]),
+        *(_metric_text(line, metric) for metric in metrics_of("accuracy")),
+        _number_text("{:+.2f}", values.get("gain"), 100),
+        _p_text(values.get("p")),
+        *(_metric_text(line, metric) for metric in metrics_of("ood")),
+        str(len((values["seeds"] or "").split()) or ""),
+        _number_text("{:.3g}", values.get("seconds")),
+        citation or values["source"],
     ]
-    return sorted(placed, key=lambda each: each.rank or math.inf)
 
 
-def _published(reported: Iterable[Reported], rows: Sequence[PageRow]) -> list[Reported]:
-    """Published rows of what the page has: of the same sets, encoder and ratio."""
-    present = {(r.stream.id_set, r.ood_set, r.stream.encoder, r.ratio) for r in rows}
-    fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
-    return sorted(
-        fitting,
-        key=lambda r: (
-            set_place(r.id_set), r.encoder, r.ratio, set_place(r.ood_set), r.method, r.source,
-        ),
-    )  # fmt: skip
-
-
-# Rows as texts.
-
-
-def _texts(placed: _Placed) -> list[str]:
-    row, stream = placed.row, placed.row.stream
-    kind = kind_of(stream)
-    ood_set = (row.ood_set or "none") + f", {kind}" * bool(kind)
-    gain = _NONE if math.isnan(placed.gain) else f"{100 * placed.gain:+.2f}"
-    texts = {metric.name: value_text(metric, row.value(metric.name)) for metric in METRICS.values()}
-    if placed.mark.is_marked:
-        texts[row.main.name] = Best(texts[row.main.name])
-    return [
-        str(placed.rank or ""), row.label, stream.id_set, ood_set, stream.encoder,
-        shown("ratio", row.ratio),
-        *(texts[metric.name] for metric in metrics_of("accuracy")),
-        gain,
-        _p_text(placed.mark),
-        *(texts[metric.name] for metric in metrics_of("ood")),
-        str(len(row.value(row.main.name).seeds)), f"{_seconds(row):.3g}", tidy.MEASURED,
-    ]  # fmt: skip
-
-
-def _p_text(mark: Mark) -> str:
-    if mark.p is None:
+def _metric_text(line: _Line, metric: Metric) -> str:
+    """A metric with its standard deviation, and what marks it."""
+    mean, std = line.values[metric.name], line.values[f"{metric.name}_std"]
+    if mean is None:
         return _NONE
-    return "<0.001" if mark.p < 0.001 else f"{mark.p:.3f}"
+    text = metric.text(mean, math.nan if std is None else std)
+    text += STOPPED * (line.values["complete"] is False)
+    return Best(text) if line.marked == metric.name else text
 
 
-def _seconds(row: PageRow) -> float:
-    """Seconds of a run, the method alone."""
-    seconds = [run.record.seconds for run in row.row.on(row.ood_set).values()]
-    return math.fsum(seconds) / len(seconds)
+def _p_text(p: float | None) -> str:
+    return "<0.001" if p is not None and p < 0.001 else _number_text("{:.3f}", p)
 
 
-def _published_texts(row: Reported) -> list[str]:
-    return [
-        "", row.method, row.id_set, row.ood_set or "none", row.encoder, shown("ratio", row.ratio),
-        *(m.text(getattr(row, m.name, math.nan)) for m in metrics_of("accuracy")),
-        "", "", *[""] * len(metrics_of("ood")), "", "", f"{PUBLISHED}: {row.source}",
-    ]  # fmt: skip
+def _number_text(form: str, value: float | None, scale: float = 1) -> str:
+    return _NONE if value is None else form.format(scale * value)
 
 
-# Rows as data: the tidy schema, and behind it what the board alone has.
+# The same rows as data: the tidy schema, and behind it what the board alone has.
 
 
-def _line(placed: _Placed) -> TidyRow:
-    row = placed.row
-    own = {
-        "rank": placed.rank,
-        "gain": placed.gain,
-        "p": placed.mark.p,
-        "test": placed.mark.test or None,
-        "seconds": _seconds(row),
-        "features": features_of(row.stream),
-    }
-    return tidy.cell_row(row.row, row.ood_set) | own
-
-
-def _published_line(row: Reported) -> TidyRow:
-    names = ("method", "id_set", "encoder", "ratio", "acc_s", "acc_n", "acc_h")
-    values = {name: getattr(row, name) for name in names}
-    line = tidy.tidy_row(**values, ood_set=row.ood_set or None, source=PUBLISHED)
-    return line | {"citation": row.source}
-
-
-def _data(lines: Sequence[TidyRow]) -> dict[str, Any]:
+def _data(lines: Sequence[_Line]) -> dict[str, Any]:
     """Column by column; a text is told by its place among all texts, of which there are few."""
     names = (*tidy.columns(), *_OWN_COLUMNS)
-    columns = {name: [_plain(line.get(name)) for line in lines] for name in names}
+    columns = {name: [_rounded(line.values.get(name)) for line in lines] for name in names}
     texts = sorted({v for column in columns.values() for v in column if isinstance(v, str)})
     places = {text: place for place, text in enumerate(texts)}
     packed = {name: _packed(values, places) for name, values in columns.items()}
     return {"rows": len(lines), "texts": texts, "columns": packed}
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; None for nan."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else round(value, _DIGITS)
-    return value
+def _rounded(value: Any) -> Any:
+    return round(value, _DIGITS) if isinstance(value, float) else value
 
 
 def _packed(values: Sequence[Any], places: Mapping[str, int]) -> dict[str, Any]:

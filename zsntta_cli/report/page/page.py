@@ -11,7 +11,7 @@ from zsntta_cli.report.page.document import PageSheet, asset, document, footer, 
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
-from zsntta_cli.report.page.rows import PageRow, PageRuns, page_tables, select_runs
+from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.report.page.svg import symbols
 from zsntta_cli.results.kept import Kept
 
@@ -58,9 +58,10 @@ def page(
             f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
         )
     tables = page_tables(selected.runs)
-    runs = [run for table in tables for row in table.results.rows for run in row.every_run]
-    rows = [row for table in tables for contest in table.contests for row in contest]
-    looks, marks = figures.looks(rows), marks_of(tables)
+    frame, marks = [table.results for table in tables], marks_of(tables)
+    rows = [row for table in frame for row in table.rows]
+    runs = [run for row in rows for run in row.every_run]
+    looks = figures.looks(frame)
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
         Section(
@@ -69,8 +70,8 @@ def page(
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
         Section("Leaderboard", render("board.html", board=board)),
-        Section("Acc_H against the noise ratio", Markup(figures.sweeps(rows, looks))),
-        Section("Within the streams", Markup(figures.insides(rows, looks, baseline))),
+        Section("Acc_H against the noise ratio", Markup(figures.sweeps(frame, looks))),
+        Section("Within the streams", Markup(figures.insides(frame, looks, baseline))),
         Section(
             "How to repeat each row",
             sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
@@ -83,14 +84,14 @@ def page(
     body = render(
         "page.html",
         title=title,
-        about=_about(rows, len(runs)),
+        about=_about(rows),
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
         symbols=Markup(symbols()),
         footer=Markup(footer()),
     )
     html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
-    return ReportPage(html, len(runs), len(rows), left_out)
+    return ReportPage(html, len(runs), _count_rows(rows), left_out)
 
 
 def _left_out(selected: PageRuns) -> tuple[str, ...]:
@@ -102,7 +103,12 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _about(rows: Sequence[PageRow], count: int) -> str:
+def _count_rows(rows: Sequence[RunRow]) -> int:
+    """How many rows the leaderboard has of its own."""
+    return sum(len(row.runs) for row in rows)
+
+
+def _about(rows: Sequence[RunRow]) -> str:
     """What the page is of."""
     names = {
         "Methods": [row.method for row in rows],
@@ -110,7 +116,8 @@ def _about(rows: Sequence[PageRow], count: int) -> str:
         "Encoders": [row.stream.encoder for row in rows],
     }
     lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
-    return " ".join([f"{_runs(count)} in {len(rows):,} rows.", *lists])
+    count = sum(len(row.every_run) for row in rows)
+    return " ".join([f"{_runs(count)} in {_count_rows(rows):,} rows.", *lists])
 
 
 def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:

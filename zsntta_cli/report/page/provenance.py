@@ -1,12 +1,12 @@
 """How each row came to be: settings in full, the command that repeats it, features, versions."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
-from zsntta_cli.report.page.rows import PageRun, PageTable, RunRow, name_of
+from zsntta_cli.report.page.headline import name_of
+from zsntta_cli.report.page.rows import PageRun, PageTable, RunRow, mean_seconds
 from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, set_place, shown
 from zsntta_cli.simulation.runs import RunSettings
@@ -46,13 +46,12 @@ def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[s
         runs = [run.record.settings for run in by_seed.values()]
         by_seeds.setdefault(tuple(by_seed), []).extend(runs)
     records = [run.record for run in row.every_run]
-    seconds = math.fsum(record.seconds for record in records) / len(records)
     memory = max(record.memory for record in records)
     devices = ", ".join(sorted({record.device for record in records}))
     typed = Code("\n".join(map(command, by_seeds.values())))
     return (
         (label, shown("ratio", row.ratio), typed, devices),
-        (str(len(records)), f"{seconds:.3g}", f"{memory / _MIB:,.0f}"),
+        (str(len(records)), f"{mean_seconds(row.every_run):.3g}", f"{memory / _MIB:,.0f}"),
     )
 
 

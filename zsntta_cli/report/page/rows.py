@@ -2,16 +2,17 @@
 
 import functools
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from zsntta_cli.report.page.drawable import drawable
+from zsntta_cli.report.page.drawable import drawable as drawable_curves
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Stream, Value
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.ranking import Bits, bits_of
-from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.metrics import Metric
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
 
@@ -27,9 +28,9 @@ class PageRun:
     bits: Bits | None  # where its items were kept
 
     @functools.cached_property
-    def curves(self) -> Curves:
-        """Those that can be drawn."""
-        return drawable(self.kept_curves)
+    def drawable(self) -> Curves:
+        """Those of its curves that can be drawn."""
+        return drawable_curves(self.kept_curves)
 
 
 @dataclass(frozen=True)
@@ -66,43 +67,11 @@ def _merge(runs: Sequence[PageRun]) -> PageRun:
 RunRow = ResultRow[PageRun]
 
 
-@dataclass(frozen=True, eq=False)
-class PageRow:
-    """A row of results on one OOD set, or on clean streams."""
+class Contest(NamedTuple):
+    """Rows that saw the same samples: one ratio, one OOD set."""
 
-    row: RunRow
     ood_set: str  # CLEAN of clean streams
-    label: str  # the method and what sets it apart from its other rows
-
-    @property
-    def method(self) -> str:
-        """Its name in METHODS."""
-        return self.row.method
-
-    @property
-    def stream(self) -> Stream:
-        """The stream that it saw, but for the ratio, the OOD set and the seed."""
-        return self.row.stream
-
-    @property
-    def ratio(self) -> float:
-        """The OOD share of its streams."""
-        return self.row.ratio
-
-    @property
-    def first(self) -> PageRun:
-        """Its run with the first seed, one that was finished if there is any."""
-        runs = self.row.on(self.ood_set).values()
-        return min(runs, key=lambda run: bool(run.record.unfinished))
-
-    @property
-    def main(self) -> Metric:
-        """The metric that it is ranked by."""
-        return METRICS["acc_h" if self.ratio else "acc_s"]
-
-    def value(self, metric: str) -> Value:
-        """A metric, folded over its seeds."""
-        return self.row.value(self.ood_set, metric)
+    rows: list[RunRow]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +87,11 @@ class PageTable:
         return {row: frame.label(row, names) for row in self.results.rows}
 
     @functools.cached_property
-    def contests(self) -> list[list[PageRow]]:
+    def contests(self) -> list[Contest]:
         """The rows in groups that saw the same samples: by ratio, then by OOD set."""
         groups = sorted(self.results.contests(), key=lambda rows: (rows[0].ratio, rows[0].stream))
         return [
-            [PageRow(row, ood_set, self.labels[row]) for row in rows if ood_set in row.runs]
+            Contest(ood_set, [row for row in rows if ood_set in row.runs])
             for rows in groups
             for ood_set in self.ood_sets(rows)
         ]
@@ -145,26 +114,12 @@ def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:
     return [PageTable(table) for table in frame.tables(runs)]
 
 
-def kind_of(stream: Stream) -> str:
-    """In what a stream differs from the usual one, in words."""
-    return ", ".join(f"{frame.setting_name(k)} {frame.shown(k, v)}" for k, v in stream.kind)
-
-
-def features_of(stream: Stream) -> str:
-    """Which of several features of the same names a stream has: 1.1.1 of those most runs have."""
-    return ".".join(str(number + 1) for number in stream.features)
-
-
-def name_of(stream: Stream) -> str:
-    """What a table is of."""
-    kind = [kind_of(stream)] * bool(stream.kind)
-    other = f"OTHER FEATURES of the same name ({features_of(stream)})"
-    return ", ".join(
-        [f"ID: {stream.id_set}", stream.encoder, *kind, *[other] * any(stream.features)]
-    )
-
-
 def value_text(metric: Metric, value: Value) -> str:
     """A value as the page shows it; that of a run that was stopped has a mark."""
     is_stopped = not (value.is_whole or math.isnan(value.mean))
     return metric.text(value.mean, value.std) + STOPPED * is_stopped
+
+
+def mean_seconds(runs: Collection[PageRun]) -> float:
+    """Seconds of a run, of the method alone."""
+    return math.fsum(run.record.seconds for run in runs) / len(runs)
