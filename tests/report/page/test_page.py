@@ -53,7 +53,7 @@ def test_the_headline_has_mean_deviation_and_marks():
     assert rows[:3] == [["Method", "glyphs"], ["Acc_S", "Acc_N", "Acc_H"], ["Noise 50%"]]
     assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00*", "54.95±0.57"]
     assert rows[4] == ["ridge", "81.00±1.41*", "52.00±0.00*", "63.34±0.43*"]
-    assert "by McNemar’s exact test on the samples of each stream" in html
+    assert "are compared by McNemar’s exact test on the samples of each stream" in html
 
 
 def test_one_run_a_row_has_no_deviation_and_says_that_nothing_was_tested():

@@ -112,15 +112,15 @@ def legend(marks: Marks) -> str:
     untested = " Where no test is possible (one seed, no items kept), only the best is marked."
     if not tests & {BY_ITEMS, BY_SEEDS}:
         return "* marks the best value of a column." + untested
-    by_seeds = "a paired t test over seeds"
     by_items = (
-        f"McNemar’s exact test on the samples of each stream where the items of both rows were "
-        f"kept, else {by_seeds}"
+        "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of each "
+        "stream, where the items of both rows were kept; all else by a paired t test over seeds."
     )
+    by_seeds = "Rows are compared by a paired t test over seeds."
     return (
         f"* marks the best value of a column and all that are not significantly worse at the 5 % "
-        f"level, corrected for the number of rivals (Holm), by "
-        f"{by_items if BY_ITEMS in tests else by_seeds}.{untested * (NO_TEST in tests)}"
+        f"level, corrected for the number of rivals (Holm). "
+        f"{by_items if BY_ITEMS in tests else by_seeds}{untested * (NO_TEST in tests)}"
     )
 
 
