@@ -5,11 +5,10 @@ import json
 import pytest
 
 from zsntta_cli.detection.runs.rows import FIELDS
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.errors import StoreError
 from zsntta_cli.report.verdict_files import (
     GrowingFile,
     WholeFile,
-    check_out,
     csv_lines,
     json_lines,
 )
@@ -100,12 +99,3 @@ def test_a_growing_file_is_cut_to_what_counts(tmp_path):
         GrowingFile(path, 0, is_new=True)
     with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
         GrowingFile(path, 9999, is_new=False)
-
-
-@pytest.mark.parametrize("name", ["rows", "rows.json", "rows.csv.gz", ".csv"])
-def test_other_endings_are_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=r"ending .jsonl, .csv, .parquet"):
-        check_out(tmp_path / name, grows=False)
-    check_out(tmp_path / "rows.CSV", grows=True)
-    with pytest.raises(SettingsError, match=r"rows of a watch go to .* .jsonl, .csv\."):
-        check_out(tmp_path / "rows.parquet", grows=True)

@@ -167,6 +167,24 @@ if __name__ == "__main__":
     assert (done.returncode, done.stdout) == (0, "10\n"), done.stderr
 
 
+def record_of(**settings):
+    """A record as somebody may write it by hand."""
+    plain = {"method": "adand", "encoder": "made", "id_set": "pets", "prompt": "a {}."}
+    return json.dumps([{"settings": plain | settings, "digests": {}}])
+
+
+def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
+    first = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--format", "json")
+    export = ("records", "export", "--output", "r.jsonl", "--records", tmp_path / "kept.sqlite")
+    assert zsntta(*export).exit_code == 0
+    again = simulate("--from", "r.jsonl", "--fresh", "--format", "json")
+    for one, other in zip(json.loads(first.stdout), json.loads(again.stdout), strict=True):
+        assert [one[name] for name in SAME] == [other[name] for name in SAME]
+
+
+SAME = ("settings", "accuracies", "detection", "counts", "digests")
+
+
 def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
     thresholds = ("--threshold", 0.7, "--threshold", "adaptive")
     command = ("--method", "adand", *PAIR, "--ratio", 0.3, *thresholds)
@@ -178,12 +196,19 @@ def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[1]", '[{"settings": {"method": "magic"}}]', '{"settings": 3}',
-                '[{"settings": {"method": "adand", "stream": {"speed": 1}}}]'],
+    ("content", "words"),
+    [
+        ("", "it is empty"), ("[]", "it is empty"), ("{", "line 1: Expecting property name"),
+        ("{}", "record 1: settings is missing"), ("[1]", "record 1: record is 1, must be an obj"),
+        (record_of(method="magic"), "method is 'magic', must be one of: zs-clip, "),
+        ('{"settings": 3, "digests": {}}', "record 1: settings is 3, must be an object"),
+        (record_of(stream={"speed": 1}), "record 1: 'speed' is no setting of stream"),
+        (record_of(prompt=3), "record 1: settings.prompt is 3, must be a text"),
+    ],
 )  # fmt: skip
-def test_what_is_no_record(simulate, tmp_path, content):
+def test_what_is_no_record(simulate, tmp_path, content, words):
     (tmp_path / "r.json").write_text(content)
-    fails(simulate("--from", "r.json"), "r.json holds no records of runs in JSON")
+    fails(simulate("--from", "r.json"), "r.json holds no results", words)
 
 
 def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
@@ -253,19 +278,6 @@ def test_neglabel_needs_words_with_the_prompt(simulate):
     assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
     result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
     assert "zsntta extract --words verbs.txt" in result.stderr
-
-
-def test_a_teacher_of_adand_is_a_method_by_another_name(simulate):
-    rest = (*PAIR, "--words", "nouns", "--warmup", 2, "--gap", 0.3, "--format", "json")
-    taught = simulate("--method", "zs-clip", "--method", "adand", "--teacher", "neglabel", *rest)
-    named = simulate("--method", "zs-clip", "--method", "neglabel+adand", *rest)
-    assert taught.exit_code == named.exit_code == 0, taught.stderr
-    assert timeless(taught.stdout) == timeless(named.stdout)
-    usual = simulate("--method", "adand", "--teacher", "zs-clip", *PAIR, "--format", "json")
-    assert timeless(usual.stdout) == timeless(simulate("--method", "adand", *PAIR, "--format",
-                                                       "json").stdout)  # fmt: skip
-    fails(simulate("--method", "adand", "--teacher", "mcm", *PAIR), "teacher is 'mcm'", code=2)
-    fails(simulate("--method", "tda", "--teacher", "csp", *PAIR), "--method adand", code=2)
 
 
 def test_methods_with_words_decide_and_teach(simulate):

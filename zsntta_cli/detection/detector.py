@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.features import difference
 from zsntta_cli.detection import images as image_inputs
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.online import OnlineDetector
 from zsntta_cli.detection.verdicts import WARM_UP, Stage, Verdicts
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
 
 if TYPE_CHECKING:

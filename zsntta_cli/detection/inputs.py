@@ -12,7 +12,7 @@ from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too

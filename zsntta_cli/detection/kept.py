@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods.state import State
 

@@ -20,7 +20,7 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Stepper
 from zsntta_cli.methods.state import State, checked, copied, nested, within
-from zsntta_cli.settings.checks import check
+from zsntta_cli.settings.options import check
 
 
 class OnlineDetector:

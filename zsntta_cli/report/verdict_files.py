@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from zsntta_cli.detection.runs.rows import FIELDS, Row
-from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.files import check_target, whole_file, writing
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import whole_file, writing
 
 _IN_MEMORY = 2**24  # bytes of rows that wait for a whole file
 
@@ -41,20 +41,13 @@ _LINES: dict[str, tuple[bytes, Callable[[Sequence[Row]], bytes]]] = {
     ".csv": (_HEAD, csv_lines),
 }
 _PARQUET = ".parquet"
+# Forms by their endings: of a file that grows, and of one that is written at the end.
+GROWING = {ending: ending.removeprefix(".") for ending in _LINES}
+FORMS = {**GROWING, _PARQUET: "parquet"}
 
 
-def check_out(path: Path, grows: bool) -> None:
-    """Look at where rows are to be written before anything is done.
-
-    Raises:
-        SettingsError: its ending is none of ours, or one of a file that cannot grow.
-        StoreError: it is a folder, or what writes Parquet is not installed.
-    """
-    endings = [*_LINES] if grows else [*_LINES, _PARQUET]
-    if path.suffix.lower() not in endings:
-        which = "rows of a watch go to" if grows else "rows go to"
-        raise SettingsError(f"out is {path}: {which} a file with the ending {', '.join(endings)}.")
-    check_target(path)
+def check_writable(path: Path) -> None:
+    """Refuse Parquet with StoreError where what writes it is not installed."""
     if path.suffix.lower() == _PARQUET:
         _arrow(path)
 

@@ -120,5 +120,4 @@ def _images(count: int) -> str:
 
 def warm_up(method: str) -> int:
     """How many images a method sees before its own rule decides."""
-    settings = METHODS[method].settings()
-    return int(getattr(settings, "ridge_first", 0) or getattr(settings, "stage1_items", 0))
+    return METHODS[method].warm_up.items(METHODS[method].settings())

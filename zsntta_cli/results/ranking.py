@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.results.frame import ResultRow, Run, Value, fold, may_win, standings
-from zsntta_cli.results.items import Items
+from zsntta_cli.results.kept import KeptItems
 from zsntta_cli.results.significance import (
     LEVEL,
     Pair,
@@ -37,7 +37,7 @@ class Bits(NamedTuple):
     noise: Words  # OOD samples that are called noise
 
 
-def bits_of(items: Items) -> Bits:
+def bits_of(items: KeptItems) -> Bits:
     """What a test by items needs of a run's items."""
     return Bits(_words(items.is_right & ~items.is_noise), _words(items.is_right & items.is_noise))
 

@@ -9,10 +9,9 @@ from reference import syde as reference
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import syde, zs_clip
 from zsntta_cli.methods.detectors.linear import NoiseDetector
-from zsntta_cli.methods.detectors.settings import SydeSettings
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.scores import unit, zero_shot
-from zsntta_cli.methods.settings import ZsClipSettings
+from zsntta_cli.methods.settings import SydeSettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
 DIM, CLASSES = 16, 4
@@ -77,7 +76,7 @@ def test_the_map_is_the_references():
 
 
 def test_the_memory_by_hand():
-    memory = syde.Memory(np.eye(2, dtype=np.float32), shots=1)
+    memory = syde.SydeMemory(np.eye(2, dtype=np.float32), shots=1)
 
     def offer(feature, c, entropy):
         memory.offer(np.array([feature], np.float32), np.array([c]), np.array([entropy]))
@@ -139,7 +138,7 @@ def test_known_noise_is_noise_and_never_in_the_memory():
     moved = dataclasses.replace(data.pool, image_features=features)
     part = slice(0, SMALL.update_every)
     known = StreamData(moved, data.index, data.injected)
-    ring = syde.Ring.of(known, part, data.injected[part])
+    ring = syde.SydeQueue.of(known, part, data.injected[part])
     weight, bias, cells = start(0)
     learner = syde._Syde(known, SMALL, QUEUE, NoiseDetector(weight, bias), cells)
     before = learner._memory.proxies.copy()

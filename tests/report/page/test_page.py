@@ -85,7 +85,7 @@ def test_clean_streams_have_a_table_of_their_own():
 
 
 def test_scores_that_do_not_decide_have_auroc_alone():
-    nothing = Measures()
+    nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
     html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
     assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == [
@@ -334,7 +334,7 @@ def test_curves_that_are_none_are_not_drawn(given):
 
 def test_a_curve_without_values_or_spread_is_no_error():
     flat = {"item": [5], "acc_s": [0.5], "acc_n": [None]}
-    scores = {"low": 0.0, "high": 1e-9, "id": [0], "ood": [0]}
+    scores = {"low": 0.0, "high": 1e-9, "id": [0, 0], "ood": [0, 0]}
     html = made(kept_run(curves={"running": flat, "scores": scores}))
     assert [d["viewbox"] for d, _ in Page(html).named("svg", role="img")] == ["0 0 340 200"] * 2
     assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)

@@ -12,10 +12,9 @@ from PIL import Image
 from reviewed import HOSTILE, unread, verdict
 
 from zsntta_cli.detection.sources.item import Item, content_of, failed
-from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.report.review.pictures import pictures, small
 from zsntta_cli.report.review.review import review
-from zsntta_cli.report.review.writing import ReviewFile, check_review
+from zsntta_cli.report.review.writing import ReviewFile
 
 PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]
 NAMES = [
@@ -194,12 +193,3 @@ def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
     assert [i for i, card in cards.items() if "<img" in card] == [5, 4]
     assert 'width="30" height="60"' in cards[5]
     assert cards[0].count("no picture") == 1
-
-
-def test_where_it_may_go(tmp_path):
-    with pytest.raises(SettingsError, match=r"photo\.jpg: it goes to a file with the ending"):
-        check_review(tmp_path / "photo.jpg")
-    (tmp_path / "x.html").mkdir()
-    with pytest.raises(StoreError, match="it is a folder"):
-        check_review(tmp_path / "x.html")
-    check_review(tmp_path / "new.HTML")

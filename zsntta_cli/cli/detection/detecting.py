@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
+from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.detection.encoding.encoding import Encoding
 from zsntta_cli.detection.runs.detecting import Batch, Detection, detection
 from zsntta_cli.detection.runs.request import Request, Watch
@@ -20,8 +21,9 @@ from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.runs.sorting import Sorter
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.review.writing import ReviewFile, check_review
-from zsntta_cli.report.verdict_files import GrowingFile, WholeFile, check_out, json_lines
+from zsntta_cli.report import verdict_files
+from zsntta_cli.report.review.writing import ReviewFile
+from zsntta_cli.report.verdict_files import GrowingFile, WholeFile, json_lines
 from zsntta_cli.report.verdicts import Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
@@ -47,11 +49,13 @@ class Output:
     _heard: bool = True  # whether somebody reads standard output
 
     def check(self, grows: bool) -> None:
-        """Look at the file's name before anything is done: SettingsError where it will not do."""
+        """Look at the files' names before anything is done: UsageError where one will not do."""
+        forms = verdict_files.GROWING if grows else verdict_files.FORMS
+        form_of(self.path, forms, option="out")
         if self.path:
-            check_out(self.path, grows)
+            verdict_files.check_writable(self.path)
         if self.review:
-            check_review(self.review.path)
+            form_of(self.review.path, PAGES, option="review")
 
     def open(self, job: Detection) -> None:
         """Begin: nothing is written yet."""

@@ -1,6 +1,5 @@
 """`zsntta board`."""
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,7 @@ from zsntta_cli.cli.options import (
     Records,
     chosen_encoder,
 )
-from zsntta_cli.cli.output import put
+from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.settings import FEATURES, EncoderChoice
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ def board(
     was run before is kept.
     """
     from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.files import check_target
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.board.contenders import contenders
     from zsntta_cli.report.board.lines import obtain_results
@@ -73,9 +71,7 @@ def board(
     from zsntta_cli.report.board.screen import screen
     from zsntta_cli.results.keeping import Keeping
 
-    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
-    if output:
-        check_target(output)  # before the runs, which may take long
+    form_of(output, {".md": "markdown"}, default="markdown")
     choice = chosen_encoder(model, pretrained, precision, encoder)
     plan = Plan(
         features_dir, folder_name(features_dir, choice), _pairs(features_dir, choice, pair or ()),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.detection.encoding.reading import Read, Resize, ahead, read, trusted
 from zsntta_cli.detection.encoding.store import FeatureStore, Half, Stamp
 from zsntta_cli.detection.sources.item import Item

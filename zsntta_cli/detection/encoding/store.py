@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.databases import BATCH, WAIT, Kind, transaction
+from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
-KIND = Kind(
+KIND = DatabaseKind(
     0x7A736E69,  # "zsni"
     1,
     {

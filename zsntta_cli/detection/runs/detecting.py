@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.detection.encoding.encoding import Encoded, Encoding
 from zsntta_cli.detection.online import OnlineDetector
 from zsntta_cli.detection.runs.deciding import Arrivals, in_hindsight, matrix

@@ -12,7 +12,7 @@ from zsntta_cli.detection.sources import check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings import MCM, SCORES
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
 
 HINDSIGHT, ARRIVAL = "hindsight", "arrival"

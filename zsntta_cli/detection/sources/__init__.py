@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zsntta_cli.datasets.readers.archives import is_archive
 from zsntta_cli.datasets.readers.members import KINDS
-from zsntta_cli.datasets.readers.shards import expanded, is_pattern
+from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.folders import images_below
 from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
@@ -68,7 +68,7 @@ def _whole(source: str) -> list[Path]:
         if path.exists():
             return [path]
         if is_pattern(path):
-            return [Path(one) for one in expanded(str(path))]
+            return [Path(one) for one in expand_braces(str(path))]
         if glob.has_magic(source) and (found := glob.glob(str(path), recursive=True)):
             return [Path(one) for one in sorted(found)]
     raise DatasetError(f"there is no {_missing(path)}")

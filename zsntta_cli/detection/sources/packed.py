@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets.readers.archives import images_among, opened
+from zsntta_cli.datasets.readers.archives import images_among, open_archive
 from zsntta_cli.datasets.readers.members import Member
 from zsntta_cli.detection.sources.item import LARGEST, PHOTOS, Content, Item, content_of
 
@@ -15,7 +15,7 @@ def members(path: Path) -> list[Item]:
     Raises:
         DatasetError: it cannot be read, or is not whole.
     """
-    found, read = opened(path.name, path)
+    found, read = open_archive(path.name, path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
         for parts, member in images_among(found, PHOTOS).items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.page.markup import details, text
 from zsntta_cli.report.page.rows import PageRun
@@ -17,7 +17,6 @@ from zsntta_cli.results.frame import (
     Stream,
     Value,
     label,
-    method_place,
     shown,
     varying,
 )

@@ -6,9 +6,8 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from zsntta_cli.report.page.drawable import drawable as drawable_curves
 from zsntta_cli.results import frame
-from zsntta_cli.results.curves import Curves
+from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Stream, Value
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.ranking import Bits, bits_of

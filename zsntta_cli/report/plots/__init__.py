@@ -12,10 +12,10 @@ from zsntta_cli.report.plots.figure import Figure, to_csv
 from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
 from zsntta_cli.results.kept import Kept
 
-__all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "form_of", "plot", "write"]
+__all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "check_drawable", "plot", "write"]
 
 CSV = "csv"
-FORMS = ("pdf", "svg", "png", CSV)
+FORMS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": CSV}  # by the ending of a file
 _MOST_PANELS = 12
 
 
@@ -70,26 +70,17 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     return Figure(figure.panels, (*notes, *figure.notes))
 
 
-def form_of(path: Path) -> str:
-    """The form that a file's ending asks for.
-
-    Raises:
-        SettingsError: no such ending, or what draws it is not installed.
-    """
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FORMS:
-        endings = ", ".join(f".{form}" for form in FORMS)
-        raise SettingsError(f"output is '{path}', must end in one of {endings}.")
+def check_drawable(form: str) -> None:
+    """Refuse a form with SettingsError where what draws it is not installed."""
     if form != CSV and find_spec("matplotlib") is None:
         raise SettingsError(
             f"a {form} is drawn by matplotlib, and it is not installed", remedy="install-report"
         )
-    return form
 
 
 def write(path: Path, figure: Figure, width: float) -> None:
     """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
-    form = form_of(path)
+    form = FORMS[path.suffix.lower()]
     if form == CSV:
         content = to_csv(figure).encode(errors="surrogateescape")
     else:

@@ -34,7 +34,7 @@ def scores(runs: Sequence[Kept]) -> Figure:
         groups = {
             name: kept
             for name, some in found.items()
-            if histogram_of(kept := first_seed(some), "scores")
+            if "scores" in (kept := first_seed(some)).drawable
         }
         panels += [_panel("before adaptation", kept, "before", on) for kept in _without(groups)]
         panels += [
@@ -54,7 +54,7 @@ def _without(groups: Mapping[str, Kept]) -> list[Kept]:
     """A live run whose scores before adaptation stand for ZS-CLIP's, where that is not there."""
     if any(kept.record.settings.method == BASELINE for kept in groups.values()):
         return []
-    return [kept for kept in groups.values() if histogram_of(kept, "before")][:1]
+    return [kept for kept in groups.values() if "before" in kept.drawable][:1]
 
 
 def difference(runs: Sequence[Kept]) -> Figure:
@@ -68,7 +68,7 @@ def difference(runs: Sequence[Kept]) -> Figure:
         _panel(name, kept, "difference", pair_title(pair) if several else "")
         for pair, found in by_pair(runs)
         for name, some in found.items()
-        if histogram_of(kept := first_seed(some), "difference")
+        if "difference" in (kept := first_seed(some)).drawable
     ]
     if not panels:
         raise SettingsError(
@@ -87,7 +87,7 @@ _X = {
 
 
 def _panel(name: str, kept: Kept, curve: str, on: str, cut: float | None = None) -> Panel:
-    found = kept.curves[curve]
+    found = kept.drawable[curve]
     centres = middles(found)
     series = [
         Series(kind, centres, in_percent(found[kind.lower()]), HISTOGRAM, look=kind)
@@ -97,15 +97,6 @@ def _panel(name: str, kept: Kept, curve: str, on: str, cut: float | None = None)
         series.append(Series("threshold (median)", (cut,), (None,), UPRIGHT, look="threshold"))
     title = ", ".join(part for part in (name, on) if part)
     return Panel(title, Axis(_X[curve], found["low"], found["high"]), _SHARE, tuple(series))
-
-
-def histogram_of(kept: Kept, name: str) -> dict[str, Any] | None:
-    """A histogram of a run's curves; None where there is none, or of a stranger's half of one."""
-    found = kept.curves.get(name) or {}
-    counts, ends = (found.get("id"), found.get("ood")), (found.get("low"), found.get("high"))
-    is_whole = all(isinstance(one, list) and None not in one and len(one) > 1 for one in counts)
-    has_ends = all(isinstance(end, int | float) for end in ends)
-    return found if is_whole and has_ends and found["low"] < found["high"] else None
 
 
 def middles(found: Mapping[str, Any]) -> tuple[float, ...]:
@@ -125,7 +116,7 @@ def threshold(kept: Kept) -> float | None:
 
     The detector's where it decided, else that on the zero-shot score.
     """
-    found = kept.curves.get("thresholds", {})
+    found = kept.drawable.get("thresholds", {})
     for name in ("detector", "zero_shot"):
         known = [value for value in found.get(name) or () if value is not None]
         if known:

@@ -7,7 +7,7 @@ from typing import Any
 
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import method_place
 from zsntta_cli.report.plots.groups import all_settings
 from zsntta_cli.results.frame import shown
 from zsntta_cli.results.kept import Kept
@@ -118,17 +118,16 @@ def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:
 def _place(kept: Kept) -> tuple[Any, ...]:
     """Where a run comes: methods and sets as they are listed, numbers by size."""
     run = kept.record.settings
-    listed = [_listed(run.method, METHODS)]
-    listed += [_listed(name, CATALOGUE) for name in (run.id_set, run.ood_set or "")]
+    sets = [_set_place(name) for name in (run.id_set, run.ood_set or "")]
     values = [
         (isinstance(value, str), value if isinstance(value, int | float) else -1, str(value))
         for value in all_settings(run).values()
     ]
-    return (*listed, *values)
+    return (method_place(run.method), *sets, *values)
 
 
-def _listed(name: str, names: Mapping[str, object]) -> tuple[int, str]:
-    return list(names).index(name) if name in names else len(names), name
+def _set_place(name: str) -> tuple[int, str]:
+    return list(CATALOGUE).index(name) if name in CATALOGUE else len(CATALOGUE), name
 
 
 def _features(kept: Kept) -> list[tuple[tuple[str, str], str]]:

@@ -1,7 +1,6 @@
 """What happens along a stream: gradients of steps, thresholds, accuracies."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
@@ -67,7 +66,7 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
 def _with_gradients(runs: Sequence[Kept]) -> list[tuple[str, Kept]]:
     """Runs with gradients, by what their panels are called."""
     several = len(pairs(runs)) > 1
-    having = [kept for kept in runs if curve(kept, "gradients", ("item", *_KINDS))]
+    having = [kept for kept in runs if _has_curve(kept, "gradients", _KINDS)]
     found = [
         (", ".join([name, *([pair_title(pair)] if several else [])]), first_seed(some))
         for pair, groups in by_pair(having)
@@ -79,12 +78,12 @@ def _with_gradients(runs: Sequence[Kept]) -> list[tuple[str, Kept]]:
 
 
 def _steps(kept: Kept) -> Axis:
-    return Axis("step", 0, len(kept.curves["gradients"]["item"]) + 1)
+    return Axis("step", 0, len(kept.drawable["gradients"]["item"]) + 1)
 
 
 def _norms(kept: Kept, kind: str) -> Series:
     """Steps are numbered from 1 where the run has them, not by their items."""
-    values: Values = kept.curves["gradients"][kind]
+    values: Values = kept.drawable["gradients"][kind]
     known = [(i, v) for i, v in enumerate(values, 1) if v is not None]
     steps, norms = zip(*known, strict=True) if known else ((), ())
     return Series(f"{kind} samples", steps, norms, POINTS, look=_KINDS[kind])
@@ -113,7 +112,7 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def _along(runs: Sequence[Kept], name: str, axis: str, metric: str) -> Figure:
     """A curve of each group of runs along the stream, a panel a pair."""
     panels = []
-    having = [kept for kept in runs if curve(kept, name, _NEEDED[name])]
+    having = [kept for kept in runs if _has_curve(kept, name, _NEEDED[name])]
     for pair, groups in by_pair(having):
         check_lines(len(groups))
         lines = [_folded(group, some, metric) for group, some in groups.items()]
@@ -125,15 +124,13 @@ def _along(runs: Sequence[Kept], name: str, axis: str, metric: str) -> Figure:
     return Figure(tuple(panels))
 
 
-_NEEDED = {"thresholds": ("item",), "running": ("item", "acc_s", "acc_n")}
+_NEEDED = {"thresholds": (), "running": ("acc_s", "acc_n")}  # of which any, and both
 
 
-def curve(kept: Kept, name: str, columns: Sequence[str]) -> dict[str, Any] | None:
-    """A curve with these columns, none of them empty; None where there is none, or half of one."""
-    found: dict[str, Any] = kept.curves.get(name) or {}
-    lists = [found.get(column) for column in columns]
-    is_whole = all(isinstance(one, list) and one for one in lists)
-    return found if is_whole and None not in found["item"] else None
+def _has_curve(kept: Kept, name: str, columns: Iterable[str]) -> bool:
+    """Whether a run has a curve that can be drawn with these columns."""
+    curve = kept.drawable.get(name)
+    return curve is not None and set(columns) <= set(curve)
 
 
 def _folded(name: str, runs: Sequence[Kept], metric: str) -> Series:
@@ -153,12 +150,12 @@ def _folded(name: str, runs: Sequence[Kept], metric: str) -> Series:
 def _column(kept: Kept, metric: str) -> tuple[list[int], Values]:
     """Where a run's curve has points, and its values: an accuracy in percent, or the threshold."""
     if not metric:
-        found = kept.curves["thresholds"]
+        found = kept.drawable["thresholds"]
         nothing = [None] * len(found["item"])
         own, first = (found.get(name) or nothing for name in ("detector", "zero_shot"))
         both = zip(own, first, strict=True)
         return found["item"], [one if one is not None else other for one, other in both]
-    found = kept.curves["running"]
+    found = kept.drawable["running"]
     accuracies = zip(found["acc_s"], found["acc_n"], strict=True)
     columns = {
         "acc_s": found["acc_s"],

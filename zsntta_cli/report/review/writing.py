@@ -7,26 +7,11 @@ from pathlib import Path
 from zsntta_cli.detection.runs.detecting import Batch
 from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.errors import SettingsError
-from zsntta_cli.files import check_target, write_whole
+from zsntta_cli.files import write_whole
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.report.review.ordering import pictured
 from zsntta_cli.report.review.pictures import Picture, pictures
 from zsntta_cli.report.review.review import review
-
-_ENDINGS = (".html", ".htm")
-
-
-def check_review(path: Path) -> None:
-    """Look at where the page is to be written before anything is done.
-
-    Raises:
-        SettingsError: its ending is no page's: a picture that is named would be written over.
-        StoreError: it is a folder.
-    """
-    if path.suffix.lower() not in _ENDINGS:
-        raise SettingsError(f"review is {path}: it goes to a file with the ending .html.")
-    check_target(path)
 
 
 @dataclass
