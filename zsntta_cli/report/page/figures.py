@@ -61,22 +61,24 @@ class _Row:
 
 
 def _rows(tables: Tables) -> list[_Row]:
-    return [
-        _Row(row, ood_set, label(row, varying(table.rows)))
-        for table in tables
-        for ood_set in table.ood_sets
-        for row in table.rows
-        if ood_set in row.runs
-    ]
+    rows = []
+    for table in tables:
+        names = varying(table.rows)
+        rows += [
+            _Row(row, ood_set, label(row, names))
+            for ood_set in table.ood_sets
+            for row in table.rows
+            if ood_set in row.runs
+        ]
+    return rows
 
 
 def looks(tables: Tables) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {
-        label(row, varying(table.rows)): method_place(row.method)
-        for table in tables
-        for row in table.rows
-    }
+    labels = {}
+    for table in tables:
+        names = varying(table.rows)
+        labels |= {label(row, names): method_place(row.method) for row in table.rows}
     ordered = sorted(labels, key=lambda label: (labels[label], label))
     return {label: i for i, label in enumerate(ordered)}
 
