@@ -105,7 +105,7 @@ def cached(zsntta, cache, tmp_path):
 def drawn(tmp_path_factory):
     """54 built-in shapes and 6 letters as files, and a folder with all of their features."""
     from zsntta_cli.datasets.drawn.builtin import render
-    from zsntta_cli.detection.encoding.encoding import Encoding
+    from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.sources import batches
     from zsntta_cli.progress import Silent
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.methods.threshold import OnlineThreshold, is_sure
@@ -35,15 +35,15 @@ def stepper(
     return AdaNDStepper(options, threshold, initial_detector(data, options))
 
 
-def initial_detector(data: StreamData, options: AdaNDSettings) -> NoiseDetector:
+def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
     """The detector as it is before the first item."""
     dim = data.pool.image_features.shape[1]
-    start = NoiseDetector.zero if options.detector_init == "zero" else NoiseDetector.random
+    start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
     return start(dim, data.seed)
 
 
 def adapt(
-    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
+    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
 ) -> Decisions:
     """Algorithm 1 from a given detector."""
     return AdaNDStepper(options, threshold, detector).push(data)
@@ -92,7 +92,7 @@ class AdaNDJudge:
     """The detector and the thresholds of one moment; in stage 1 it is ZS-CLIP."""
 
     options: AdaNDSettings
-    detector: NoiseDetector
+    detector: LinearDetector
     zero_shot: float  # threshold on u
     threshold: float  # on v, nan in stage 1
 
@@ -111,7 +111,7 @@ class AdaNDStepper:
     """Algorithm 1 as the stream runs, in pieces of whole batches."""
 
     def __init__(
-        self, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
+        self, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
     ) -> None:
         size = options.batch_size
         self._options, self._detector = options, detector
@@ -246,7 +246,7 @@ class AdaNDStepper:
         seen = int(new["items.seen"])
         if len(held.score) != _waiting_at(seen, self._options):
             raise ValueError(f"{len(held.score)} items wait after {seen}")
-        self._detector = NoiseDetector.restored(within(new, "detector"))
+        self._detector = LinearDetector.restored(within(new, "detector"))
         self._zero_shot.restore(within(new, "zero_shot"))
         self._threshold.restore(within(new, "threshold"))
         self._label_threshold.restore(within(new, "label_threshold"))

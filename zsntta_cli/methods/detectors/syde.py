@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
+from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import SydeSettings
@@ -40,7 +40,7 @@ def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -
     """Decide on every item of the stream as it would be online."""
     dim = data.pool.image_features.shape[1]
     return adapt(
-        data, options, threshold, NoiseDetector.random(dim, data.seed),
+        data, options, threshold, LinearDetector.random(dim, data.seed),
         first_cells(options.syde_map**2, dim, data.seed),
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ def adapt(
     data: StreamData,
     options: SydeSettings,
     threshold: ThresholdSettings,
-    detector: NoiseDetector,
+    detector: LinearDetector,
     cells: Array,
 ) -> Decisions:
     """Decide on every item, from a given detector and map on."""
@@ -133,7 +133,7 @@ class _Syde:
         data: StreamData,
         options: SydeSettings,
         threshold: ThresholdSettings,
-        detector: NoiseDetector,
+        detector: LinearDetector,
         cells: Array,
     ) -> None:
         self._options, self._scale = options, np.float32(data.pool.logit_scale)

@@ -51,11 +51,11 @@ class FeatureStore:
         Raises:
             StoreError: it is broken, or something else.
         """
-        self.path, self.is_kept = path, path.exists()
+        self.path = path
         with self._readable():
             if check_target(path):
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
-            self._database = self._on_disk() if self.is_kept else self._new_in_memory()
+            self._database = self._connected(to_disk=path.exists())
 
     def __enter__(self) -> "FeatureStore":
         return self
@@ -63,27 +63,17 @@ class FeatureStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _on_disk(self) -> sqlite3.Connection:
-        """The file, made where it is not there; a copy of it where it cannot be written."""
-        there = self.path.exists()
-        paths = (self.path, self.path.parent) if there else (self.path.parent,)
-        self.is_kept = all(os.access(path, os.W_OK) for path in paths)
-        if not self.is_kept:
-            return self._copied() if there else self._new_in_memory()
-        return self._ready(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None))
-
-    def _new_in_memory(self) -> sqlite3.Connection:
-        return self._ready(sqlite3.connect(":memory:", isolation_level=None))
-
-    def _copied(self) -> sqlite3.Connection:
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
-            there.backup(memory)
-        return self._ready(memory)
-
-    def _ready(self, database: sqlite3.Connection) -> sqlite3.Connection:
-        """Refuse what is no store of this format; make one of what is empty."""
+    def _connected(self, to_disk: bool) -> sqlite3.Connection:
+        """The file, made where it is not there; in memory what of it cannot be written."""
+        exists = self.path.exists()
+        paths = (self.path, self.path.parent) if exists else (self.path.parent,)
+        self.is_kept = to_disk and all(os.access(path, os.W_OK) for path in paths)
+        name = self.path if self.is_kept else ":memory:"
+        database = sqlite3.connect(name, timeout=WAIT, isolation_level=None)
+        if exists and not self.is_kept:
+            uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as file:
+                file.backup(database)
         if not KIND.is_made(database, self.path):
             KIND.make(database)
         database.execute("PRAGMA synchronous=NORMAL")
@@ -94,39 +84,33 @@ class FeatureStore:
         """Of the encoder that made what is kept; None before anything was."""
         with self._readable():
             row = self._database.execute("SELECT identity FROM encoder LIMIT 1").fetchone()
-            known = json.loads(row[0]) if row else None
-        if known is not None and not isinstance(known, dict):
+            identity = json.loads(row[0]) if row else None
+        if not isinstance(identity, dict | None):
             raise self._broken("its encoder is no JSON object")
-        return known
+        return identity
 
     def set_identity(self, identity: Mapping[str, Any]) -> None:
         """Say whose the features are, before the first is kept; here the file is made.
 
         Where it cannot be made, nothing is kept.
         """
-        text = json.dumps(identity)
-        with self._readable():
-            self._make()
         query = "INSERT INTO encoder SELECT ? WHERE NOT EXISTS (SELECT * FROM encoder)"
-        with self._readable(), transaction(self._database):
-            self._database.execute(query, (text,))
-
-    def _make(self) -> None:
-        if self.is_kept:
-            return
-        with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.is_kept = True
-            self._database = self._on_disk()
+        with self._readable():
+            if not self.is_kept:
+                with contextlib.suppress(OSError):
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    self._database = self._connected(to_disk=True)
+            with transaction(self._database):
+                self._database.execute(query, (json.dumps(identity),))
 
     def digests(self, stamps: Mapping[bytes, Stamp]) -> dict[bytes, bytes]:
         """Digests of the files, by their keys, that are as they were when they were read."""
-        rows = self._found("SELECT key, size, changed, digest FROM files WHERE key", stamps)
+        rows = self._rows("SELECT key, size, changed, digest FROM files WHERE key", stamps)
         return {key: digest for key, *stamp, digest in rows if stamps[key] == tuple(stamp)}
 
     def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
         """Features (D,) of images by their digests; of those that are there."""
-        rows = self._found("SELECT digest, features FROM images WHERE digest", set(digests))
+        rows = self._rows("SELECT digest, features FROM images WHERE digest", set(digests))
         with self._readable():
             return _unpacked(rows, np.float16)
 
@@ -137,7 +121,7 @@ class FeatureStore:
 
     def texts(self, prompts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Text features (D,) by their prompts; of those that are there."""
-        rows = self._found("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
+        rows = self._rows("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
         with self._readable():
             return _unpacked(rows, np.float32)
 
@@ -157,14 +141,14 @@ class FeatureStore:
         with self._readable(), transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
-    def _found(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
-        wanted, found = list(keys), []
+    def _rows(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
+        wanted, rows = list(keys), []
         with self._readable():
             for start in range(0, len(wanted), BATCH):
-                some = wanted[start : start + BATCH]
-                marks = ", ".join("?" * len(some))
-                found += self._database.execute(f"{query} IN ({marks})", some).fetchall()
-        return found
+                part = wanted[start : start + BATCH]
+                marks = ", ".join("?" * len(part))
+                rows += self._database.execute(f"{query} IN ({marks})", part).fetchall()
+        return rows
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -187,7 +171,7 @@ class FeatureStore:
 
 def _unpacked(rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
     """Features by what they are kept under: ValueError where they are not of one encoder."""
-    found = {key: np.frombuffer(packed, dtype) for key, packed in rows}
-    if len({len(row) for row in found.values()}) > 1:
+    features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
+    if len({len(row) for row in features.values()}) > 1:
         raise ValueError("features of several lengths")
-    return found
+    return features

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zsntta_cli.detection.runs.detecting import Batch
-from zsntta_cli.detection.runs.rows import Row
+from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.detection.verdicts import VerdictRow
 from zsntta_cli.errors import first_line, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
@@ -22,42 +22,43 @@ _LONGEST = 80  # characters of a folder's name
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
     """Folders' names by those of the classes: safe ones, no two alike, none that of noise."""
-    names: dict[str, str] = {}
-    taken = {_NOISE}
-    for one in classes:
-        plain = re.sub(r"[^\w .-]", "_", one).strip(" .")[:_LONGEST] or "class"
-        name, number = plain, 1
-        while name.casefold() in taken:
-            number += 1
-            name = f"{plain}-{number}"
-        taken.add(name.casefold())
-        names[one] = name
-    return names
+    folders: dict[str, str] = {}
+    used = {_NOISE}
+    for name in classes:
+        plain = re.sub(r"[^\w .-]", "_", name).strip(" .")[:_LONGEST] or "class"
+        numbered = (f"{plain}-{number}" for number in itertools.count(2))
+        folder = next(f for f in itertools.chain([plain], numbered) if f.casefold() not in used)
+        used.add(folder.casefold())
+        folders[name] = folder
+    return folders
 
 
 @dataclass
-class Sorter:
+class Sorter(RowSink):
     """Puts images into DIR/<class>/ and DIR/_noise/."""
 
     root: Path
     links: bool  # or copies
-    classes: Sequence[str]
     reporter: Reporter
+    _folders: dict[str, str] = field(default_factory=dict, init=False)  # by class
     _left_out: int = field(default=0, init=False)
 
-    def put(self, batch: Batch) -> None:
+    def open(self, run: DetectRun) -> None:
+        """Name the folders of the classes."""
+        self._folders = folder_names(run.detector.class_names)
+
+    def take(self, batch: Batch) -> None:
         """Put the images of a batch where they belong; what cannot be put is counted.
 
         Raises:
             StoreError: the folder cannot be written.
         """
-        folders = folder_names(self.classes)
-        for item, row in zip(batch.items, batch.rows, strict=True):
+        for item, row in zip(*batch, strict=True):
             if row["error"] is None:
-                folder = _NOISE if row["noise"] else folders[row["class"]]
+                folder = _NOISE if row["noise"] else self._folders[row["class"]]
                 self._put(item, row, self.root / folder)
 
-    def _put(self, item: Item, row: Row, folder: Path) -> None:
+    def _put(self, item: Item, row: VerdictRow, folder: Path) -> None:
         if item.file is None or (self.links and item.member):
             self._left_out += 1
             return
@@ -97,8 +98,8 @@ def _link(target: Path, folder: Path, name: str) -> None:
 def _copy(content: bytes, folder: Path, name: str) -> None:
     """A copy under the first name that is free, or has this content already."""
     for path in _free(folder, name):
-        there = path.is_file() and path.stat().st_size == len(content)
-        if there and path.read_bytes() == content:
+        is_like = path.is_file() and path.stat().st_size == len(content)
+        if is_like and path.read_bytes() == content:
             return  # of an earlier run
         if not os.path.lexists(path) and _placed(content, path):
             return
