@@ -61,7 +61,7 @@ P = TypeVar("P", bound=PairedRun)
 
 
 @dataclass(frozen=True)
-class Mark:
+class RankMark:
     """How a row stands to the best one, by one metric."""
 
     is_marked: bool = False  # the best, or not significantly worse
@@ -69,11 +69,11 @@ class Mark:
     test: str = ""  # how it was compared, or that it could not be; empty of the best itself
 
 
-NO_MARK = Mark()
+NO_MARK = RankMark()
 _Tested = tuple[float | None, str]  # a p-value, and the test that gave it
 
 
-def marks(rows: Sequence[ResultRow[P]], ood_set: str, metric: Metric) -> list[Mark]:
+def marks(rows: Sequence[ResultRow[P]], ood_set: str, metric: Metric) -> list[RankMark]:
     """The marks of rows that saw the same samples, on one OOD set.
 
     There are none where fewer than two rows can be compared.
@@ -87,7 +87,7 @@ def marks(rows: Sequence[ResultRow[P]], ood_set: str, metric: Metric) -> list[Ma
 
 def average_marks(
     by_pairing: Sequence[Mapping[Any, float]], metric: str | Metric, competes: Sequence[bool] = ()
-) -> list[Mark]:
+) -> list[RankMark]:
     """The marks of averages, each given by what its values are paired by: seeds, or runs."""
     line = METRICS[metric] if isinstance(metric, str) else metric
     values = [fold(dict(enumerate(by_pair.values()))) for by_pair in by_pairing]
@@ -104,7 +104,7 @@ def _marks(
     competes: Sequence[bool],
     metric: Metric,
     test: Callable[[int, int], _Tested],
-) -> list[Mark]:
+) -> list[RankMark]:
     places = standings(values, competes, metric)
     if 1 not in places:
         return [NO_MARK] * len(values)
@@ -114,10 +114,10 @@ def _marks(
     p_values = {i: p for i, (p, _) in tests.items() if p is not None}
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     row_marks = [NO_MARK] * len(values)
-    row_marks[best] = Mark(is_marked=True)
+    row_marks[best] = RankMark(is_marked=True)
     for i, (_, name) in tests.items():
         is_marked = places[i] == 1 or adjusted.get(i, 0.0) >= LEVEL
-        row_marks[i] = Mark(is_marked, adjusted.get(i), name)
+        row_marks[i] = RankMark(is_marked, adjusted.get(i), name)
     return row_marks
 
 

@@ -75,7 +75,7 @@ def _rows(tables: Tables) -> list[_Row]:
 
 def looks(tables: Tables) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {}
+    labels: dict[str, Any] = {}
     for table in tables:
         names = varying(table.rows)
         labels |= {label(row, names): method_place(row.method) for row in table.rows}

@@ -15,10 +15,10 @@ from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, stopped_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import Stream, setting_name, shown
-from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, Mark, average_marks
+from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
-Marks = Mapping[tuple[RunRow, str, str], Mark]  # of a row, on an OOD set, by a metric
+Marks = Mapping[tuple[RunRow, str, str], RankMark]  # of a row, on an OOD set, by a metric
 
 
 def marks_of(tables: Iterable[PageTable]) -> Marks:
@@ -87,7 +87,7 @@ def _sheet(
 
 def _cells(
     table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
-) -> Iterator[tuple[RunRow, str, Mark]]:
+) -> Iterator[tuple[RunRow, str, RankMark]]:
     """The texts and marks of a column, of the rows that have it; all saw the same samples."""
     if column != AVERAGE:
         for row in (row for row in rows if column in row.runs):
