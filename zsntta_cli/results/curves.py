@@ -1,9 +1,11 @@
 """What figures draw of a run, as short lists of numbers: some kB, however long the stream was.
 
-All are of the test samples, in the order of the stream; injected items do not count.
+All are of the test samples, in the order of the stream; injected items do not count. What was kept
+may come from elsewhere: `drawable_curves` gives those of it that are curves.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,13 @@ BINS = 50  # of a histogram
 POINTS = 64  # of a curve over the stream
 
 Curves = dict[str, Any]
+HISTOGRAMS = ("scores", "before", "difference")
+LINES = {  # along the stream: at some items, values or None
+    "running": ("acc_s", "acc_n"),
+    "thresholds": ("zero_shot", "detector"),
+    "gradients": ("clean", "noisy"),
+}
+_LONGEST, _LARGEST = 100_000, 1e15  # of what is drawn: values of a curve, and each of them
 _BEFORE = "zero_shot_id_score"  # a live method's column
 
 
@@ -77,14 +86,14 @@ def _running(replay: Replay, tests: NDArray[np.bool_], is_id: NDArray[np.bool_])
 
 
 def _thresholds(replay: Replay, tests: NDArray[np.bool_]) -> Curves:
-    decisions = replay.decisions
-    found = {"zero_shot": decisions.zero_shot_threshold, "detector": decisions.detector_threshold}
-    there = {name: values for name, values in found.items() if values is not None}
-    if not there or not tests.any():
+    zero_shot, detector = replay.decisions.zero_shot_threshold, replay.decisions.detector_threshold
+    thresholds = {"zero_shot": zero_shot, "detector": detector}
+    in_force = {name: values for name, values in thresholds.items() if values is not None}
+    if not in_force or not tests.any():
         return {}
     counts = _points(int(tests.sum()))
     rows = np.flatnonzero(tests)[counts - 1]
-    curve = {name: _plain(1 - values[rows]) for name, values in there.items()}
+    curve = {name: _plain(1 - values[rows]) for name, values in in_force.items()}
     return {"thresholds": {"item": counts.tolist(), **curve}}
 
 
@@ -101,3 +110,58 @@ def _gradients(replay: Replay) -> Curves:
 def _plain(values: NDArray[np.floating], digits: int = 6) -> list[float | None]:
     """Numbers as JSON has them; None for nan."""
     return [None if value != value else round(value, digits) for value in values.tolist()]
+
+
+def drawable_curves(curves: Any) -> Curves:
+    """Those of a run's curves, as `curves_of` describes them, that can be drawn.
+
+    What is no curve is left out, and of a curve along the stream each column that is none. A
+    histogram has two cells or more; a curve has one point or more, and one column.
+    """
+    if not isinstance(curves, dict):
+        return {}
+    checked = {name: _histogram(curves.get(name)) for name in HISTOGRAMS}
+    checked |= {name: _line(curves.get(name), columns) for name, columns in LINES.items()}
+    return {name: curve for name, curve in checked.items() if curve}
+
+
+def _histogram(curve: Any) -> Curves:
+    if not isinstance(curve, dict):
+        return {}
+    low, high = curve.get("low"), curve.get("high")
+    if not (_is_number(low) and _is_number(high) and low < high):
+        return {}
+    counts = {name: curve.get(name) for name in ("id", "ood")}
+    lengths = [len(cells) for cells in counts.values() if _is_list(cells, _is_count)]
+    is_whole = len(lengths) == 2 and lengths[0] == lengths[1] > 1
+    return {"low": low, "high": high, **counts} if is_whole else {}
+
+
+def _line(curve: Any, names: Sequence[str]) -> Curves:
+    items = curve.get("item") if isinstance(curve, dict) else None
+    if not _is_list(items, _is_number) or not items or sorted(set(items)) != items:
+        return {}
+    columns = {
+        name: values
+        for name in names
+        if _is_list(values := curve.get(name), _is_number_or_none) and len(values) == len(items)
+    }
+    return {"item": items, **columns} if columns else {}
+
+
+def _is_list(values: Any, is_value: Callable[[Any], bool]) -> TypeGuard[list[Any]]:
+    return isinstance(values, list) and len(values) <= _LONGEST and all(map(is_value, values))
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number_or_none(value: Any) -> bool:
+    return value is None or _is_number(value)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is one that can be drawn; nan is none."""
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and abs(value) < _LARGEST

@@ -7,13 +7,14 @@ changed since gives no stale one.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.results.curves import Curves, curves_of
+from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
 from zsntta_cli.results.items import Items, items_of
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.record import Record, Replay
@@ -25,13 +26,18 @@ class Kept:
     """A finished run: its record, its curves and, where they were asked for, its items."""
 
     record: Record
-    curves: Curves
+    curves: Curves  # as they were kept, by this version or elsewhere
     items: Items | None = None
 
     @property
     def key(self) -> str:
         """Under which it is found."""
         return run_key(self.record.settings, self.record.digests, self.record.revision)
+
+    @functools.cached_property
+    def drawable(self) -> Curves:
+        """Those of its curves that can be drawn."""
+        return drawable_curves(self.curves)
 
 
 def kept_of(replay: Replay, with_items: bool = False) -> Kept:

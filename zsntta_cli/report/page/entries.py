@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.page.drawable import drawable
-from zsntta_cli.results.curves import Curves
+from zsntta_cli.results.curves import Curves, drawable_curves
+from zsntta_cli.results.frame import Stream
 from zsntta_cli.results.items import Items
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.settings import StreamSettings
@@ -39,9 +39,9 @@ class Entry:
     bits: Bits | None  # where its items were kept
 
     @functools.cached_property
-    def curves(self) -> Curves:
-        """Those that can be drawn."""
-        return drawable(self.given)
+    def drawable(self) -> Curves:
+        """Those of its curves that can be drawn."""
+        return drawable_curves(self.given)
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,6 @@ class Taken:
     entries: tuple[Entry, ...]
     unfinished: int  # stopped by Ctrl-C
     outdated: int  # of other rules or another revision of the method
-
-
-class Stream(NamedTuple):
-    """What all runs of one table have in common: set, encoder, features, kind of stream."""
-
-    encoder: str
-    id_set: str
-    features: tuple[int, int, int]  # which of several digests: of the ID set, its text, the OOD set
-    kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
 
 
 class Spot(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
 from zsntta_cli.report.page.document import asset, document, footer
 from zsntta_cli.report.page.entries import Taken, taken
@@ -13,7 +14,7 @@ from zsntta_cli.report.page.markup import text
 from zsntta_cli.report.page.provenance import Command
 from zsntta_cli.report.page.ranking import standings
 from zsntta_cli.report.page.rows import Row, rows_of
-from zsntta_cli.report.page.svg import symbols
+from zsntta_cli.results.frame import tables
 from zsntta_cli.results.kept import Kept
 
 
@@ -49,12 +50,13 @@ def page(
             f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
         )
     rows = rows_of(found.entries)
-    looks, known = figures.looks(rows), standings(rows)
+    frame, known = tables(found.entries), standings(rows)
+    looks = figures.looks(frame)
     sections = {
         "Results": "".join(headline(stream, some, known) for stream, some in streams(rows).items()),
         "Leaderboard": _NO_SCRIPT + leaderboard(rows, known, baseline, reported),
-        "Acc_H against the noise ratio": figures.sweeps(rows, looks),
-        "Within the streams": figures.insides(rows, looks, baseline),
+        "Acc_H against the noise ratio": figures.sweeps(frame, looks),
+        "Within the streams": figures.insides(frame, looks, baseline),
         "How to repeat each row": provenance.commands(rows, command),
         "Settings in full": provenance.settings(rows),
         "Features and versions": provenance.features(found.entries)

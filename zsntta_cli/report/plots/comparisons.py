@@ -4,19 +4,27 @@ import math
 from collections.abc import Mapping, Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.plots.figure import LEVEL, LINE, Axis, Figure, Panel, Series
+from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
-    ALL_METRICS,
-    METRICS,
+    Groups,
     Pair,
-    by_pair,
+    Row,
+    average_over,
+    axis_name,
+    by_label,
+    by_seed,
     check_lines,
-    folded,
-    grouped,
+    on_pairs,
     pair_title,
+    pairs_of,
+    scale,
+    stds,
+    tidy_point,
 )
-from zsntta_cli.report.plots.over_pairs import Cells, cells, common_pairs, left_out, means_of
+from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells, printed
+from zsntta_cli.results.frame import Value, tables
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.simulation.metrics import METRICS
 
 ADAPTIVE = "adaptive"
 
@@ -27,88 +35,134 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric, or there are too many lines.
     """
-    found = []
-    for pair, groups in by_pair(runs, apart=("ratio",)):
-        check_lines(len(groups))
-        lines = [line for name, some in groups.items() if (line := _by_ratio(name, some, metric)).x]
-        found += [(pair, lines)] if lines else []
-    if not found:
-        raise SettingsError(f"no kept run that fits has {ALL_METRICS[metric]}.")
-    ticks = tuple(sorted({x for _, lines in found for line in lines for x in line.x}))
-    axes = Axis("noise ratio (%)", ticks=ticks), Axis(f"{ALL_METRICS[metric]} (%)")
-    return Figure(tuple(Panel(pair_title(pair), *axes, tuple(lines)) for pair, lines in found))
+    panels = []
+    for pair, groups in on_pairs(tables(runs), without=("ratio",)):
+        panel = ratio_panel(pair_title(pair), groups, [pair], metric)
+        check_lines(len(panel.series))
+        panels += [panel] if panel.series else []
+    if not panels:
+        raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
+    return Figure(tuple(panels))
 
 
-def _by_ratio(name: str, runs: Sequence[Kept], metric: str) -> Series:
-    ratios = sorted({kept.record.settings.stream.ratio for kept in runs})
-    by_ratio = {
-        ratio: folded([k for k in runs if k.record.settings.stream.ratio == ratio], metric)
-        for ratio in ratios
+def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
+    """A metric against the noise ratio, averaged over pairs: a line for each group that has it."""
+    lines = [_by_ratio(name, rows, pairs, metric) for name, rows in groups.items()]
+    lines = [line for line in lines if line.x]
+    ratios = tuple(sorted({x for line in lines for x in line.x}))
+    axes = Axis("noise ratio (%)", ticks=ratios), Axis(axis_name(METRICS[metric]))
+    return Panel(title, *axes, tuple(lines))
+
+
+def _by_ratio(name: str, rows: Sequence[Row], pairs: Sequence[Pair], metric: str) -> Series:
+    values = {
+        at: average_over({pair: by_seed(same, pair, metric) for pair in pairs})
+        for at in sorted({row.ratio for row in rows})
+        if (same := [row for row in rows if row.ratio == at])
     }
-    known = {100 * ratio: value for ratio, value in by_ratio.items() if not math.isnan(value[0])}
-    means, stds = zip(*known.values(), strict=True) if known else ((), ())
-    several = len({kept.record.settings.stream.seed for kept in runs}) > 1
-    return Series(name, tuple(known), means, LINE, stds if several else ())
+    whole = {at: value for at, value in values.items() if not math.isnan(value.mean)}
+    times = scale(METRICS[metric])
+    return Series(
+        name, tuple(100 * at for at in whole), tuple(times * v.mean for v in whole.values()), LINE,
+        stds([times * value.std for value in whole.values()]),
+        rows=tuple(tidy_point([r for r in rows if r.ratio == at], pairs) for at in whole),
+    )  # fmt: skip
 
 
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     """Accuracies at fixed thresholds, and dashed those of the adaptive one; a panel a method.
 
-    Published numbers are of the adaptive one: over the same pairs, or alone over all of theirs.
+    Averages are over the pairs with a fixed threshold. Published numbers are of the adaptive one:
+    over the same pairs, or alone over all of theirs.
 
     Raises:
-        SettingsError: no method was run at fixed thresholds, or at none on the same pairs.
+        SettingsError: no method was run at fixed thresholds on all of its pairs.
     """
-    panels, notes = [], []
-    for name, some in grouped(runs, apart=("fixed",)).items():
-        by_value = {
-            value: cells({name: [k for k in some if k.record.settings.threshold.fixed == value]})
-            for value in sorted(
-                {k.record.settings.threshold.fixed for k in some}, key=_adaptive_last
-            )
-        }
-        if set(by_value) == {None}:
-            continue
-        merged = {value: known[name] for value, known in by_value.items()}
-        common = common_pairs({str(value): known for value, known in merged.items()})
-        notes += left_out(name, merged, common)
-        printed = _printed(published or {}, name, common)
-        panels.append(_fixed_panel(name, {v: means_of(merged[v], common) for v in merged}, printed))
+    panels: list[Panel] = []
+    notes: list[str] = []
+    frame = tables(runs)
+    for name, rows in by_label(frame, without=("fixed",)).items():
+        at_fixed = {id(row) for row in rows if row.settings["fixed"] is not None}
+        pairs = [
+            (id_set, ood)
+            for id_set, ood in pairs_of(frame)
+            if any(r.stream.id_set == id_set and r.on(ood) for r in rows if id(r) in at_fixed)
+        ]
+        averages = _averages(rows, pairs)
+        notes += _lacking(name, averages)
+        whole = {at: values for at, values in averages.items() if not values["acc_h"].lacks}
+        if set(whole) - {None}:
+            of_pairs = _published(published or {}, name, pairs)
+            panels.append(_fixed_panel(name, rows, pairs, whole, of_pairs))
     if not runs and published:
         panels = [
-            _fixed_panel(f"{name}, published", {}, means_of(of, [*of]))
+            _fixed_panel(f"{name}, published", [], [], {}, _published(published, name, [*of]))
             for name, of in published.items()
         ]
     if not panels:
         raise SettingsError(
-            "no kept run that fits has a fixed threshold", remedy="fixed-thresholds"
+            "; ".join(["no kept run that fits has a fixed threshold", *notes]),
+            remedy="fixed-thresholds",
         )
     return Figure(tuple(panels), tuple(notes))
 
 
-def _adaptive_last(value: float | None) -> float:
-    return math.inf if value is None else value
+Averages = Mapping[float | None, Mapping[str, Value]]  # by fixed threshold, None the adaptive one
+
+
+def _averages(rows: Sequence[Row], pairs: Sequence[Pair]) -> Averages:
+    values = {row.settings["fixed"] for row in rows}
+    return {
+        at: {
+            name: average_over({pair: by_seed(same, pair, name) for pair in pairs})
+            for name in ACCURACIES
+        }
+        for at in sorted(values, key=lambda value: math.inf if value is None else value)
+        if (same := [row for row in rows if row.settings["fixed"] == at]) and pairs
+    }
+
+
+def _lacking(name: str, averages: Averages) -> list[str]:
+    return [
+        f"{name} at threshold {ADAPTIVE if at is None else at} has no average: it has {lacks}"
+        for at, values in averages.items()
+        if (lacks := values["acc_h"].lacks)
+    ]
+
+
+def _published(published: Cells, name: str, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Published averages in percent over the same pairs; none unless all of them are printed."""
+    by_metric = {key: printed(published, pairs, key).get(name, {}) for key in ACCURACIES}
+    averages = {key: average_over(by_pair).mean for key, by_pair in by_metric.items()}
+    return {key: 100 * mean for key, mean in averages.items() if not math.isnan(mean)}
 
 
 def _fixed_panel(
-    name: str, means: Mapping[float | None, Mapping[str, float]], printed: Mapping[str, float]
+    name: str,
+    rows: Sequence[Row],
+    pairs: Sequence[Pair],
+    averages: Averages,
+    published: Mapping[str, float],
 ) -> Panel:
-    values = tuple(value for value in means if value is not None)
+    at_fixed = tuple(at for at in averages if at is not None)
+    points = {
+        at: tidy_point([r for r in rows if r.settings["fixed"] == at], pairs) for at in averages
+    }
     series = []
-    for key, shown in METRICS.items():
-        if values:
-            series.append(Series(shown, values, tuple(means[v][key] for v in values), LINE))
+    for key in ACCURACIES:
+        head = METRICS[key].head
+        means = {at: 100 * values[key].mean for at, values in averages.items()}
+        deviations = stds([100 * averages[at][key].std for at in at_fixed])
+        if at_fixed:
+            at_points = tuple(points[at] for at in at_fixed)
+            y = tuple(means[at] for at in at_fixed)
+            series.append(Series(head, at_fixed, y, LINE, deviations, rows=at_points))
         if None in means:
-            adaptive = (means[None][key],)
-            series.append(Series(ADAPTIVE, (None,), adaptive, LEVEL, look=shown))
-        if key in printed:
-            level = (printed[key],)
-            called = ADAPTIVE if values else shown
-            series.append(Series(called, (None,), level, LEVEL, (), shown, is_published=True))
+            level = (means[None],), LEVEL, (), head, False, (points[None],)
+            series.append(Series(ADAPTIVE, (None,), *level))
+        if key in published:
+            called = ADAPTIVE if at_fixed else head
+            series.append(
+                Series(called, (None,), (published[key],), LEVEL, (), head, is_published=True)
+            )
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))
-
-
-def _printed(published: Cells, name: str, over: Sequence[Pair]) -> dict[str, float]:
-    """Published means over the same pairs; nothing unless all of them are printed."""
-    of = published.get(name, {})
-    return means_of(of, over) if over and all(pair in of for pair in over) else {}

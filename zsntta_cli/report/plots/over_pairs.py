@@ -1,185 +1,191 @@
 """Methods beside each other over ID-OOD pairs: their ranks, their means.
 
-A mean over pairs is over those that each method was run on; the others are named in a note.
+Both are over all pairs of the runs and among the methods that have an average over these by the
+rules of results/frame.py; a note says of each of the others what it has.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.report.figure import LEVEL, MEAN_RANK, MEANS, RANKS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.distributions import BASELINE
-from zsntta_cli.report.plots.figure import (
-    BARS,
-    LEVEL,
-    MEAN_RANK,
-    RANKS,
-    Axis,
-    Figure,
-    Panel,
-    Series,
-)
 from zsntta_cli.report.plots.groups import (
-    ALL_METRICS,
-    METRICS,
+    Groups,
     Pair,
+    Row,
+    average_over,
+    axis_name,
+    by_label,
+    by_seed,
     check_lines,
-    folded,
-    grouped,
-    mean_std,
-    on_pair,
-    pair_title,
-    pairs,
+    pairs_of,
+    scale,
+    stds,
+    tidy_point,
 )
+from zsntta_cli.results.frame import Value, fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.tidy import OVER_PAIRS, PUBLISHED, TidyRow, tidy_row
+from zsntta_cli.simulation.metrics import METRICS
 
-_LOWER_IS_BETTER = ("fpr95",)
+ACCURACIES = ("acc_s", "acc_n", "acc_h")
 
-# Metrics in percent by method (as a legend has it) and pair; the paper's numbers come like this.
+# Accuracies in percent by method (as a legend has it) and pair; the paper's numbers come like this.
 Cells = Mapping[str, Mapping[Pair, Mapping[str, float]]]
+ByPair = Mapping[Pair, Mapping[int, float]]  # a metric of a method by pair and seed, as fractions
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Results over some pairs: the measured ones, or those that are published."""
+
+    pairs: Sequence[Pair]
+    groups: Groups
+    published: Cells
+
+    @property
+    def is_published(self) -> bool:
+        return not self.groups
+
+    def by_method(self, metric: str) -> dict[str, ByPair]:
+        """A metric of each method."""
+        if self.is_published:
+            return printed(self.published, self.pairs, metric)
+        return {
+            name: {pair: by_seed(rows, pair, metric) for pair in self.pairs}
+            for name, rows in self.groups.items()
+        }
+
+    def tidy(self, name: str, averages: Mapping[str, Value]) -> TidyRow:
+        """What a point of a method is of."""
+        if not self.is_published:
+            return tidy_point(self.groups[name], self.pairs)
+        values = {metric: value.mean for metric, value in averages.items()}
+        return tidy_row(method=name, aggregate=OVER_PAIRS, source=PUBLISHED, **values)
+
+
+def printed(published: Cells, pairs: Sequence[Pair], metric: str) -> dict[str, ByPair]:
+    """A metric of published numbers, as if each were of one seed."""
+    return {
+        name: {p: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
+        for name, of in published.items()
+    }
+
+
+def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = "") -> Figure:
+    """Mean accuracies of each method over pairs, or a metric's; dashed, ZS-CLIP's.
+
+    Raises:
+        SettingsError: fewer than two methods have all pairs.
+    """
+    shown = [METRICS[name] for name in ([metric] if metric else ACCURACIES)]
+    heads = tuple(one.head for one in shown)
+    series: list[Series] = []
+    notes: list[str] = []
+    sources = _sources(runs, published, metric or "acc_h")
+    for source in sources:
+        names = _compared(source, metric or "acc_h", notes)
+        for name in names:
+            averages = {m.name: average_over(source.by_method(m.name)[name]) for m in shown}
+            heights = tuple(scale(m) * averages[m.name].mean for m in shown)
+            deviations = stds([scale(m) * averages[m.name].std for m in shown])
+            one = Series(
+                name, heads, heights, MEANS, deviations, is_published=source.is_published,
+                rows=(source.tidy(name, averages),) * len(shown),
+            )  # fmt: skip
+            series.append(one)
+            if name == BASELINE and not any(s.mark == LEVEL for s in series):
+                level = replace(one, name=f"level of {name}", mark=LEVEL, std=(), look=name)
+                series.append(level)
+    what = "mean ± deviation" if any(one.std for one in series) else "mean"
+    up = Axis(f"{what}, {axis_name(shown[0])}" if metric else f"{what} (%)")
+    return Figure((Panel(_over(sources), Axis("metric"), up, tuple(series)),), tuple(notes))
 
 
 def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "acc_h") -> Figure:
     """How often each method has which rank on a pair; 1 is the best. Equal values share a rank.
 
     Raises:
-        SettingsError: fewer than two methods, or no pair that all of them were run on.
+        SettingsError: fewer than two methods have all pairs.
     """
     series: list[Series] = []
     notes: list[str] = []
     sources = _sources(runs, published, metric)
-    for is_published, known in sources:
-        common = _compared(known, notes, is_published)
-        for name, found in rank_of(known, common, metric).items():
-            places = tuple(range(1, len(known) + 1))
-            shares = tuple(100 * found.count(place) / len(found) for place in places)
-            mean = float(sum(found) / len(found))
-            series += [
-                Series(name, places, shares, RANKS, is_published=is_published),
-                Series(name, (mean,), (None,), MEAN_RANK, is_published=is_published),
-            ]
-    ticks = tuple(sorted({x for one in series for x in one.x if isinstance(x, int)}))
-    axes = Axis(f"rank by {ALL_METRICS[metric]}", ticks=ticks), Axis("share of pairs (%)")
+    for source in sources:
+        names = _compared(source, metric, notes)
+        by_method = source.by_method(metric)
+        on_pairs = {n: {p: fold(by_method[n][p]).mean for p in source.pairs} for n in names}
+        for name, by_pair in mean_ranks(on_pairs, METRICS[metric]).items():
+            row = source.tidy(name, {metric: average_over(by_method[name])})
+            series += _rank_series(name, list(by_pair.values()), len(names), source, row)
+    ticks = tuple(range(1, 1 + max(int(max(one.x)) for one in series)))
+    axes = Axis(f"rank by {METRICS[metric].head}", ticks=ticks), Axis("box width: share of pairs")
     return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
 
 
-def rank_of(known: Cells, over: Sequence[Pair], metric: str) -> dict[str, list[int]]:
-    """The rank of each method on each pair."""
-    found: dict[str, list[int]] = {name: [] for name in known}
-    sign = -1 if metric in _LOWER_IS_BETTER else 1
-    for pair in over:
-        values = {name: sign * of[pair][metric] for name, of in known.items()}
-        for name, value in values.items():
-            found[name].append(1 + sum(other > value for other in values.values()))
-    return found
-
-
-def means(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
-    """Mean Acc_S, Acc_N and Acc_H of each method over pairs; dashed, ZS-CLIP's.
-
-    Raises:
-        SettingsError: fewer than two methods, or no pair that all of them were run on.
-    """
-    series: list[Series] = []
-    notes: list[str] = []
-    sources = _sources(runs, published)
-    for is_published, known in sources:
-        common = _compared(known, notes, is_published)
-        by_method = {name: means_of(of, common) for name, of in known.items()}
-        for name, values in by_method.items():
-            heights = tuple(values[key] for key in METRICS)
-            series.append(
-                Series(name, tuple(METRICS.values()), heights, BARS, is_published=is_published)
-            )
-        if BASELINE in by_method and not any(one.mark == LEVEL for one in series):
-            level = tuple(by_method[BASELINE][key] for key in METRICS)
-            groups = tuple(METRICS.values())
-            series.append(
-                Series(f"level of {BASELINE}", groups, level, LEVEL, (), BASELINE, is_published)
-            )
-    axes = Axis("metric"), Axis("mean (%)", low=0)
-    return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
-
-
-def cells(
-    groups: Mapping[str, Sequence[Kept]], metric: str = "acc_h"
-) -> dict[str, dict[Pair, dict[str, float]]]:
-    """Metrics in percent, seeds folded, of groups of runs on noisy streams that have the metric."""
-    found: dict[str, dict[Pair, dict[str, float]]] = {}
-    for name, some in groups.items():
-        found[name] = {}
-        for pair in pairs(some):
-            on = [kept for kept in on_pair(some, pair) if kept.record.settings.ood_set == pair[1]]
-            values = {key: folded(on, key)[0] for key in ALL_METRICS}
-            if not math.isnan(values[metric]):
-                found[name][pair] = values
-    return found
-
-
-def means_of(known: Mapping[Pair, Mapping[str, float]], over: Sequence[Pair]) -> dict[str, float]:
-    """Means over pairs of the accuracies; nothing where there is no pair."""
-    if not over:
-        return {}
-    return {key: mean_std([known[pair][key] for pair in over])[0] for key in METRICS}
-
-
-def _sources(
-    runs: Sequence[Kept], published: Cells | None, metric: str = "acc_h"
-) -> list[tuple[bool, Cells]]:
-    """What was measured, and what is published: of the measured pairs, where it is of them."""
-    measured = {name: of for name, of in cells(grouped(runs), metric).items() if of}
-    found: list[tuple[bool, Cells]] = [(False, measured)] if measured else []
-    if published:
-        here = common_pairs(measured) if measured else []
-        same = {name: {p: of[p] for p in here if p in of} for name, of in published.items()}
-        found.append((True, same if common_pairs(same) else published))
-    if not found:
-        raise SettingsError(f"no kept run that fits has {ALL_METRICS[metric]} of a noisy stream.")
-    return found
-
-
-def _compared(known: Cells, notes: list[str], is_published: bool) -> list[Pair]:
-    """The pairs that methods are compared on."""
-    if len(known) < 2:
-        raise SettingsError(
-            f"ranks and means compare methods, and there is only {next(iter(known))}",
-            remedy="simulate",
-        )
-    check_lines(len(known), "methods")
-    common = common_pairs(known)
-    if not common:
-        raise SettingsError(
-            f"there is no ID-OOD pair that all of {', '.join(known)} were run on", remedy="simulate"
-        )
-    if not is_published:
-        notes += left_out("", known, common)
-    return common
-
-
-def common_pairs(known: Cells) -> list[Pair]:
-    """The pairs that all have, in the order of the first."""
-    first, *others = known.values()
-    return [pair for pair in first if all(pair in of for of in others)]
-
-
-def left_out(
-    name: str, known: Mapping[Any, Mapping[Pair, Any]], common: Sequence[Pair]
-) -> list[str]:
-    """What to say of the pairs that do not count."""
-    every = list(dict.fromkeys(pair for of in known.values() for pair in of))
-    lacking = [pair_title(pair) for pair in every if pair not in common]
-    if not lacking:
-        return []
-    what = f"{name}: " if name else ""
+def _rank_series(
+    name: str, found: Sequence[float], methods: int, source: _Source, row: TidyRow
+) -> list[Series]:
+    """How many of a method's ranks are each, whole ranks and those that ties share; their mean."""
+    places = tuple(sorted({*range(1, methods + 1), *found}))
+    shares = tuple(100 * found.count(place) / len(found) for place in places)
+    mean, printed_ones = (sum(found) / len(found),), source.is_published
     return [
-        f"{what}{len(common)} of {len(every)} pairs count: runs are lacking on {', '.join(lacking)}"
+        Series(name, places, shares, RANKS, (), "", printed_ones, (row,) * len(places)),
+        Series(name, mean, (None,), MEAN_RANK, (), "", printed_ones, (row,)),
     ]
 
 
-def _over(sources: Sequence[tuple[bool, Cells]]) -> str:
+def _sources(runs: Sequence[Kept], published: Cells | None, metric: str) -> list[_Source]:
+    """What was measured, and what is published: of the measured pairs, where it is of them."""
+    frame = tables(runs)
+    pairs = pairs_of(frame)
+    groups = {n: rows for n, rows in by_label(frame).items() if _has(rows, pairs, metric)}
+    sources = [_Source(pairs, groups, {})] if groups else []
+    if published:
+        first, *others = published.values()
+        common = [pair for pair in first if all(pair in of for of in others)]
+        same = [pair for pair in pairs if pair in common]
+        sources.append(_Source(same or common, {}, published))
+    if not sources:
+        raise SettingsError(f"no kept run that fits has {METRICS[metric].head} of a noisy stream.")
+    return sources
+
+
+def _has(rows: Sequence[Row], pairs: Sequence[Pair], metric: str) -> bool:
+    """Whether a method has a metric: a score that does not decide has no accuracy."""
+    values = [value for pair in pairs for value in by_seed(rows, pair, metric).values()]
+    return not values or not all(map(math.isnan, values))
+
+
+def _compared(source: _Source, metric: str, notes: list[str]) -> list[str]:
+    """The methods that have an average over all pairs; what the others have goes into the notes."""
+    averages = {name: average_over(of) for name, of in source.by_method(metric).items()}
+    whole = [name for name, value in averages.items() if not math.isnan(value.mean)]
+    lacking = [
+        f"{name} has no average: {f'it has {value.lacks}' if value.lacks else _undefined(metric)}"
+        for name, value in averages.items()
+        if name not in whole
+    ]
+    if len(whole) < 2:
+        count, only = len(source.pairs), whole[0] if whole else "none"
+        what = f"methods are compared over all {count} pairs, and only {only} has an average"
+        raise SettingsError("; ".join([what, *lacking]), remedy="compare")
+    check_lines(len(whole), "methods")
+    notes += lacking
+    return whole
+
+
+def _undefined(metric: str) -> str:
+    return f"{METRICS[metric].head} is undefined on one of its sets"
+
+
+def _over(sources: Sequence[_Source]) -> str:
     """What is compared: how many pairs, of published numbers too where these are others."""
-    counts = [len(common_pairs(known)) for _, known in sources]
-    words = [f"{count} ID-OOD pair{'s' * (count > 1)}" for count in dict.fromkeys(counts)]
+    counts = dict.fromkeys(len(source.pairs) for source in sources)
+    words = [f"{count} ID-OOD pair{'s' * (count > 1)}" for count in counts]
     if len(words) > 1:
         return f"{words[0]} (published: {words[1]})"
-    return words[0] + ", published" * all(is_published for is_published, _ in sources)
+    return words[0] + ", published" * all(source.is_published for source in sources)
