@@ -1,7 +1,6 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
-import dataclasses
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
+from zsntta_cli.simulation.metrics import Measures
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -98,8 +98,7 @@ def test_clean_streams_have_a_table_of_their_own():
 
 
 def test_scores_that_do_not_decide_have_auroc_alone():
-    nothing = dataclasses.replace(kept_run().record.accuracies, acc_s=math.nan, acc_n=math.nan,
-                                  acc_h=math.nan)  # fmt: skip
+    nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
     html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
     assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == ["mcm", "75.00", "25.00"]
@@ -180,14 +179,15 @@ def test_other_seeds_of_some_sets_take_a_command_of_their_own():
 def test_drawings_have_a_name_and_their_numbers():
     parsed = Page(made(*GRID))
     drawings = parsed.named("svg", role="img")
-    assert len(drawings) == 2 + 2 * (3 + 3)  # a sweep a pair; of each stream 3 and one a method
+    # A sweep a pair; of each stream 2 accuracies, and of each method a threshold and scores.
+    assert len(drawings) == 2 + 2 * (2 + 1 + 3 + 3)  # and one for all zero-shot thresholds
     assert len(parsed.named("title")) == len(drawings) + 1
     html = made(*GRID)
     assert html.count("<details><summary>Numbers</summary>") == len(drawings)
-    # 6 and 7 of 10 ID samples, 5 of 10 and of 30 OOD samples.
-    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H, %")
-    assert sweep[0] == ["noise, %", "zs-clip", "ridge", "tda"]
-    assert [row[:2] for row in sweep[1:]] == [["50", "56.44"], ["75", "26.51"]]
+    # 6 and 7 of 10 ID samples by seed, 5 of 10 and of 30 OOD samples.
+    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H (%)")
+    assert sweep[0] == ["noise ratio (%)", "zs-clip", "ridge", "tda"]
+    assert [row[:2] for row in sweep[1:]] == [["50", "56.44±2.68"], ["75", "26.51±0.59"]]
 
 
 def test_of_many_pairs_those_where_most_happens_are_drawn():
@@ -283,7 +283,7 @@ def test_curves_that_are_none_are_not_drawn(given):
 
 def test_a_curve_without_values_or_spread_is_no_error():
     flat = {"item": [5], "acc_s": [0.5], "acc_n": [None]}
-    scores = {"low": 0.0, "high": 1e-9, "id": [0], "ood": [0]}
+    scores = {"low": 0.0, "high": 1e-9, "id": [0, 0], "ood": [0, 0]}
     html = made(kept_run(curves={"running": flat, "scores": scores}))
     assert [d["viewbox"] for d, _ in Page(html).named("svg", role="img")] == ["0 0 340 200"] * 2
     assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)

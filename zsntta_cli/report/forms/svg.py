@@ -22,7 +22,7 @@ from zsntta_cli.report.figure import (
 
 COLOURS, MARKERS, DASHES = 7, 6, 4  # page.css has so many: 84 looks that differ
 _WIDTH, _HEIGHT = 340, 200  # of a drawing, in its own units
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 14, 8, 32  # around what is plotted
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 8, 32  # around what is plotted
 _MARKS = 4  # on a long line, or some more
 
 # Shapes of markers around (0, 0), about 8 wide.
@@ -133,11 +133,11 @@ def _band(line: Series, x: Axis, y: Axis) -> str:
         for place, value, std in zip(line.x, line.y, line.std, strict=bool(line.std))
         if value is not None and not math.isnan(std)
     ]
-    if not points:
-        return ""
     above = [_point(place, value + std, x, y) for place, value, std in points]
-    below = [_point(place, value - std, x, y) for place, value, std in reversed(points)]
-    return f'<path class="band" d="M{"L".join(above + below)}z"/>'
+    below = [_point(place, value - std, x, y) for place, value, std in points]
+    if above == below:
+        return ""
+    return f'<path class="band" d="M{"L".join(above + below[::-1])}z"/>'
 
 
 def _point(place: float, value: float, x: Axis, y: Axis) -> str:

@@ -159,7 +159,7 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> str:
         for panel in accuracy_panels("", groups, ood_set, metric)
     ]
     panels += [
-        replace(panel, title=f"{panel.y.name} over the stream")
+        replace(panel, title=f"Over the stream: {panel.y.name}")
         for panel in threshold_panels("", groups, ood_set)
     ]
     lines = _figures([_thinned(panel) for panel in panels], all_looks) if panels else ""
@@ -234,7 +234,8 @@ def _numbers(panel: Panel) -> str:
     """A row a place, a column a curve; what stands at one place alone in words."""
     columns = [one for one in panel.series if one.mark != UPRIGHT]
     places = sorted({place for one in columns for place in one.x})
-    values = [dict(zip(one.x, _shown(one), strict=True)) for one in columns]
+    digits = 2 if panel.y.name.endswith("(%)") else 4
+    values = [dict(zip(one.x, _shown(one, digits), strict=True)) for one in columns]
     rows = [
         row(f'<th scope="row">{tick_text(place)}', *(number(v.get(place, NOTHING)) for v in values))
         for place in places
@@ -246,15 +247,16 @@ def _numbers(panel: Panel) -> str:
     marks = "".join(
         f"<p>{text(one.name)}: {one.x[0]:.4g}</p>" for one in panel.series if one.mark == UPRIGHT
     )
-    return table(f"{text(panel.title)}: {text(panel.y.name)}", head, ["".join(rows)]) + marks
+    title = panel.title if panel.y.name in panel.title else f"{panel.title}: {panel.y.name}"
+    return table(text(title), head, ["".join(rows)]) + marks
 
 
-def _shown(series: Series) -> list[str]:
+def _shown(series: Series, digits: int) -> list[str]:
     """The values of a series with their deviations; nothing of an empty cell."""
     if series.mark != LINE:
-        return [f"{y:.4g}" if y else "" for y in series.y]
+        return [f"{y:.3g}" if y else "" for y in series.y]
     stds = series.std or (float("nan"),) * len(series.y)
     return [
-        NOTHING if y is None else f"{y:.4g}" + (f"±{std:.2g}" if std == std else "")
+        NOTHING if y is None else f"{y:.{digits}f}" + (f"±{std:.{digits}f}" if std == std else "")
         for y, std in zip(series.y, stds, strict=True)
     ]

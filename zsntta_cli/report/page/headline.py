@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from zsntta_cli.report.page.entries import Stream
 from zsntta_cli.report.page.markup import NOTHING, row, row_head, spread, table, text
 from zsntta_cli.report.page.ranking import (
     BY_ITEMS,
@@ -16,7 +15,7 @@ from zsntta_cli.report.page.ranking import (
 )
 from zsntta_cli.report.page.rows import METRICS, Row, Value, decides, folded, measured
 from zsntta_cli.report.tables import AVERAGE
-from zsntta_cli.results.frame import shown
+from zsntta_cli.results.frame import Stream, shown
 
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
 

@@ -170,8 +170,8 @@ def _compared(source: _Source, metric: str, notes: list[str]) -> list[str]:
         if name not in whole
     ]
     if len(whole) < 2:
-        count, only = len(source.pairs), whole[0] if whole else "none"
-        what = f"methods are compared over all {count} pairs, and only {only} has an average"
+        only = whole[0] if whole else "none"
+        what = f"methods are compared over {_count(source.pairs)}, and only {only} has an average"
         raise SettingsError("; ".join([what, *lacking]), remedy="compare")
     check_lines(len(whole), "methods")
     notes += lacking
@@ -182,10 +182,13 @@ def _undefined(metric: str) -> str:
     return f"{METRICS[metric].head} is undefined on one of its sets"
 
 
+def _count(pairs: Sequence[Pair]) -> str:
+    return f"{len(pairs)} ID-OOD pair{'s' * (len(pairs) > 1)}"
+
+
 def _over(sources: Sequence[_Source]) -> str:
     """What is compared: how many pairs, of published numbers too where these are others."""
-    counts = dict.fromkeys(len(source.pairs) for source in sources)
-    words = [f"{count} ID-OOD pair{'s' * (count > 1)}" for count in counts]
+    words = list(dict.fromkeys(_count(source.pairs) for source in sources))
     if len(words) > 1:
         return f"{words[0]} (published: {words[1]})"
     return words[0] + ", published" * all(source.is_published for source in sources)
