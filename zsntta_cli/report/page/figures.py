@@ -165,7 +165,7 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> str:
     lines = _figures([_thinned(panel) for panel in panels], all_looks) if panels else ""
     first = {name: finished(rows, ood_set)[0] for name, rows in groups.items()}
     scores = [
-        _merged(histogram(f"{name}: scores", run, "scores"))
+        histogram(f"{name}: scores", run, "scores", _BINS)
         for name, run in first.items()
         if "scores" in run.drawable
     ]
@@ -188,28 +188,6 @@ def _thinned_line(line: Series) -> Series:
     places = sorted({last - round(i * last / (_POINTS - 1)) for i in range(_POINTS)})
     x, y, std = (tuple(v[i] for i in places if v) for v in (line.x, line.y, line.std))
     return replace(line, x=x, y=y, std=std)
-
-
-def _merged(panel: Panel) -> Panel:
-    """A histogram in fewer cells, each of several."""
-    each = len(panel.series[0].x) // _BINS or 1
-    return replace(
-        panel,
-        series=tuple(
-            s if s.mark == UPRIGHT else replace(s, x=_means(s.x, each), y=_sums(s.y, each))
-            for s in panel.series
-        ),
-    )
-
-
-def _sums(values: Sequence[float], each: int) -> tuple[float, ...]:
-    return tuple(sum(values[i : i + each]) for i in range(0, len(values), each))
-
-
-def _means(values: Sequence[float], each: int) -> tuple[float, ...]:
-    return tuple(
-        sum(part) / len(part) for i in range(0, len(values), each) if (part := values[i : i + each])
-    )
 
 
 # A drawing, and its numbers in a table below it.

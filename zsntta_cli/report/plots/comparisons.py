@@ -8,21 +8,21 @@ from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
     Groups,
     Pair,
+    PairMeans,
     Row,
     average_over,
     axis_name,
     by_label,
-    by_seed,
     check_lines,
     on_pairs,
     pair_title,
     pairs_of,
+    rows_on,
     scale,
     stds,
-    tidy_point,
 )
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells, printed
-from zsntta_cli.results.frame import Value, tables
+from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS
 
@@ -55,18 +55,25 @@ def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) 
 
 
 def _by_ratio(name: str, rows: Sequence[Row], pairs: Sequence[Pair], metric: str) -> Series:
-    values = {
-        at: average_over({pair: by_seed(same, pair, metric) for pair in pairs})
-        for at in sorted({row.ratio for row in rows})
-        if (same := [row for row in rows if row.ratio == at])
+    means = {
+        100 * ratio: PairMeans([row for row in rows if row.ratio == ratio], pairs)
+        for ratio in sorted({row.ratio for row in rows})
     }
-    whole = {at: value for at, value in values.items() if not math.isnan(value.mean)}
-    times = scale(METRICS[metric])
+    return _line(name, {at: m for at, m in means.items() if not _is_missing(m, metric)}, metric)
+
+
+def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
+    """A line of a metric through means, which it needs to have."""
+    times, values = scale(METRICS[metric]), [mean.value(metric) for mean in means.values()]
     return Series(
-        name, tuple(100 * at for at in whole), tuple(times * v.mean for v in whole.values()), LINE,
-        stds([times * value.std for value in whole.values()]),
-        rows=tuple(tidy_point([r for r in rows if r.ratio == at], pairs) for at in whole),
+        name, tuple(means), tuple(times * value.mean for value in values), LINE,
+        stds([times * value.std for value in values]),
+        rows=tuple(mean.tidy() for mean in means.values()),
     )  # fmt: skip
+
+
+def _is_missing(means: PairMeans, metric: str) -> bool:
+    return math.isnan(means.value(metric).mean)
 
 
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
@@ -82,21 +89,21 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     notes: list[str] = []
     frame = tables(runs)
     for name, rows in by_label(frame, without=("fixed",)).items():
-        at_fixed = {id(row) for row in rows if row.settings["fixed"] is not None}
-        pairs = [
-            (id_set, ood)
-            for id_set, ood in pairs_of(frame)
-            if any(r.stream.id_set == id_set and r.on(ood) for r in rows if id(r) in at_fixed)
+        at_fixed = [row for row in rows if row.settings["fixed"] is not None]
+        pairs = [pair for pair in pairs_of(frame) if rows_on(at_fixed, pair)]
+        means = {at: PairMeans(_at(rows, at), pairs) for at in _thresholds(rows)}
+        lacking = {at: mean.value("acc_h").lacks for at, mean in means.items()}
+        notes += [
+            f"{name} at threshold {shown('fixed', at)} has no average: it has {lacks}"
+            for at, lacks in lacking.items()
+            if lacks and pairs
         ]
-        averages = _averages(rows, pairs)
-        notes += _lacking(name, averages)
-        whole = {at: values for at, values in averages.items() if not values["acc_h"].lacks}
-        if set(whole) - {None}:
-            of_pairs = _published(published or {}, name, pairs)
-            panels.append(_fixed_panel(name, rows, pairs, whole, of_pairs))
+        whole = {at: mean for at, mean in means.items() if not lacking[at]}
+        if {*whole} - {None}:
+            panels.append(_fixed_panel(name, whole, _published(published or {}, name, pairs)))
     if not runs and published:
         panels = [
-            _fixed_panel(f"{name}, published", [], [], {}, _published(published, name, [*of]))
+            _fixed_panel(f"{name}, published", {}, _published(published, name, [*of]))
             for name, of in published.items()
         ]
     if not panels:
@@ -107,27 +114,14 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     return Figure(tuple(panels), tuple(notes))
 
 
-Averages = Mapping[float | None, Mapping[str, Value]]  # by fixed threshold, None the adaptive one
-
-
-def _averages(rows: Sequence[Row], pairs: Sequence[Pair]) -> Averages:
+def _thresholds(rows: Sequence[Row]) -> list[float | None]:
+    """The fixed thresholds of some rows, and None of the adaptive one last."""
     values = {row.settings["fixed"] for row in rows}
-    return {
-        at: {
-            name: average_over({pair: by_seed(same, pair, name) for pair in pairs})
-            for name in ACCURACIES
-        }
-        for at in sorted(values, key=lambda value: math.inf if value is None else value)
-        if (same := [row for row in rows if row.settings["fixed"] == at]) and pairs
-    }
+    return sorted(values, key=lambda value: math.inf if value is None else value)
 
 
-def _lacking(name: str, averages: Averages) -> list[str]:
-    return [
-        f"{name} at threshold {ADAPTIVE if at is None else at} has no average: it has {lacks}"
-        for at, values in averages.items()
-        if (lacks := values["acc_h"].lacks)
-    ]
+def _at(rows: Sequence[Row], threshold: float | None) -> list[Row]:
+    return [row for row in rows if row.settings["fixed"] == threshold]
 
 
 def _published(published: Cells, name: str, pairs: Sequence[Pair]) -> dict[str, float]:
@@ -138,31 +132,20 @@ def _published(published: Cells, name: str, pairs: Sequence[Pair]) -> dict[str, 
 
 
 def _fixed_panel(
-    name: str,
-    rows: Sequence[Row],
-    pairs: Sequence[Pair],
-    averages: Averages,
-    published: Mapping[str, float],
+    name: str, means: Mapping[float | None, PairMeans], published: Mapping[str, float]
 ) -> Panel:
-    at_fixed = tuple(at for at in averages if at is not None)
-    points = {
-        at: tidy_point([r for r in rows if r.settings["fixed"] == at], pairs) for at in averages
-    }
+    at_fixed = {at: mean for at, mean in means.items() if at is not None}
     series = []
     for key in ACCURACIES:
         head = METRICS[key].head
-        means = {at: 100 * values[key].mean for at, values in averages.items()}
-        deviations = stds([100 * averages[at][key].std for at in at_fixed])
         if at_fixed:
-            at_points = tuple(points[at] for at in at_fixed)
-            y = tuple(means[at] for at in at_fixed)
-            series.append(Series(head, at_fixed, y, LINE, deviations, rows=at_points))
+            series.append(_line(head, at_fixed, key))
         if None in means:
-            level = (means[None],), LEVEL, (), head, False, (points[None],)
-            series.append(Series(ADAPTIVE, (None,), *level))
+            level = 100 * means[None].value(key).mean
+            rows = (means[None].tidy(),)
+            series.append(Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, rows=rows))
         if key in published:
             called = ADAPTIVE if at_fixed else head
-            series.append(
-                Series(called, (None,), (published[key],), LEVEL, (), head, is_published=True)
-            )
+            level = published[key]
+            series.append(Series(called, (None,), (level,), LEVEL, look=head, is_published=True))
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))

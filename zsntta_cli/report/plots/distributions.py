@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import DrawnRun, finished, on_pairs, pair_title, pairs_of
+from zsntta_cli.results.curves import BINS
 from zsntta_cli.results.frame import tables
 from zsntta_cli.results.kept import Kept
 
@@ -93,13 +94,20 @@ _X = {
 }
 
 
-def histogram(title: str, run: DrawnRun, name: str) -> Panel:
-    """A histogram of a run's curves; that of the scores that decided has their threshold."""
+def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
+    """A histogram of a run's curves; that of the scores that decided has their threshold.
+
+    In `cells` cells about: each is made of as many of the curve's.
+    """
     curve = run.drawable[name]
-    low, high, cells = curve["low"], curve["high"], len(curve["id"])
-    middles = tuple(low + (i + 0.5) * (high - low) / cells for i in range(cells))
+    low, high, count = curve["low"], curve["high"], len(curve["id"])
+    each = count // cells or 1
+    middles = tuple(
+        low + (start + min(start + each, count)) / 2 * (high - low) / count
+        for start in range(0, count, each)
+    )
     series = [
-        Series(kind, middles, _in_percent(curve[kind.lower()]), HISTOGRAM)
+        Series(kind, middles, _in_percent(curve[kind.lower()], each), HISTOGRAM)
         for kind in (ID_LOOK, OOD_LOOK)
     ]
     if name == "scores" and (cut := _threshold(run)) is not None:
@@ -107,10 +115,11 @@ def histogram(title: str, run: DrawnRun, name: str) -> Panel:
     return Panel(title, Axis(_X[name], low, high), _SHARE, tuple(series))
 
 
-def _in_percent(counts: Sequence[int]) -> tuple[float, ...]:
-    """Counts in percent of their sum; zeros of none."""
+def _in_percent(counts: Sequence[int], each: int) -> tuple[float, ...]:
+    """Counts of so many cells each in percent of their sum; zeros of none."""
     total = sum(counts) or 1
-    return tuple(100 * count / total for count in counts)
+    sums = (sum(counts[start : start + each]) for start in range(0, len(counts), each))
+    return tuple(100 * one / total for one in sums)
 
 
 def _threshold(run: DrawnRun) -> float | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zsntta_cli.errors import SettingsError
@@ -81,11 +82,12 @@ def on_pairs(
     """The groups that there are on each pair, called alike on all."""
     groups = by_label(tables, without)
     for pair in pairs_of(tables):
-        on_pair = {name: _rows_on(rows, pair) for name, rows in groups.items()}
+        on_pair = {name: rows_on(rows, pair) for name, rows in groups.items()}
         yield pair, {name: rows for name, rows in on_pair.items() if rows}
 
 
-def _rows_on(rows: Sequence[Row], pair: Pair) -> list[Row]:
+def rows_on(rows: Sequence[Row], pair: Pair) -> list[Row]:
+    """The rows that have runs on a pair."""
     return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
 
 
@@ -97,7 +99,7 @@ def finished(rows: Sequence[Row], ood_set: str) -> list[DrawnRun]:
 
 def by_seed(rows: Sequence[Row], pair: Pair, metric: str) -> dict[int, float]:
     """A metric on a pair by seed."""
-    on_pair = (row.by_seed(pair[1], metric) for row in _rows_on(rows, pair))
+    on_pair = (row.by_seed(pair[1], metric) for row in rows_on(rows, pair))
     return {seed: value for values in on_pair for seed, value in values.items()}
 
 
@@ -107,19 +109,29 @@ def average_over(by_pair: Mapping[Pair, Mapping[int, float]]) -> Value:
     return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair.items()})
 
 
-def tidy_point(rows: Sequence[Row], pairs: Sequence[Pair]) -> TidyRow:
-    """What a mean of some rows over pairs is, in the one schema of results."""
-    values = {
-        name: average_over({pair: by_seed(rows, pair, name) for pair in pairs}) for name in METRICS
-    }
-    runs = [run for id_set, ood in pairs for run in finished(_rows_on(rows, (id_set, ood)), ood)]
-    id_sets = {id_set for id_set, _ in pairs}
-    place = {
-        "id_set": pairs[0][0] if len(id_sets) == 1 else None,
-        "ood_set": (pairs[0][1] or None) if len(pairs) == 1 else None,
-        "aggregate": None if len(pairs) == 1 else OVER_PAIRS if len(id_sets) > 1 else OVER_OOD_SETS,
-    }
-    return folded_row([run.record for run in runs], values, **place)
+@dataclass(frozen=True)
+class PairMeans:
+    """Means of some rows over pairs."""
+
+    rows: Sequence[Row]
+    pairs: Sequence[Pair]
+
+    def value(self, metric: str) -> Value:
+        """That of a metric."""
+        return average_over({pair: by_seed(self.rows, pair, metric) for pair in self.pairs})
+
+    def tidy(self) -> TidyRow:
+        """What they are, in the one schema of results."""
+        on_pairs = [(rows_on(self.rows, pair), pair[1]) for pair in self.pairs]
+        records = [run.record for rows, ood_set in on_pairs for run in finished(rows, ood_set)]
+        id_set, *others = dict.fromkeys(name for name, _ in self.pairs)
+        is_one = len(self.pairs) == 1
+        return folded_row(
+            records, {name: self.value(name) for name in METRICS},
+            id_set=None if others else id_set,
+            ood_set=(self.pairs[0][1] or None) if is_one else None,
+            aggregate=None if is_one else OVER_PAIRS if others else OVER_OOD_SETS,
+        )  # fmt: skip
 
 
 def scale(metric: Metric) -> int:

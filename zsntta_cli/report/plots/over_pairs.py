@@ -14,6 +14,7 @@ from zsntta_cli.report.plots.distributions import BASELINE
 from zsntta_cli.report.plots.groups import (
     Groups,
     Pair,
+    PairMeans,
     Row,
     average_over,
     axis_name,
@@ -23,7 +24,6 @@ from zsntta_cli.report.plots.groups import (
     pairs_of,
     scale,
     stds,
-    tidy_point,
 )
 from zsntta_cli.results.frame import Value, fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
@@ -61,7 +61,7 @@ class _Source:
     def tidy(self, name: str, averages: Mapping[str, Value]) -> TidyRow:
         """What a point of a method is of."""
         if not self.is_published:
-            return tidy_point(self.groups[name], self.pairs)
+            return PairMeans(self.groups[name], self.pairs).tidy()
         values = {metric: value.mean for metric, value in averages.items()}
         return tidy_row(method=name, aggregate=OVER_PAIRS, source=PUBLISHED, **values)
 

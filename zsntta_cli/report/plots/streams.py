@@ -1,5 +1,6 @@
 """What happens along a stream: gradients of steps, thresholds, accuracies."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 from zsntta_cli.errors import SettingsError
@@ -16,6 +17,7 @@ from zsntta_cli.report.plots.groups import (
     pair_title,
     pairs_of,
 )
+from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import fold, tables
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, harmonic_mean
@@ -98,13 +100,9 @@ def thresholds(runs: Sequence[Kept]) -> Figure:
     Raises:
         SettingsError: no run has its thresholds kept, or there are too many.
     """
-    panels = [
-        panel
-        for pair, groups in on_pairs(tables(runs))
-        for panel in threshold_panels(pair_title(pair), groups, pair[1])
-    ]
+    panels = _on_all_pairs(runs, "thresholds", threshold_panels)
     scales = list(dict.fromkeys(panel.y for panel in panels))  # those of one beside each other
-    return _checked(sorted(panels, key=lambda panel: scales.index(panel.y)), "thresholds")
+    return Figure(tuple(sorted(panels, key=lambda panel: scales.index(panel.y))))
 
 
 def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
@@ -113,20 +111,23 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has its accuracies kept, or there are too many.
     """
+    panels_of = functools.partial(accuracy_panels, metric=metric)
+    return Figure(tuple(_on_all_pairs(runs, "running", panels_of)))
+
+
+def _on_all_pairs(
+    runs: Sequence[Kept], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
+) -> list[Panel]:
     panels = [
         panel
         for pair, groups in on_pairs(tables(runs))
-        for panel in accuracy_panels(pair_title(pair), groups, pair[1], metric)
+        for panel in panels_of(pair_title(pair), groups, pair[1])
     ]
-    return _checked(panels, "running")
-
-
-def _checked(panels: Sequence[Panel], curve: str) -> Figure:
     if not panels:
         raise SettingsError(f"no kept run that fits has its {curve} kept", remedy="keep-curves")
     for panel in panels:
         check_lines(len(panel.series))
-    return Figure(tuple(panels))
+    return panels
 
 
 def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
@@ -135,12 +136,12 @@ def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     A method's threshold on the zero-shot ID score shares its axis with those of others; that of its
     own detector stands on the detector's ID score, and on no other axis.
     """
-    panels = _along(title, "zero-shot threshold", groups, ood_set, _of_column("zero_shot"))
+    panels = _along(title, "zero-shot threshold", groups, ood_set, "thresholds", "zero_shot")
     by_detector: dict[str, dict[str, Sequence[Row]]] = {}
     for name, rows in groups.items():
         by_detector.setdefault(_detector(rows[0].method), {})[name] = rows
     for detector, own in by_detector.items():
-        panels += _along(title, f"{detector}'s threshold", own, ood_set, _of_column("detector"))
+        panels += _along(title, f"{detector}'s threshold", own, ood_set, "thresholds", "detector")
     return panels
 
 
@@ -152,61 +153,44 @@ def _detector(method: str) -> str:
 def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
     """An accuracy so far along the streams of a pair: a panel, or none."""
     name = f"{METRICS[metric].head} so far (%)"
-    return _along(title, name, groups, ood_set, _of_accuracy(metric))
+    return _along(title, name, groups, ood_set, "running", metric)
 
 
-Column = Callable[[DrawnRun], tuple[Sequence[int], Values] | None]
-
-
-def _of_column(name: str) -> Column:
-    def column(run: DrawnRun) -> tuple[Sequence[int], Values] | None:
-        curve = run.drawable.get("thresholds", {})
-        return (curve["item"], curve[name]) if name in curve else None
-
-    return column
-
-
-def _of_accuracy(metric: str) -> Column:
-    parts = ("acc_s", "acc_n") if metric == "acc_h" else (metric,)
-
-    def column(run: DrawnRun) -> tuple[Sequence[int], Values] | None:
-        curve = run.drawable.get("running", {})
-        if not {*parts} <= {*curve}:
-            return None
-        values = [curve[name] for name in parts]
-        return curve["item"], [_percent(*one) for one in zip(*values, strict=True)]
-
-    return column
-
-
-def _percent(*accuracies: float | None) -> float | None:
-    """The harmonic mean of two accuracies, or the only one, in percent; None where one is."""
-    values = [value for value in accuracies if value is not None]
-    if len(values) < len(accuracies):
-        return None
-    return 100 * (harmonic_mean(*values) if len(values) > 1 else values[0])
-
-
-def _along(title: str, name: str, groups: Groups, ood_set: str, column: Column) -> list[Panel]:
+def _along(
+    title: str, axis: str, groups: Groups, ood_set: str, curve: str, column: str
+) -> list[Panel]:
     """Lines along the streams of one pair, a line a group, in a panel; none of no line."""
-    lines = [_folded(label, finished(rows, ood_set), column) for label, rows in groups.items()]
+    lines = []
+    for name, rows in groups.items():
+        columns = [_column(run.drawable.get(curve, {}), column) for run in finished(rows, ood_set)]
+        lines.append(_fold_lines(name, [(items, values) for items, values in columns if items]))
     lines = [line for line in lines if line.x]
     if not lines:
         return []
     items = Axis("samples seen", 0, max(max(line.x) for line in lines), is_count=True)
-    return [Panel(title, items, Axis(name), tuple(lines))]
+    return [Panel(title, items, Axis(axis), tuple(lines))]
 
 
-def _folded(name: str, runs: Sequence[DrawnRun], column: Column) -> Series:
+def _column(curve: Curves, name: str) -> tuple[Sequence[int], Values]:
+    """Where a curve has points, and its values: a threshold, or an accuracy in percent."""
+    if name == "acc_h" and {"acc_s", "acc_n"} <= {*curve}:
+        both = zip(curve["acc_s"], curve["acc_n"], strict=True)
+        curve = {**curve, name: [None if None in two else harmonic_mean(*two) for two in both]}
+    if name not in curve:
+        return (), ()
+    times = 100 if name in METRICS else 1
+    return curve["item"], [None if value is None else times * value for value in curve[name]]
+
+
+def _fold_lines(name: str, columns: Sequence[tuple[Sequence[int], Values]]) -> Series:
     """A line over the stream: the mean over seeds and its deviation, where the first has points.
 
     Streams of other lengths than the first one's are left out.
     """
-    columns = [one for run in runs if (one := column(run)) is not None]
-    items = columns[0][0] if columns else []
+    items = columns[0][0] if columns else ()
     same = [values for where, values in columns if where == items]
     points = [
-        (item, fold({i: v for i, v in enumerate(values) if v is not None}))
+        (item, fold({i: value for i, value in enumerate(values) if value is not None}))
         for item, values in zip(items, zip(*same, strict=True), strict=True)
         if any(value is not None for value in values)
     ]
