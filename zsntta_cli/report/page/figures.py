@@ -15,7 +15,7 @@ from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.page.markup import NOTHING, details, number, row, table, text
 from zsntta_cli.report.plots.comparisons import ratio_panel
 from zsntta_cli.report.plots.distributions import histogram
-from zsntta_cli.report.plots.groups import Groups, Row, finished
+from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
 from zsntta_cli.results.frame import ResultTable, Stream, label, method_place, shown, varying
 
@@ -35,7 +35,7 @@ def looks(tables: Tables) -> Looks:
     return {name: i for i, name in enumerate(sorted(places, key=lambda name: (places[name], name)))}
 
 
-def _labels(table: ResultTable[Any]) -> list[tuple[Row, str]]:
+def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
     """The rows of a table, and what a legend calls each."""
     names = varying(table.rows)
     return [(row, label(row, names)) for row in table.rows]
@@ -43,7 +43,7 @@ def _labels(table: ResultTable[Any]) -> list[tuple[Row, str]]:
 
 def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[Stream, Groups]:
     """Rows that are wanted, by the kind of stream and by what a legend calls them."""
-    streams: dict[Stream, dict[str, list[Row]]] = {}
+    streams: dict[Stream, dict[str, list[DrawnRow]]] = {}
     for one, name in _labels(table):
         if one.ratio and wants(one):
             streams.setdefault(one.stream, {}).setdefault(name, []).append(one)
@@ -139,7 +139,7 @@ def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
                 yield stream, ratio, ood_set, {name: rows for name, rows in at.items() if rows}
 
 
-def _drawable(row: Row, ood_set: str) -> bool:
+def _drawable(row: DrawnRow, ood_set: str) -> bool:
     return ood_set in row.runs and any(run.drawable for run in finished([row], ood_set))
 
 

@@ -25,24 +25,21 @@ _MOST_PANELS = 12
 class Kind:
     """A kind of plot."""
 
-    about: str
     figure: Callable[..., Figure]
     several: Collection[str] = ()  # settings of which it shows several: "ratio", "fixed"
     metrics: Collection[str] = ()  # that it can show
 
 
 KINDS = {
-    "scores": Kind("histograms of the ID score, before and after adaptation", distributions.scores),
-    "difference": Kind("each sample's ID score after minus before", distributions.difference),
-    "gradients": Kind("norms that clean and noisy samples give, by step", streams.gradients),
-    "thresholds": Kind("thresholds along the stream", streams.thresholds),
-    "accuracy": Kind(
-        "accuracy so far along the stream", streams.accuracy, metrics=over_pairs.ACCURACIES
-    ),
-    "ratio": Kind("a metric against the noise ratio", comparisons.ratio, ("ratio",), METRICS),
-    "fixed": Kind("fixed thresholds against the adaptive one", comparisons.fixed, ("fixed",)),
-    "ranks": Kind("ranks of methods over ID-OOD pairs", over_pairs.ranks, metrics=METRICS),
-    "means": Kind("means of metrics over ID-OOD pairs", over_pairs.means, metrics=METRICS),
+    "scores": Kind(distributions.scores),
+    "difference": Kind(distributions.difference),
+    "gradients": Kind(streams.gradients),
+    "thresholds": Kind(streams.thresholds),
+    "accuracy": Kind(streams.accuracy, metrics=over_pairs.ACCURACIES),
+    "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
+    "fixed": Kind(comparisons.fixed, ("fixed",)),
+    "ranks": Kind(over_pairs.ranks, metrics=METRICS),
+    "means": Kind(over_pairs.means, metrics=METRICS),
 }
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
+    DrawnRow,
     Groups,
     Pair,
     PairMeans,
-    Row,
-    average_over,
     axis_name,
     by_label,
     check_lines,
@@ -21,7 +20,7 @@ from zsntta_cli.report.plots.groups import (
     scale,
     stds,
 )
-from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells, printed
+from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS
@@ -54,9 +53,9 @@ def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) 
     return Panel(title, *axes, tuple(lines))
 
 
-def _by_ratio(name: str, rows: Sequence[Row], pairs: Sequence[Pair], metric: str) -> Series:
+def _by_ratio(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair], metric: str) -> Series:
     means = {
-        100 * ratio: PairMeans([row for row in rows if row.ratio == ratio], pairs)
+        100 * ratio: PairMeans(pairs, [row for row in rows if row.ratio == ratio])
         for ratio in sorted({row.ratio for row in rows})
     }
     return _line(name, {at: m for at, m in means.items() if not _is_missing(m, metric)}, metric)
@@ -91,7 +90,7 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     for name, rows in by_label(frame, without=("fixed",)).items():
         at_fixed = [row for row in rows if row.settings["fixed"] is not None]
         pairs = [pair for pair in pairs_of(frame) if rows_on(at_fixed, pair)]
-        means = {at: PairMeans(_at(rows, at), pairs) for at in _thresholds(rows)}
+        means = {at: PairMeans(pairs, _at(rows, at)) for at in _thresholds(rows)}
         lacking = {at: mean.value("acc_h").lacks for at, mean in means.items()}
         notes += [
             f"{name} at threshold {shown('fixed', at)} has no average: it has {lacks}"
@@ -100,10 +99,14 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
         ]
         whole = {at: mean for at, mean in means.items() if not lacking[at]}
         if {*whole} - {None}:
-            panels.append(_fixed_panel(name, whole, _published(published or {}, name, pairs)))
+            panels.append(
+                _fixed_panel(
+                    name, whole, PairMeans(pairs, (), (published or {}).get(name, {}), name)
+                )
+            )
     if not runs and published:
         panels = [
-            _fixed_panel(f"{name}, published", {}, _published(published, name, [*of]))
+            _fixed_panel(f"{name}, published", {}, PairMeans([*of], (), of, name))
             for name, of in published.items()
         ]
     if not panels:
@@ -114,26 +117,17 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     return Figure(tuple(panels), tuple(notes))
 
 
-def _thresholds(rows: Sequence[Row]) -> list[float | None]:
+def _thresholds(rows: Sequence[DrawnRow]) -> list[float | None]:
     """The fixed thresholds of some rows, and None of the adaptive one last."""
     values = {row.settings["fixed"] for row in rows}
     return sorted(values, key=lambda value: math.inf if value is None else value)
 
 
-def _at(rows: Sequence[Row], threshold: float | None) -> list[Row]:
+def _at(rows: Sequence[DrawnRow], threshold: float | None) -> list[DrawnRow]:
     return [row for row in rows if row.settings["fixed"] == threshold]
 
 
-def _published(published: Cells, name: str, pairs: Sequence[Pair]) -> dict[str, float]:
-    """Published averages in percent over the same pairs; none unless all of them are printed."""
-    by_metric = {key: printed(published, pairs, key).get(name, {}) for key in ACCURACIES}
-    averages = {key: average_over(by_pair).mean for key, by_pair in by_metric.items()}
-    return {key: 100 * mean for key, mean in averages.items() if not math.isnan(mean)}
-
-
-def _fixed_panel(
-    name: str, means: Mapping[float | None, PairMeans], published: Mapping[str, float]
-) -> Panel:
+def _fixed_panel(name: str, means: Mapping[float | None, PairMeans], published: PairMeans) -> Panel:
     at_fixed = {at: mean for at, mean in means.items() if at is not None}
     series = []
     for key in ACCURACIES:
@@ -144,8 +138,8 @@ def _fixed_panel(
             level = 100 * means[None].value(key).mean
             rows = (means[None].tidy(),)
             series.append(Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, rows=rows))
-        if key in published:
+        if not _is_missing(published, key):
             called = ADAPTIVE if at_fixed else head
-            level = published[key]
+            level = 100 * published.value(key).mean
             series.append(Series(called, (None,), (level,), LEVEL, look=head, is_published=True))
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))

@@ -18,7 +18,14 @@ from zsntta_cli.results.frame import (
     label,
     varying,
 )
-from zsntta_cli.results.tidy import OVER_OOD_SETS, OVER_PAIRS, TidyRow, folded_row
+from zsntta_cli.results.tidy import (
+    OVER_OOD_SETS,
+    OVER_PAIRS,
+    PUBLISHED,
+    TidyRow,
+    folded_row,
+    tidy_row,
+)
 from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.record import Record
 
@@ -36,8 +43,8 @@ class DrawnRun(Protocol):
 
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
-Row = ResultRow[Any]  # of runs like those
-Groups = Mapping[str, Sequence[Row]]  # rows by what a legend calls them
+DrawnRow = ResultRow[Any]  # of runs like those
+Groups = Mapping[str, Sequence[DrawnRow]]  # rows by what a legend calls them
 
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
 
@@ -49,7 +56,7 @@ def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) 
     """
     rows = [row for table in tables for row in table.rows]
     of_streams, of_methods = _varying_streams(rows), varying(rows)
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[DrawnRow]] = {}
     for row in rows:
         names = dict.fromkeys([*of_streams, *of_methods[row.method]])
         whole = [name for name in names if name != "limit" or row.settings[name] is not None]
@@ -57,7 +64,7 @@ def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) 
     return groups
 
 
-def _varying_streams(rows: Sequence[Row]) -> list[str]:
+def _varying_streams(rows: Sequence[DrawnRow]) -> list[str]:
     """Settings of the stream in which rows on one ID set differ, whatever their methods are."""
     values: dict[tuple[str, ...], set[Any]] = {}
     for row in rows:
@@ -86,52 +93,61 @@ def on_pairs(
         yield pair, {name: rows for name, rows in on_pair.items() if rows}
 
 
-def rows_on(rows: Sequence[Row], pair: Pair) -> list[Row]:
+def rows_on(rows: Sequence[DrawnRow], pair: Pair) -> list[DrawnRow]:
     """The rows that have runs on a pair."""
     return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
 
 
-def finished(rows: Sequence[Row], ood_set: str) -> list[DrawnRun]:
+def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[DrawnRun]:
     """The runs of some rows on an OOD set that were not stopped, by seed."""
     runs = {seed: run for row in rows for seed, run in row.on(ood_set).items()}
     return [runs[seed] for seed in sorted(runs) if not runs[seed].record.unfinished]
 
 
-def by_seed(rows: Sequence[Row], pair: Pair, metric: str) -> dict[int, float]:
+def by_seed(rows: Sequence[DrawnRow], pair: Pair, metric: str) -> dict[int, float]:
     """A metric on a pair by seed."""
     on_pair = (row.by_seed(pair[1], metric) for row in rows_on(rows, pair))
     return {seed: value for values in on_pair for seed, value in values.items()}
 
 
-def average_over(by_pair: Mapping[Pair, Mapping[int, float]]) -> Value:
-    """The average over pairs of a metric that each has by seed."""
-    several = len({id_set for id_set, _ in by_pair}) > 1
-    return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair.items()})
-
-
 @dataclass(frozen=True)
 class PairMeans:
-    """Means of some rows over pairs."""
+    """Means over pairs, of some rows or of numbers that are published."""
 
-    rows: Sequence[Row]
     pairs: Sequence[Pair]
+    rows: Sequence[DrawnRow] = ()
+    published: Mapping[Pair, Mapping[str, float]] | None = None  # in percent, by metric
+    name: str = ""  # of the method that they are published of
+
+    def by_pair(self, metric: str) -> dict[Pair, dict[int, float]]:
+        """A metric on each pair by seed, as fractions; what is published is as of one seed."""
+        if self.published is None:
+            return {pair: by_seed(self.rows, pair, metric) for pair in self.pairs}
+        values = {pair: self.published.get(pair, {}).get(metric) for pair in self.pairs}
+        return {pair: {} if v is None else {0: v / 100} for pair, v in values.items()}
 
     def value(self, metric: str) -> Value:
-        """That of a metric."""
-        return average_over({pair: by_seed(self.rows, pair, metric) for pair in self.pairs})
+        """The average of a metric over the pairs, by the rules of the frame."""
+        several = len({id_set for id_set, _ in self.pairs}) > 1
+        by_pair = self.by_pair(metric).items()
+        return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair})
 
     def tidy(self) -> TidyRow:
         """What they are, in the one schema of results."""
+        values = {name: self.value(name) for name in METRICS}
+        id_set, *others = dict.fromkeys(id_set for id_set, _ in self.pairs)
+        is_one = len(self.pairs) == 1
+        place = {
+            "id_set": None if others else id_set,
+            "ood_set": (self.pairs[0][1] or None) if is_one else None,
+            "aggregate": None if is_one else OVER_PAIRS if others else OVER_OOD_SETS,
+        }
+        if self.published is not None:
+            means = {name: value.mean for name, value in values.items()}
+            return tidy_row(method=self.name, source=PUBLISHED, **place, **means)
         on_pairs = [(rows_on(self.rows, pair), pair[1]) for pair in self.pairs]
         records = [run.record for rows, ood_set in on_pairs for run in finished(rows, ood_set)]
-        id_set, *others = dict.fromkeys(name for name, _ in self.pairs)
-        is_one = len(self.pairs) == 1
-        return folded_row(
-            records, {name: self.value(name) for name in METRICS},
-            id_set=None if others else id_set,
-            ood_set=(self.pairs[0][1] or None) if is_one else None,
-            aggregate=None if is_one else OVER_PAIRS if others else OVER_OOD_SETS,
-        )  # fmt: skip
+        return folded_row(records, values, **place)
 
 
 def scale(metric: Metric) -> int:

@@ -8,9 +8,9 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.report.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
 from zsntta_cli.report.plots.groups import (
+    DrawnRow,
     DrawnRun,
     Groups,
-    Row,
     check_lines,
     finished,
     on_pairs,
@@ -137,7 +137,7 @@ def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     own detector stands on the detector's ID score, and on no other axis.
     """
     panels = _along(title, "zero-shot threshold", groups, ood_set, "thresholds", "zero_shot")
-    by_detector: dict[str, dict[str, Sequence[Row]]] = {}
+    by_detector: dict[str, dict[str, Sequence[DrawnRow]]] = {}
     for name, rows in groups.items():
         by_detector.setdefault(_detector(rows[0].method), {})[name] = rows
     for detector, own in by_detector.items():
