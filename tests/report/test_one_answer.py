@@ -169,7 +169,7 @@ def test_the_order_of_the_runs_changes_nothing(cells):
         shown = [draw(sheets(some, View()), form) for some in runs]
         assert shown[0] == shown[1]
     if not all(cell.is_stopped for cell in cells):
-        first, second = (plots.plot(some, "ratio", plots.Filters()) for some in runs)
+        first, second = (point_rows(plots.plot(r, "ratio", plots.Filters())) for r in runs)
         assert first == second
 
 

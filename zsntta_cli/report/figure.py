@@ -7,7 +7,8 @@ worked out while one is drawn; how it is drawn stands in forms/matplotlib.py and
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import repeat
+from typing import Any, Protocol
 
 # How the points of a series are drawn.
 LINE = "line"  # x, y and a band of ± std
@@ -24,6 +25,13 @@ Places = tuple[Any, ...]  # numbers, names of groups, or None
 _ROUND = (1, 2, 2.5, 5, 10)  # a step between ticks is one of these times a power of ten
 
 
+class Result(Protocol):
+    """A result that a point stands for."""
+
+    def tidy(self) -> Mapping[str, Any]:
+        """Its row in the one schema of results."""
+
+
 @dataclass(frozen=True)
 class Series:
     """Points of one kind; an x or y of None has no place on its axis."""
@@ -35,7 +43,7 @@ class Series:
     std: tuple[float, ...] = ()  # of y, where it is a mean; nan of a single run
     look: str = ""  # whose colour and marker it has; of its name where empty
     is_published: bool = False  # a number of the paper's, drawn hollow or dotted
-    rows: tuple[Mapping[str, Any], ...] = ()  # of results: what each point is of, as a tidy row
+    results: tuple[Result, ...] = ()  # that the points stand for, if these are results
 
 
 @dataclass(frozen=True)
@@ -136,21 +144,17 @@ _PANEL_COLUMNS = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "std"
 def point_rows(figure: Figure) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Every point that is drawn as a row, and the columns: those of results come first."""
     rows = [row for panel in figure.panels for one in panel.series for row in _rows(panel, one)]
-    of_results = (row for panel in figure.panels for one in panel.series for row in one.rows)
-    first = next(of_results, {"source": ""})
-    return rows, (*first, *_PANEL_COLUMNS)
+    others = dict.fromkeys(name for row in rows for name in row if name not in _PANEL_COLUMNS)
+    return rows, (*others, *_PANEL_COLUMNS)
 
 
 def _rows(panel: Panel, series: Series) -> Iterator[dict[str, Any]]:
     deviations = series.std or (None,) * len(series.x)
-    of_points = series.rows or (_source(series),) * len(series.x)
-    for x, y, std, row in zip(series.x, series.y, deviations, of_points, strict=True):
+    source = {"source": "published" if series.is_published else "measured"}
+    results = (result.tidy() for result in series.results) if series.results else repeat(source)
+    for x, y, std, result in zip(series.x, series.y, deviations, results, strict=False):
         point = (panel.title, series.name, series.mark, panel.x.name, x, panel.y.name, y, std)
-        yield {**row, **dict(zip(_PANEL_COLUMNS, map(_shown, point), strict=True))}
-
-
-def _source(series: Series) -> dict[str, Any]:
-    return {"source": "published" if series.is_published else "measured"}
+        yield {**result, **dict(zip(_PANEL_COLUMNS, map(_shown, point), strict=True))}
 
 
 def _shown(value: Number | str | None) -> object:

@@ -128,19 +128,19 @@ def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
 def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
     for stream, groups in _by_stream(table, lambda _: True).items():
         for ood_set in _sets(table, groups):
-            on_set = {
-                name: [row for row in rows if _drawable(row, ood_set)]
-                for name, rows in groups.items()
-            }
-            ratios = {row.ratio for rows in on_set.values() for row in rows}
-            if ratios:
-                ratio = min(sorted(ratios), key=lambda one: abs(one - _HALF))
-                at = {n: [r for r in rows if r.ratio == ratio] for n, rows in on_set.items()}
-                yield stream, ratio, ood_set, {name: rows for name, rows in at.items() if rows}
+            by_ratio: dict[float, dict[str, list[DrawnRow]]] = {}
+            for name, rows in groups.items():
+                for one in rows:
+                    if finished([one], ood_set):
+                        by_ratio.setdefault(one.ratio, {}).setdefault(name, []).append(one)
+            for ratio in sorted(by_ratio, key=lambda ratio: (abs(ratio - _HALF), ratio)):
+                if any(_has_curves(rows, ood_set) for rows in by_ratio[ratio].values()):
+                    yield stream, ratio, ood_set, by_ratio[ratio]
+                    break
 
 
-def _drawable(row: DrawnRow, ood_set: str) -> bool:
-    return ood_set in row.runs and any(run.drawable for run in finished([row], ood_set))
+def _has_curves(rows: Sequence[DrawnRow], ood_set: str) -> bool:
+    return any(run.drawable for run in finished(rows, ood_set))
 
 
 def _gain(inside: _Inside, baseline: str) -> float:

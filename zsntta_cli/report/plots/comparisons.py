@@ -67,7 +67,7 @@ def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
     return Series(
         name, tuple(means), tuple(times * value.mean for value in values), LINE,
         stds([times * value.std for value in values]),
-        rows=tuple(mean.tidy() for mean in means.values()),
+        results=tuple(means.values()),
     )  # fmt: skip
 
 
@@ -136,8 +136,9 @@ def _fixed_panel(name: str, means: Mapping[float | None, PairMeans], published: 
             series.append(_line(head, at_fixed, key))
         if None in means:
             level = 100 * means[None].value(key).mean
-            rows = (means[None].tidy(),)
-            series.append(Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, rows=rows))
+            series.append(
+                Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, results=(means[None],))
+            )
         if not _is_missing(published, key):
             called = ADAPTIVE if at_fixed else head
             level = 100 * published.value(key).mean

@@ -55,7 +55,7 @@ def _means(name: str, means: PairMeans, metrics: Sequence[Metric]) -> Series:
         name, tuple(metric.head for metric in metrics),
         tuple(times * value.mean for times, value in values), MEANS,
         stds([times * value.std for times, value in values]),
-        is_published=means.published is not None, rows=(means.tidy(),) * len(metrics),
+        is_published=means.published is not None, results=(means,) * len(metrics),
     )  # fmt: skip
 
 
@@ -86,10 +86,10 @@ def _rank_series(
     places = tuple(sorted({*range(1, methods + 1), *ranks}))
     shares = tuple(100 * ranks.count(place) / len(ranks) for place in places)
     mean = (sum(ranks) / len(ranks),)
-    is_published, row = means.published is not None, means.tidy()
+    is_published = means.published is not None
     return (
-        Series(name, places, shares, RANKS, (), "", is_published, (row,) * len(places)),
-        Series(name, mean, (None,), MEAN_RANK, (), "", is_published, (row,)),
+        Series(name, places, shares, RANKS, (), "", is_published, (means,) * len(places)),
+        Series(name, mean, (None,), MEAN_RANK, (), "", is_published, (means,)),
     )
 
 
