@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from kept import curves, kept_run
 
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.results.store import RecordStore
 
 SETS = [f"set{i}" for i in range(11)]
@@ -49,10 +48,10 @@ def made(count: int, with_items: bool) -> Iterator[Kept]:
         yield Kept(record, kept.curves, items(generator, record.counts) if with_items else None)
 
 
-def items(generator: np.random.Generator, counts: dict[str, int]) -> Items:
+def items(generator: np.random.Generator, counts: dict[str, int]) -> KeptItems:
     total = counts["id"] + counts["ood"]
     bits = generator.random((2, total)) < 0.8
-    return Items(generator.integers(0, 100, total).astype(np.uint16), ~bits[0], bits[1])
+    return KeptItems(generator.integers(0, 100, total).astype(np.uint16), ~bits[0], bits[1])
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:

@@ -26,7 +26,7 @@ from rich.table import Table
 from tasks import peak_memory, simulation
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.cache.halves import float32_of
+from zsntta_cli.cache.features import float32_of
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import StreamSettings
 

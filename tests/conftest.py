@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import numpy as np
 import pytest
 from filelock import FileLock
@@ -24,6 +25,10 @@ from zsntta_cli.cache.features import DATASET, NOISE, WORDS, Text
 from zsntta_cli.cli import app
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
+
+# No test asserts a time, and on a busy machine any example takes long.
+hypothesis.settings.register_profile("any-time", deadline=None)
+hypothesis.settings.load_profile("any-time")
 
 
 def pytest_collection_modifyitems(items):
@@ -100,7 +105,7 @@ def cached(zsntta, cache, tmp_path):
 def drawn(tmp_path_factory):
     """54 built-in shapes and 6 letters as files, and a folder with all of their features."""
     from zsntta_cli.datasets.drawn.builtin import render
-    from zsntta_cli.detection.encoding.encoding import Encoding
+    from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.sources import batches
     from zsntta_cli.progress import Silent
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
@@ -49,7 +48,7 @@ def kept_run(
         "memory": 100 * 2**20,
     }
     is_noise = np.where(is_id, False, right)
-    kept_items = Items(np.zeros(len(right), np.uint16), is_noise, right) if items else None
+    kept_items = KeptItems(np.zeros(len(right), np.uint16), is_noise, right) if items else None
     return Kept(Record(**made | (record or {})), curves or {}, kept_items)
 
 

@@ -1,6 +1,10 @@
 """Verdict rows made up, for what looks at them."""
 
-from zsntta_cli.detection.runs.rows import FIELDS
+from types import SimpleNamespace
+
+from zsntta_cli.detection.verdicts import FIELDS
+from zsntta_cli.report.review.review import review
+from zsntta_cli.report.verdicts import Tally
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -22,3 +26,17 @@ def unread(source, error="it is a folder"):
     return dict.fromkeys(FIELDS) | {
         "format": 1, "source": source, "error": error, "encoder": "tiny",
     }  # fmt: skip
+
+
+def page(rows, *shown, **values):
+    """The review of rows as ridge decided on them."""
+    classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
+    tally = Tally("ridge", len(classes), 64)
+    tally.add(rows)
+    return review(rows, classes, tally, *shown, **values)
+
+
+def run_of(*class_names, on_arrival=False):
+    """What a sink is told of a run with these classes."""
+    detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
+    return SimpleNamespace(detector=detector, request=SimpleNamespace(on_arrival=on_arrival))

@@ -29,7 +29,8 @@ from torch import Tensor
 from torch.nn import functional
 from train_tiny import CONFIG, build_model
 
-from zsntta_cli.datasets.drawn.builtin import BUILTIN, VERSION, render
+from zsntta_cli.datasets.catalogue import BUILTIN
+from zsntta_cli.datasets.drawn.builtin import VERSION, render
 from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.settings import TINY, EncoderChoice
 
@@ -85,8 +86,8 @@ def load_tiny() -> open_clip.CLIP:
 
 @torch.no_grad()
 def _texts(model: open_clip.CLIP, name: str) -> NDArray[np.float32]:
-    entry = BUILTIN[name]
-    tokens = open_clip.tokenize([entry.prompt.format(c) for c in entry.class_names])
+    prompt, class_names = BUILTIN[name].prompt, render(name).class_names
+    tokens = open_clip.tokenize([prompt.format(class_name) for class_name in class_names])
     text = model.encode_text(tokens[:, : model.context_length])
     return functional.normalize(text, dim=-1).numpy()
 

@@ -18,6 +18,7 @@ def main() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have what the terminal has not
         sys.stdout.reconfigure(errors="backslashreplace")
+    gc.disable()  # until a command runs: what is imported stays
     try:
         command = _loaded()
         try:
@@ -35,22 +36,20 @@ def main() -> None:
 
 
 def _loaded() -> Callable[[], None]:
-    """The command line, imported; Ctrl-C meanwhile ends the process at once.
+    """The command line, imported with the command; Ctrl-C meanwhile ends the process at once.
 
-    As an exception it would come out of the midst of some library's import, in any shape. What is
-    imported stays, so no search for cycles looks at it, now or later.
+    As an exception it would come out of the midst of some library's import, in any shape.
     """
-    gc.disable()
     with contextlib.suppress(ValueError):  # not the main thread
         before = signal.getsignal(signal.SIGINT)
         if before is signal.default_int_handler:
             signal.signal(signal.SIGINT, _stop)
+    from zsntta_cli.cli import COMMANDS
     from zsntta_cli.cli import main as command
 
+    any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
     if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, _interrupt)
-    gc.freeze()
-    gc.enable()
     return command
 
 

@@ -112,7 +112,7 @@ class MissingSets(StoreError):
         self.missing, self.root = missing, root  # names by the folder of their encoder
 
     def __str__(self) -> str:
-        sets = " and ".join(f"{len(some)} by {folder}" for folder, some in self.missing.items())
+        sets = " and ".join(f"{len(names)} by {folder}" for folder, names in self.missing.items())
         return f"feature files that are not in {self.root}/: {sets}"
 
 
@@ -145,8 +145,8 @@ class MissingWords(StoreError):
 
 def near(value: str, choices: Sequence[str]) -> str:
     """A question after the one of the choices that is close to a value; nothing where none is."""
-    found = difflib.get_close_matches(value, [str(choice) for choice in choices], 1)
-    return f" (did you mean '{found[0]}'?)" if found else ""
+    matches = difflib.get_close_matches(value, [str(choice) for choice in choices], 1)
+    return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -78,7 +78,7 @@ def check_target(path: Path) -> bool:
 @contextlib.contextmanager
 def _temporary(folder: Path) -> Iterator[Path]:
     """A new file, locked as long as its writer lives, gone at the end unless it was renamed."""
-    path, descriptor = _made(folder)
+    path, descriptor = _create_temporary(folder)
     try:
         yield path
     finally:
@@ -86,7 +86,7 @@ def _temporary(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _made(folder: Path) -> tuple[Path, int]:
+def _create_temporary(folder: Path) -> tuple[Path, int]:
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -120,7 +120,7 @@ class Sink(io.FileIO):
     error: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """All of the bytes, as far as the writer is told."""
+        """Write all of the bytes, as far as the writer is told."""
         done = 0
         try:
             while self.error is None and done < len(content):
@@ -130,7 +130,7 @@ class Sink(io.FileIO):
         return len(content)
 
     def truncate(self, size: int | None = None) -> int:
-        """The size asked for, as far as the caller is told."""
+        """Set the size, as far as the caller is told."""
         try:
             return super().truncate(size)
         except OSError as error:

@@ -17,10 +17,10 @@ _SECONDS_A_LINE = 10  # of progress where there is no terminal
 
 
 class Advance(Protocol):
-    """Moves a progress on."""
+    """What moves a progress on."""
 
     def __call__(self, images: int, status: str = "") -> None:
-        """By so many images; `status` says how it goes."""
+        """Move it on by so many images; `status` says how it goes."""
 
 
 class Reporter(Protocol):
@@ -50,14 +50,14 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
 
 
 class Silent:
-    """Tells nothing."""
+    """A reporter that tells nothing."""
 
     def note(self, _text: str) -> None:
-        """Nothing."""
+        """Tell nothing."""
 
     @contextmanager
     def track(self, _name: str, _total: int, _unit: str = "") -> Iterator[Advance]:
-        """Nothing either."""
+        """Show no progress."""
         yield self._advance
 
     def _advance(self, images: int, status: str = "") -> None:
@@ -65,12 +65,12 @@ class Silent:
 
     @contextmanager
     def waiting(self, _doing: Callable[[], str]) -> Iterator[None]:
-        """Nothing."""
+        """Say nothing."""
         yield
 
 
 class ConsoleReporter:
-    """Tells how an extraction goes."""
+    """A reporter that tells on stderr how long work goes."""
 
     def __init__(self) -> None:
         self._console = console(stderr=True)
@@ -125,17 +125,17 @@ class ConsoleReporter:
             now = time.monotonic()
             if now - last >= _SECONDS_A_LINE and done > first:
                 last, rate = now, (done - first) / (now - started)
-                left = (total - done) / rate
+                seconds_left = (total - done) / rate
                 self.note(
-                    f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, {left:,.0f} s left"
-                    + (f", {status}" if status else "")
+                    f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, "
+                    f"{seconds_left:,.0f} s left" + (f", {status}" if status else "")
                 )
 
         return advance
 
     @property
     def _bar_width(self) -> int:
-        """What the other columns leave of 80; they matter more."""
+        """Characters of the bar: what the other columns leave of 80, as they matter more."""
         return max(4, min(40, self._console.width - 72))
 
     @contextmanager

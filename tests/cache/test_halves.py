@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from zsntta_cli.cache import halves
-from zsntta_cli.cache.halves import float32_of
+from zsntta_cli.cache import features
+from zsntta_cli.cache.features import float32_of
 
 ALL = np.arange(2**16, dtype=np.uint16).view(np.float16)
 
@@ -45,6 +45,6 @@ def test_any_array_becomes_what_numpy_makes_of_it(
 
 def test_a_processor_that_knows_no_tiny_numbers(monkeypatch) -> None:
     """As where a library was compiled with -ffast-math, which sets that for all of a process."""
-    monkeypatch.setattr(halves, "_TINY", np.float32(0))
+    monkeypatch.setattr(features, "_TINY", np.float32(0))
     finite = ALL[np.isfinite(ALL)].reshape(-1, 2048)
     assert bits(float32_of(finite)) == bits(finite.astype(np.float32))

@@ -12,7 +12,7 @@ from PIL import Image
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.cache.verify import problems
-from zsntta_cli.datasets.readers.archives import opened
+from zsntta_cli.datasets.readers.archives import open_archive
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.parts import Parts
 from zsntta_cli.simulation.runs import build_run
@@ -152,8 +152,8 @@ def test_an_archive_short_of_its_checksum_is_refused(archive, tmp_path, parts_of
     packed = b"".join(gzip.compress(archive[i : i + step]) for i in range(0, len(archive), step))
     path = tmp_path / "a.tar.gz"
     path.write_bytes(packed)
-    assert len(opened("a", path)[0]) == 9
+    assert len(open_archive("a", path)[0]) == 9
     for missing in range(1, 40):
         path.write_bytes(packed[:-missing])
         with pytest.raises(DatasetError, match="no whole"):
-            opened("a", path)
+            open_archive("a", path)

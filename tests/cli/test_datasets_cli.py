@@ -14,11 +14,13 @@ from PIL import Image
 
 from zsntta_cli import datasets, progress
 from zsntta_cli.datasets import CATALOGUE, status
-from zsntta_cli.datasets.catalogue import Entry
+from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.readers import folders
 
-PETS = Entry("id", 12, 2, "test", folders.folder, layout="pets/ with <class>/*.png and list.txt",
-             home="https://example.org/pets", megabytes=1_234, licence="research use")  # fmt: skip
+PETS = DatasetEntry("id", 12, 2, "test", folders.folder,
+                    layout="pets/ with <class>/*.png and list.txt",
+                    home="https://example.org/pets", megabytes=1_234,
+                    licence="research use")  # fmt: skip
 
 
 def picture(path, **options):

@@ -192,8 +192,8 @@ def test_rows_go_to_files_by_their_endings(pictures):
     assert json.loads(read[0]["top"]) == expected[0]["top"]
     assert read[0]["time_s"] == ""
     fails(pictures("detect", "pictures", *SHAPES, "--out", "rows.txt"),
-          "rows go to a file with the ending .jsonl, .csv, .parquet", code=2)  # fmt: skip
-    fails(pictures("detect", "pictures", *SHAPES, "--out", "pictures"), "out is pictures", code=2)
+          "must end in one of .jsonl, .csv, .parquet", code=2)  # fmt: skip
+    fails(pictures("detect", "pictures", *SHAPES, "--out", "pictures"), "it is a folder")
 
 
 def test_rows_as_parquet(pictures):
@@ -295,7 +295,11 @@ def test_copies_and_links(pictures, tmp_path):
         (["pictures", "--classes", "cat", "--state", "s.h5"], "--state is of a watch", 2),
         (["pictures", "--classes", "cat", "--copy-to", "a", "--link-to", "b"], "one of them", 2),
         (["all.tar", "--classes", "cat", "--watch"], "no folder to watch", 2),
-        (["pictures", "--classes", "cat", "--watch", "--out", "a.parquet"], "rows of a watch", 2),
+        (
+            ["pictures", "--classes", "cat", "--watch", "--out", "a.parquet"],
+            "must end in one of .jsonl, .csv.",
+            2,
+        ),
         (["pictures", "--classes", "cat", "--encoder", "tiny"], "features are of one encoder", 2),
         (["pictures", "--classes", "cat", "--prompt", "x"], "prompt 'x' is neither", 2),
     ],

@@ -10,7 +10,7 @@ import typer
 from zsntta_cli import errors
 from zsntta_cli.cli import app, hints
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.settings.words import CSP_NOUN_PROMPT
+from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
 
 COMMANDS = typer.main.get_command(app)
 GIVEN = {

@@ -100,8 +100,8 @@ def test_gradients_are_of_the_entropy_of_each_kind(tiny):
     import torch
 
     from zsntta_cli.methods.live.adaptation import adapting, entropy, norm_layers
+    from zsntta_cli.simulation.live import GradientNorms
     from zsntta_cli.simulation.stream import Stream
-    from zsntta_cli.simulation.watch import GradientNorms
 
     layers = list(norm_layers(tiny.model.visual).values())
     images = torch.randn(4, 3, tiny.image_size, tiny.image_size, generator=torch.manual_seed(0))

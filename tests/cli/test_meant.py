@@ -237,8 +237,8 @@ def test_piped_output_takes_the_width_that_it_needs(zsntta, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("t.csv", "settings.method,"), ("t.json", "["), ("t.md", "**ID"), ("t.tex", "%"),
-     ("t.txt", "ID: "), ("t", "ID: ")],
+    [("t.csv", "method,"), ("t.json", "["), ("t.md", "**ID"), ("t.tex", "%"),
+     ("t.txt", "ID: "), ("t.TXT", "ID: "), ("t.html", "<")],
 )  # fmt: skip
 def test_the_ending_of_an_output_says_its_form(cached, tmp_path, name, start):
     result = cached("simulate", "--method", "zs-clip", "--output", name, *TINY)

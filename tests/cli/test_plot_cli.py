@@ -9,7 +9,7 @@ from made import fails, kept_run
 
 from zsntta_cli.cli.results.plot import KINDS
 from zsntta_cli.report import plots
-from zsntta_cli.results.exchange import line
+from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore
 
 RUNS = [
@@ -53,7 +53,7 @@ def test_the_numbers_of_a_figure(stored, tmp_path):
 def test_exported_results_are_plotted_alike(stored, tmp_path):
     halves = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     for path, some in zip(halves, (RUNS[:4], RUNS[4:]), strict=True):
-        path.write_text("".join(f"{line(kept)}\n" for kept in some))
+        path.write_text("".join(f"{to_line(kept)}\n" for kept in some))
     for arguments in ([], halves):
         name = f"{len(arguments)}.csv"
         assert stored("plot", "ranks", *arguments, "--output", name).exit_code == 0

@@ -9,7 +9,7 @@ import pytest
 from kept import kept_run
 from made import fails
 
-from zsntta_cli.report.runs import exported
+from zsntta_cli.results.exchange import export_text
 from zsntta_cli.results.store import RecordStore
 
 KEPT = [kept_run(m, seed=s, known=k + s) for m, k in (("zs-clip", 5), ("ridge", 7)) for s in (0, 1)]
@@ -35,8 +35,8 @@ def test_the_store_beside_the_features_becomes_a_page(stored, tmp_path):
 
 
 def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
-    (tmp_path / "some.jsonl").write_text(exported(KEPT[:3], "jsonl"))
-    (tmp_path / "more.jsonl").write_text(exported(KEPT[2:], "jsonl"))
+    (tmp_path / "some.jsonl").write_text(export_text(KEPT[:3], "jsonl"))
+    (tmp_path / "more.jsonl").write_text(export_text(KEPT[2:], "jsonl"))
     shutil.move("features/records.sqlite", "moved.sqlite")
     wanted = stored("report", "--records", "moved.sqlite", "--output", "-").stdout
     for given in (

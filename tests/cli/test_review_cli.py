@@ -94,7 +94,7 @@ def test_wrong_usage_is_told_before_anything_is_read(pictures):
     for given, said in (
         (
             ("--review", "photo.png"),
-            "review is photo.png: it goes to a file with the ending .html.",
+            "--review is 'photo.png', must end in one of .html, .htm.",
         ),
         ((*review, "--watch"), "--review is of all images"),
         (("--embed", "5"), "--embed is of a page"),

@@ -276,10 +276,10 @@ def test_shards(tmp_path, suffix):
 
 
 def test_braces_as_in_a_shell():
-    assert list(shards.expanded("a{1,x}-{08..10}.tar")) == [
+    assert list(shards.expand_braces("a{1,x}-{08..10}.tar")) == [
         "a1-08.tar", "a1-09.tar", "a1-10.tar", "ax-08.tar", "ax-09.tar", "ax-10.tar"
     ]  # fmt: skip
-    assert list(shards.expanded("plain.tar")) == ["plain.tar"]
+    assert list(shards.expand_braces("plain.tar")) == ["plain.tar"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.drawn.builtin import BUILTIN
+from zsntta_cli.datasets.catalogue import BUILTIN, CATALOGUE
 from zsntta_cli.datasets.readers import corruptions, imagenet
 from zsntta_cli.errors import DatasetError
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from zsntta_cli.datasets.drawn.builtin import BUILTIN, read, render
+from zsntta_cli.datasets.catalogue import BUILTIN
+from zsntta_cli.datasets.drawn.builtin import noise_images, read, render
 from zsntta_cli.datasets.drawn.concepts import (
     LETTERS,
     NUMERALS,
@@ -21,7 +22,6 @@ from zsntta_cli.datasets.drawn.concepts import (
     Concept,
 )
 from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, draw
-from zsntta_cli.datasets.noise import noise_images
 
 RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
 
@@ -38,12 +38,14 @@ def _pixels(name: str, indices: range) -> np.ndarray:
         ("glyphs", "ood", 10_000, 20),
         ("textures", "ood", 10_000, 10),
         ("other-shapes", "ood", 10_000, 10),
-        ("digits", "ood", 1_797, 10),
+        ("digits", "both", 1_797, 10),
     ],
 )
 def test_counts_and_balance(name: str, role: str, count: int, classes: int) -> None:
     images = render(name)
-    assert (BUILTIN[name].role, len(images), len(images.class_names)) == (role, count, classes)
+    entry = BUILTIN[name]
+    assert (entry.role, entry.images, entry.classes) == (role, count, classes)
+    assert (len(images), len(images.class_names)) == (count, classes)
     assert images.labels.dtype == np.int32
     per_class = np.bincount(images.labels, minlength=classes)
     assert len(images.labels) == len(set(images.sample_ids)) == count
@@ -59,9 +61,9 @@ def test_sample_ids_name_set_index_and_class() -> None:
 
 
 def test_no_class_is_in_two_sets_and_captions_read_well() -> None:
-    names = [c for entry in BUILTIN.values() for c in entry.class_names]
+    names = [class_name for name in BUILTIN for class_name in render(name).class_names]
     assert [name for name, count in Counter(names).items() if count > 1] == []
-    captions = {entry.prompt.format(entry.class_names[3]) for entry in BUILTIN.values()}
+    captions = {entry.prompt.format(render(n).class_names[3]) for n, entry in BUILTIN.items()}
     assert captions == {
         "a photo of a star.",
         "a photo of the letter E.",
@@ -84,7 +86,8 @@ def test_images_do_not_depend_on_order_or_process(name: str) -> None:
 
 def test_another_process_draws_the_same() -> None:
     code = (
-        "import hashlib; from zsntta_cli.datasets.drawn.builtin import BUILTIN, render;"
+        "import hashlib; from zsntta_cli.datasets.catalogue import BUILTIN;"
+        "from zsntta_cli.datasets.drawn.builtin import render;"
         "print(hashlib.sha256(b''.join(render(n).image(i).tobytes()"
         " for n in BUILTIN for i in (7, 5, 900))).hexdigest());"
         "import sys; assert 'torch' not in sys.modules"

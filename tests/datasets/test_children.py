@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from zsntta_cli.datasets.drawn import children
-from zsntta_cli.datasets.drawn.builtin import RenderedImages, read, render
+from zsntta_cli.datasets.drawn.builtin import RenderedImages, noise_images, read, render
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.encoders import batches
 
 ROWS = ((7, 5, 900), (0,), tuple(range(16)), (9_999, 3))

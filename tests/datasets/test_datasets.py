@@ -12,8 +12,8 @@ import torchvision
 from PIL import Image
 
 from zsntta_cli import datasets
+from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings import NOISE_TYPES
 

@@ -8,8 +8,14 @@ import pytest
 
 from zsntta_cli.datasets import words
 from zsntta_cli.datasets.words import built_in_words, limited_words, wordnet
-from zsntta_cli.settings.prompts import joined, templates_of
-from zsntta_cli.settings.words import WORD_SETS, class_prompts_beside, lists_of, set_of
+from zsntta_cli.settings.prompts import (
+    WORD_SETS,
+    class_prompts_beside,
+    join_templates,
+    lists_of,
+    set_of,
+    templates_of,
+)
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "zsntta_cli" / "datasets" / "wordnet"
@@ -78,7 +84,7 @@ def test_names_that_no_set_has():
 
 
 def test_templates_are_joined_only_where_each_has_a_place():
-    assert templates_of(joined("{}", "the {}")) == ["{}", "the {}"]
+    assert templates_of(join_templates("{}", "the {}")) == ["{}", "the {}"]
     assert templates_of("a | b {}") == ["a | b {}"]
 
 

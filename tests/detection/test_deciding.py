@@ -1,24 +1,31 @@
 """Rows: in hindsight and on arrival, whatever the images come from."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
-from made import Notes
 
-from zsntta_cli.detection.encoding.encoding import Encoded
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
+from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
 from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
-from zsntta_cli.detection.runs.rows import FIELDS, FORMAT
-from zsntta_cli.detection.runs.sorting import Sorter, folder_names
-from zsntta_cli.detection.sources.item import Item, failed, of_file
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+from zsntta_cli.detection.runs.request import (
+    DecisionRule,
+    Images,
+    Request,
+    Watch,
+    read_classes,
+    split_classes,
+)
+from zsntta_cli.detection.sources.item import Item, failed
+from zsntta_cli.detection.verdicts import FIELDS, FORMAT, row_schema
+from zsntta_cli.errors import DatasetError, SettingsError
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/verdict.schema.json").read_text())
+SCHEMA_FILE = Path(__file__).parents[2] / "docs/verdict.schema.json"
+SCHEMA = json.loads(SCHEMA_FILE.read_text())
 NAMES = ("cat", "dog")
 
 
@@ -39,12 +46,18 @@ def frame(number, row, source="a.mp4"):
 
 def test_the_fields_are_those_of_format_1():
     assert FORMAT == 1
-    assert set(FIELDS) == set(SCHEMA["required"]) == set(SCHEMA["properties"])
-    assert SCHEMA["properties"]["format"] == {"const": FORMAT}
+    assert tuple(SCHEMA["required"]) == tuple(SCHEMA["properties"]) == FIELDS
+    assert SCHEMA["properties"]["format"]["const"] == FORMAT
     assert ",".join(FIELDS) == (
         "format,source,frame,time_s,class,class_index,noise,rank,score,threshold,margin,stage,top,"
         "error,encoder"
     ), "frozen: a change is another format"
+
+
+def test_the_published_schema_is_that_of_the_row():
+    """json.dumps(row_schema(), indent=2, ensure_ascii=False) makes the file."""
+    text = json.dumps(row_schema(), indent=2, ensure_ascii=False) + "\n"
+    assert SCHEMA_FILE.read_text() == text
 
 
 def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
@@ -157,19 +170,33 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"flag": Flag(count=5), "decide": "arrival"}, "on arrival nobody knows"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
         ({"watch": Watch(), "decide": "hindsight"}, "is decided on arrival"),
-        ({"watch": Watch(0)}, "interval is 0, must be above 0"),
-        ({"watch": Watch(looks=0)}, "looks is 0"),
         ({"watch": Watch(), "sources": (), "set_name": "a"}, "nothing to watch"),
     ],
 )
 def test_what_cannot_be_asked_for(given, said):
     with pytest.raises(SettingsError, match=said):
-        Request(**{"sources": ("f",), "classes": NAMES, **given})
+        request(**{"sources": ("f",), **given})
+
+
+def request(**values):
+    """A request of values by name, each in the group that has it."""
+    groups = {}
+    for name, group in (("images", Images), ("rule", DecisionRule)):
+        own = {field.name for field in fields(group)} & values.keys()
+        groups[name] = group(**{field: values.pop(field) for field in own})
+    return Request(**{"classes": NAMES, **groups, **values})
+
+
+def test_watches_that_cannot_be():
+    with pytest.raises(SettingsError, match="interval is 0, must be above 0"):
+        Watch(interval=0)
+    with pytest.raises(SettingsError, match="looks is 0"):
+        Watch(looks=0)
 
 
 def test_what_is_decided_on_arrival():
     def on_arrival(*sources, **more):
-        return Request(sources, classes=NAMES, **more).on_arrival
+        return request(sources=sources, **more).on_arrival
 
     assert not on_arrival("f", "a.tar", "list.txt")
     assert on_arrival("f", "-")
@@ -190,47 +217,4 @@ def test_class_names_of_a_file(tmp_path):
     with pytest.raises(SettingsError, match="cannot read the class names"):
         read_classes(tmp_path / "none.txt")
     with pytest.raises(DatasetError, match="there is no"):
-        Request((str(tmp_path / "none"),), classes=NAMES).check_sources()
-
-
-def test_safe_folders_for_classes():
-    names = folder_names(["cat", "a/b", "a_b", "../x", "..", "_noise", "CAT", "ö ä", "x" * 300])
-    assert list(names.values()) == [
-        "cat", "a_b", "a_b-2", "_x", "class", "_noise-2", "CAT-2", "ö ä", "x" * 80,
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("links", [False, True])
-def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
-    from zsntta_cli.detection.runs.detecting import Batch
-
-    files = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
-    items = []
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_bytes(content)
-        items.append(of_file(tmp_path / name))
-    items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
-    rows = [{"error": None, "noise": i == 3, "class": "c/t", "source": str(i)} for i in range(5)]
-    rows.append({"error": "gone", "noise": None, "class": None, "source": "none"})
-    notes = Notes()
-    out = tmp_path / "out"
-    (out / "_noise").mkdir(parents=True)
-    (out / "_noise/2.png").write_bytes(b"mine")
-    for _ in range(2):  # the second time all is there
-        sorter = Sorter(out, links, ["c/t"], notes)
-        sorter.put(Batch(items, rows))
-        sorter.close()
-        found = {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.png")}
-        same = {"c_t/1-3.png": b"one"} if links else {}  # a copy of equal content is there
-        assert found == {
-            "c_t/1.png": b"one", "c_t/1-2.png": b"two", **same,
-            "_noise/2.png": b"mine", "_noise/2-2.png": b"noise",
-        }  # fmt: skip
-        assert all(p.is_symlink() == (links and p.name != "2.png") for p in out.rglob("*.png"))
-    word = "linked" if links else "copied"
-    assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
-    assert {n: (tmp_path / n).read_bytes() for n in files} == files
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot write"):
-        Sorter(tmp_path / "file", links, ["c/t"], notes).put(Batch(items[:1], rows[:1]))
+        request(sources=(str(tmp_path / "none"),)).check_sources()

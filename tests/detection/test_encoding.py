@@ -10,10 +10,9 @@ import pytest
 from made import PROMPT, Notes
 from PIL import Image
 
-from zsntta_cli.detection.encoding import encoding as module
-from zsntta_cli.detection.encoding import reading
-from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.encoding.store import FeatureStore, Stamp
+from zsntta_cli.detection import encoding as module
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.feature_store import FeatureStore, Stamp
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError, StoreError
@@ -26,7 +25,7 @@ OLD = 1_000_000_000  # seconds: long ago
 def passes(monkeypatch, tiny):
     """Images of each pass through the encoder, and files that were read."""
     seen = {"encoded": 0, "read": 0, "loaded": 0}
-    plain, read = Encoder.encode_pixels, reading.Read
+    plain, read = Encoder.encode_pixels, module.Read
 
     def encode(self, pixels):
         seen["encoded"] += len(pixels)
@@ -42,8 +41,8 @@ def passes(monkeypatch, tiny):
 
     monkeypatch.setattr(Encoder, "encode_pixels", encode)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    monkeypatch.setattr(reading, "Read", reads)
-    monkeypatch.setattr(reading, "_SETTLED", 0.0)  # ctime cannot be set back
+    monkeypatch.setattr(module, "Read", reads)
+    monkeypatch.setattr(module, "_SETTLED", 0.0)  # ctime cannot be set back
     return seen
 
 
@@ -99,7 +98,7 @@ def test_a_changed_file_is_encoded_anew_even_with_its_old_time_and_size(folder, 
 
 
 def test_a_file_that_was_changed_just_now_is_read_again(folder, tmp_path, passes, monkeypatch):
-    monkeypatch.setattr(reading, "_SETTLED", 60.0)
+    monkeypatch.setattr(module, "_SETTLED", 60.0)
     encoded(folder, tmp_path)
     encoded(folder, tmp_path)
     assert passes == {"encoded": 5, "read": 15, "loaded": 1}

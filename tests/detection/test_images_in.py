@@ -8,7 +8,6 @@ import torch
 from PIL import Image
 
 from zsntta_cli import NoiseDetector, OnlineDetector
-from zsntta_cli.detection import detector as detectors
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -58,6 +57,14 @@ def test_it_is_the_online_detector_on_the_encoders_features(online, tiny, files)
     assert sorted(name for name, _ in likely) == NAMES
     assert sum(share for _, share in likely) == pytest.approx(1, abs=1e-5)
     assert online.online.identity == tiny.identity
+
+
+def test_the_same_detector_on_features_alone_learns_with_it(online, tiny, files):
+    features = online.encode(files)
+    assert online.online.update(features, ["a"] * len(features))[0].source == "a"
+    assert online.seen == len(files)
+    np.testing.assert_array_equal(online.online.score(features), online.score(features=features))
+    np.testing.assert_array_equal(online.online.text_features, online.text_features)
 
 
 def test_every_kind_of_image_has_the_same_score(online, tiny, files):
@@ -122,6 +129,7 @@ def test_either_images_or_features(online):
     [
         ({"class_names": "cat"}, "class names are the text 'cat', not a list"),
         ({"class_names": []}, "there are no class names: name one or more"),
+        ({"class_names": None}, "there are no class names: name one or more"),
         ({"class_names": ["cat", "cat"]}, "the class name 'cat' is there twice"),
         ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper nor a text with one"),
         ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),
@@ -198,4 +206,3 @@ def test_what_it_says_of_itself(online, files):
     online.update(files)
     assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
     assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
-    assert detectors.NoiseDetector is NoiseDetector

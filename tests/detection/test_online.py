@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.detection.hindsight import passes_for
-from zsntta_cli.detection.threads import OneThread
+from zsntta_cli.detection.stepping import OneThread, passes_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import match
 from zsntta_cli.simulation.runs import build_run

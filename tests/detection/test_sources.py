@@ -8,8 +8,8 @@ import pytest
 from made import pack
 from PIL import Image
 
+from zsntta_cli.detection.runs.watching import Growing
 from zsntta_cli.detection.sources import batches, check_sources, is_stream
-from zsntta_cli.detection.sources.growing import Growing
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
 

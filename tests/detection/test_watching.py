@@ -14,10 +14,10 @@ import pytest
 from made import TINY, ZSNTTA, Notes, fails
 
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.runs.detecting import detection
-from zsntta_cli.detection.runs.request import Request, Watch
-from zsntta_cli.detection.runs.watching import Known, Watching, locked, resumed
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.detecting import detect_run
+from zsntta_cli.detection.runs.request import DecisionRule, Images, Request, Watch
+from zsntta_cli.detection.runs.watching import Watching, WatchState, locked, resumed
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.verdict_files import GrowingFile
@@ -53,14 +53,15 @@ def inbox(drawn, tmp_path, monkeypatch):
 
 
 def job(*folders, **more):
-    request = Request(tuple(folders or ["inbox"]), classes=NAMES, watch=Watch(), **more)
+    images = Images(sources=tuple(folders or ["inbox"]))
+    request = Request(images=images, classes=NAMES, watch=Watch(), **more)
     encoding = Encoding(EncoderChoice("tiny"), Path("features"), "cpu", 2, Notes())
-    return detection(request, encoding)
+    return detect_run(request, encoding)
 
 
 def watched(*steps, known=None):
     found = job()
-    watching = Watching(found, Watch(), known or Known())
+    watching = Watching(found, Watch(), known or WatchState())
     stop = Script(*steps)
     return [row for batch in watching.batches(lambda: 0, stop) for row in batch.rows]
 
@@ -116,13 +117,12 @@ def test_what_comes_is_decided_in_its_order_as_a_stream_is(inbox, drawn):
 def run(state, out, *steps):
     """A watch as the command runs it; without its end, so as if it were killed."""
     found = job()
-    is_new = not state.exists()
     known = resumed(state, found.detector, out)
-    file = GrowingFile(out, known.size, is_new)
+    file = GrowingFile(out).begin(known.size, known.is_new)
     watching = Watching(found, Watch(), known, state)
     with contextlib.closing(file):
         for batch in watching.batches(lambda: file.size, Script(*steps)):
-            file.write(batch.rows)
+            file.take(batch)
             yield batch
 
 
@@ -159,7 +159,7 @@ def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
     with pytest.raises(StoreError, match=r"goes with the rows in .*rows.jsonl: name that file"):
         resumed(state, job().detector, tmp_path / "other.jsonl")
     with pytest.raises(StoreError, match="is of other settings"):
-        resumed(state, job(method="zs-clip").detector, out)
+        resumed(state, job(rule=DecisionRule(method="zs-clip")).detector, out)
     size = out.stat().st_size
     out.write_text("")
     with pytest.raises(StoreError, match=f"has 0 bytes, and the state says {size}"):

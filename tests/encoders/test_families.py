@@ -14,13 +14,12 @@ from families import CONFIGS, FAMILY, SIGMOID, register, tokenizer_of
 from made import fails
 from PIL import Image
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.cli.hints import worded
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.encoders.families import FAMILIES
 from zsntta_cli.encoders.text import TextTower, load_tokenizer
-from zsntta_cli.encoders.weights import _preprocessing
+from zsntta_cli.encoders.weights import FAMILIES, _preprocessing
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.settings import EncoderChoice
 

@@ -21,13 +21,12 @@ from zsntta_cli.extraction import words as embedding
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.words import text_features
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import NOUN_PROMPT, joined
-from zsntta_cli.settings.words import WORD_SETS
+from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
 
 TINY = EncoderChoice("tiny")
 PART = BATCH * embedding._BATCHES_A_PART
 WORDS = [f"word {i}" for i in range(3 * PART + 100)]
-TEMPLATES = [PROMPT, joined("{}", "the {}")]
+TEMPLATES = [PROMPT, join_templates("{}", "the {}")]
 
 
 class Noon(datetime):
@@ -153,7 +152,7 @@ def test_joined_templates_give_the_mean_of_theirs(tiny):
     each = [tiny.encode_texts([f"{start}circle", f"{start}blue square"]) for start in ("", "the ")]
     mean = sum(each) / 2
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
-    found = text_features(tiny, joined("{}", "the {}"), ["circle", "blue_square"])
+    found = text_features(tiny, join_templates("{}", "the {}"), ["circle", "blue_square"])
     np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-7)
     assert found.dtype == np.float32
 

@@ -16,10 +16,10 @@ from made import PROMPT, ZSNTTA
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
-from zsntta_cli.extraction import cluster, engines, jobs
+from zsntta_cli.extraction import cluster, jobs, plan
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.processes import Processes
@@ -156,24 +156,24 @@ def test_ctrl_c_on_the_command_line(tmp_path):
 
 
 def test_devices(monkeypatch):
-    assert engines.devices("cpu") == ["cpu"]
-    assert engines.devices("cpu,cpu") == ["cpu", "cpu"]
+    assert plan.devices("cpu") == ["cpu"]
+    assert plan.devices("cpu,cpu") == ["cpu", "cpu"]
     with pytest.raises(SettingsError, match="device is 'cuda:0,cpu': all must be of one type"):
-        engines.devices("cuda:0,cpu")
+        plan.devices("cuda:0,cpu")
     for count, all_of_them in ((3, ["cuda:0", "cuda:1", "cuda:2"]), (1, ["cuda:0"])):
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
         monkeypatch.setattr(torch.cuda, "device_count", lambda count=count: count)
-        assert engines.devices("auto") == engines.devices("cuda") == all_of_them
-    assert engines.devices("cuda:1,cuda:2") == ["cuda:1", "cuda:2"]
-    assert engines.engine_for(SETTINGS, "cuda") is None, "this process takes the only one"
+        assert plan.devices("auto") == plan.devices("cuda") == all_of_them
+    assert plan.devices("cuda:1,cuda:2") == ["cuda:1", "cuda:2"]
+    assert plan.engine_for(SETTINGS, "cuda") is None, "this process takes the only one"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert engines.devices("auto") == ["auto"]
+    assert plan.devices("auto") == ["auto"]
 
 
 def test_ray_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
-        engines.engine_for(replace(SETTINGS, engine="ray"), "cpu")
+        plan.engine_for(replace(SETTINGS, engine="ray"), "cpu")
     assert error.value.remedy == "install-ray"
     with pytest.raises(SettingsError, match="engine is 'spark', must be one of: local, ray"):
         replace(SETTINGS, engine="spark")

@@ -15,8 +15,8 @@ from PIL import Image
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings

@@ -1,28 +1,139 @@
 """A classifier behind any detector: found by its two names, its settings those of both."""
 
+import contextlib
 import dataclasses
+import multiprocessing
 import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from streams import stream
 
 from zsntta_cli.errors import UnknownName
-from zsntta_cli.methods import CLASSIFIERS, METHODS, check_method
+from zsntta_cli.methods import (
+    CLASSIFIERS,
+    METHODS,
+    Classifier,
+    Method,
+    check_method,
+    method_place,
+)
 from zsntta_cli.methods.settings import TDASettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
+PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
+NAMES = st.one_of(
+    PARTS, st.text(max_size=8), st.builds("{}+{}".format, PARTS, PARTS),
+    st.lists(PARTS, min_size=3, max_size=4).map("+".join),
+)  # fmt: skip
+
+
+@given(names=st.lists(NAMES, max_size=6))
+def test_the_table_is_the_same_whatever_it_was_asked_for(names):
+    """Asked for anything in any way: it lists what it listed, in the same order."""
+    before = dict(METHODS)
+    for name in names:
+        with contextlib.suppress(KeyError):
+            assert METHODS[name] == METHODS[name]
+        with contextlib.suppress(UnknownName):
+            check_method(name)
+        assert (METHODS.get(name) is not None) == (name in METHODS) == (name in before)
+        method_place(name)
+    assert len(METHODS) == len([*METHODS]) == len(before)
+    assert dict(METHODS) == before
+    assert [*METHODS] == [*before]
+
 
 def test_a_pair_is_made_of_any_detector_and_classifier():
-    made = METHODS["zs-clip+tda"]
-    assert METHODS["zs-clip+tda"] is made
-    names = {f.name for f in dataclasses.fields(made.settings)}
+    pair = METHODS["zs-clip+tda"]
+    assert METHODS["zs-clip+tda"] == pair
+    assert METHODS["zs-clip+tda"].settings is pair.settings
+    names = {f.name for f in dataclasses.fields(pair.settings)}
     assert names == {f.name for s in (ZsClipSettings, TDASettings) for f in dataclasses.fields(s)}
 
 
-def test_settings_of_a_pair_go_to_other_processes():
-    options = METHODS["zs-clip+tda"].settings(positive_shots=5)
-    assert pickle.loads(pickle.dumps(options)) == options
+@dataclasses.dataclass(frozen=True)
+class OwnSettings(ZsClipSettings):
+    """Of a method in a script."""
+
+    weight: float = 1.0
+
+
+def own_run(data, options, threshold):
+    """ZS-CLIP under another name."""
+    return METHODS["zs-clip"].load()(data, options, threshold)
+
+
+def own_classes(data, options, offered):
+    """The frozen model's classes."""
+    return data.class_index
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A method and a classifier as a script adds them."""
+    monkeypatch.setitem(METHODS, "own", Method(own_run, OwnSettings))
+    monkeypatch.setitem(CLASSIFIERS, "same", Classifier(own_classes, TDASettings))
+
+
+@pytest.mark.parametrize("name", ["own+same", "own+dota", "adand+same", "oodd+same"])
+def test_what_a_script_adds_is_part_of_pairs(own, name):
+    pair, data = METHODS[name], stream(1)
+    detector, classifier = name.split("+")
+    assert name not in METHODS
+    assert set(pair.own_code) == {
+        *METHODS[detector].own_code, *CLASSIFIERS[classifier].own_code,
+    }  # fmt: skip
+    decisions = pair.load()(data, pair.settings(), ThresholdSettings(queue=64))
+    if classifier == "same":
+        assert np.array_equal(decisions.class_index, data.class_index)
+
+
+def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
+    """A script run twice in a notebook defines its method anew."""
+    assert METHODS["own+dota"].revision == 1
+    monkeypatch.setitem(METHODS, "own", Method(own_run, OwnSettings, revision=3))
+    assert METHODS["own+dota"].revision == 3
+
+
+def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
+    names = ["magic", "ridge+tda", "oodd+bca", "ridge", "oodd", "etlt", "oodd+tda", "a", "syde"]
+    assert sorted(names, key=method_place) == [
+        "ridge", "oodd", "oodd+tda", "oodd+bca", "syde", "etlt", "ridge+tda", "a", "magic",
+    ]  # fmt: skip
+    assert sorted(METHODS, key=method_place) == [*METHODS]
+    assert method_place("zs-clip") < method_place("zs-clip+same") < method_place("adand")
+
+
+def _decided(options):
+    method = METHODS["oodd+bca"]
+    assert isinstance(options, method.settings)
+    return method.load()(stream(2), options, ThresholdSettings(queue=64)).class_index
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_pair_decides_in_a_copy_of_the_process():
+    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
+        there = processes.submit(_decided, options).result()
+    assert np.array_equal(there, _decided(options))
+
+
+def test_settings_of_a_pair_go_to_a_process_that_never_heard_of_it():
+    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
+    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
+    there = subprocess.run(
+        [sys.executable, "-c", program],
+        input=pickle.dumps(options),
+        capture_output=True,
+        check=True,
+    )
+    assert there.stdout.decode().strip() == repr(options)
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,19 @@ def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
     scores = decide(method, data).id_score
     low, high = (scores[sure & part].mean() for part in (truth < 0.5, truth > 0.9))
     assert high > low
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_the_line_of_a_method_says_how_long_it_warms_up_and_who_decides(method):
+    data = stream(method)
+    data = data.part(np.flatnonzero(~data.injected))
+    decisions, warm_up = decide(method, data), METHODS[method].warm_up
+    first, own = warm_up.items(options_of(method)), decisions.detector_threshold
+    if own is None:
+        assert first == 0
+        return
+    assert np.array_equal(np.isnan(own), np.arange(len(data)) < first)
+    if first:
+        by_teacher = decide(warm_up.teacher, data).is_noise
+        assert np.array_equal(decisions.is_noise[:first], by_teacher[:first])
+        assert not np.array_equal(decisions.is_noise, by_teacher)

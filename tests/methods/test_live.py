@@ -25,9 +25,9 @@ from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
+from zsntta_cli.simulation.live import Running
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.stream import Stream
-from zsntta_cli.simulation.watch import Running
 
 VECTORS = released.load("live")
 NAMES = [str(name) for name in VECTORS["class_names"]]
@@ -136,7 +136,9 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
     decisions = Decisions.joined(list(made.decisions(data, run)))
     assert np.array_equal(decisions.class_index, want["class_index"])
     assert np.array_equal(decisions.is_noise, want["is_noise"])
-    np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=1e-4)
+    # Float32 sums differ by processor and version of torch, and SGD's large steps carry that on:
+    # 1.02e-4 was seen with torch 2.15, all decisions equal.
+    np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=2e-4)
     chosen = np.ones(count, bool) if method != "tpt" else tpt_chosen(data, run)
     np.testing.assert_allclose(torch.cat(logits_seen), want["logits"][chosen], atol=1e-3)
 
@@ -369,7 +371,7 @@ def test_tent_is_one_step_on_the_mean_entropy(clip):
     seed=st.integers(0, 9),
 )
 def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
-    memory = sotta.Memory(capacity, seed)
+    memory = sotta.SottaMemory(capacity, seed)
     for item, class_index in enumerate(classes):
         before = [s.class_index for s in memory.samples]
         memory.add(sotta.Sample(item, class_index, torch.empty(0)))

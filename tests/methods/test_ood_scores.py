@@ -4,7 +4,7 @@ import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import energy, zero_shot
-from zsntta_cli.methods.words.mining import mine_negatives
+from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.

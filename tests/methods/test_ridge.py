@@ -15,7 +15,7 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.methods.detectors.ridge import RidgeDetector
 from zsntta_cli.methods.detectors.ridge import rule as ridge_rule
-from zsntta_cli.methods.detectors.ridge.items import Items
+from zsntta_cli.methods.detectors.ridge.items import RidgeItems
 from zsntta_cli.methods.detectors.ridge.regression import Regression
 from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
 from zsntta_cli.methods.settings import RidgeSettings
@@ -164,7 +164,7 @@ def test_items_can_be_decided_one_by_one():
     is_noise = u > OnlineThreshold(ThresholdSettings())(u)
     detail = zero_shot_detail(features, text, 30.0)
     doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
-    items = Items(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+    items = RidgeItems(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
     detector, answers, since = RidgeDetector(text, 30.0, OPTIONS), [], 0
     for t in range(len(u)):
         answers.append(detector.decide(items.part(slice(t, t + 1))))
@@ -217,7 +217,7 @@ def _items(features, text):
     scores, detail = zero_shot(features, text, 30.0), zero_shot_detail(features, text, 30.0)
     doubt = np.column_stack([scores.noise_score, detail.entropy, -detail.top_logits[:, 0]])
     is_noise = scores.noise_score > 0.5
-    return Items(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+    return RidgeItems(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
 
 
 # --- injected noise

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference.adand import criteria
 
 from zsntta_cli.methods import threshold
-from zsntta_cli.methods.threshold import GRID, OnlineThreshold
+from zsntta_cli.methods.threshold import GRID, OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -113,3 +113,21 @@ def test_the_kernel_gives_the_bits_of_python(scores, queue, batch_size, seen, cr
         slide(found[before:], scores[before:], *rest, before, batch_size, 2.0**40, criterion)
         states.append([part.tobytes() for part in (found, ring, cells)])
     assert states[0] == states[1]
+
+
+SCORES = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.69, 0.71, 1.0])
+
+
+def test_the_gap_rule_by_hand():
+    # θ = 0.4, g = 0.5: ID below 0.2, noise above 0.7.
+    threshold = np.full(len(SCORES), 0.4)
+    assert is_surely_id(SCORES, threshold, 0.5).tolist() == [True, True, *[False] * 6]
+    assert is_surely_noise(SCORES, threshold, 0.5).tolist() == [*[False] * 6, True, True]
+
+
+@given(u=st.floats(0, 1), threshold=st.floats(0, 0.99), gap=st.floats(0, 1))
+def test_no_item_is_surely_both_and_a_wider_gap_has_fewer(u, threshold, gap):
+    u, threshold = np.array([u]), np.array([threshold])
+    assert not (is_surely_id(u, threshold, gap) & is_surely_noise(u, threshold, gap)).any()
+    for rule in (is_surely_id, is_surely_noise):
+        assert rule(u, threshold, 0)[0] or not rule(u, threshold, gap)[0]

@@ -11,13 +11,17 @@ import math
 import random
 import re
 import statistics
+from pathlib import Path
 
 import pytest
 from grids import (
+    RATIO,
+    SEEDS,
     Cell,
     best_averages,
     expected_averages,
     finished,
+    methods_of,
     partial_grids,
     run_of,
     sets_of,
@@ -27,6 +31,9 @@ from kept import kept_run
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import plots, table
+from zsntta_cli.report.board.contenders import contenders
+from zsntta_cli.report.board.lines import COLUMNS, board_rows
+from zsntta_cli.report.board.plan import Pair, Plan, Spot
 from zsntta_cli.report.figure import MEAN_RANK, MEANS, point_rows
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import Best
@@ -97,6 +104,40 @@ def read_sheet(cells):
     return texts, best
 
 
+def read_board(cells):
+    """The board's averages at 50 %; its marks are of tests over runs, not of the mean alone."""
+    pairs = tuple(Pair("shapes", name) for name in sets_of(cells))
+    plan = Plan(Path(), "tiny", pairs, contenders(methods_of(cells)), SEEDS)
+    results = {
+        Spot(c.method, "none", Pair("shapes", c.ood_set), RATIO, c.seed): run_of(c).record
+        for c in cells
+    }
+    column = COLUMNS.index(("acc_h", RATIO))
+    rows = board_rows(plan, results, "none")
+    texts = {r.contender.label: COLUMNS[column].text(r.values[column]) for r in rows}
+    lacking = {
+        r.contender.label for r in rows if r.marked[column] and texts[r.contender.label] == "-"
+    }
+    assert not lacking
+    return texts, None
+
+
+VIEWS = [
+    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
+    read_board,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("read", VIEWS)
+@many
+@given(cells=partial_grids())
+def test_every_view_has_the_averages_of_the_rules(read, cells):
+    assume(len(sets_of(cells)) > 1)
+    averages, best = read(cells)
+    assert averages == expected_averages(cells)
+    assert best is None or best == best_averages(cells)
+
+
 @many
 @given(cells=partial_grids())
 def test_plots_of_means_and_ranks_have_the_averages_of_the_rules(cells):
@@ -143,21 +184,6 @@ def expected_ranks(cells, methods):
         )
         for method, values in means.items()
     }
-
-
-VIEWS = [
-    read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("read", VIEWS)
-@many
-@given(cells=partial_grids())
-def test_every_view_has_the_averages_of_the_rules(read, cells):
-    assume(len(sets_of(cells)) > 1)
-    averages, best = read(cells)
-    assert averages == expected_averages(cells)
-    assert best is None or best == best_averages(cells)
 
 
 @many

@@ -2,7 +2,10 @@ import csv
 import io
 import json
 import math
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -12,7 +15,7 @@ from zsntta_cli.report.forms.terminal import rich_tables
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import Measures
+from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Record
 
@@ -204,3 +207,29 @@ def test_html_is_a_page_that_names_cannot_change():
     assert html.startswith("<!doctype html>")
     assert "&lt;b&gt;&amp;" in html
     assert "<b>&" not in html
+
+
+def test_the_documented_columns_are_those_of_every_csv():
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    table_of_columns = text.split("| column | what it holds |")[1].split("\n\n")[0]
+    documented = re.findall(
+        r"`(\w+)`", "".join(re.findall(r"(?m)^\| ([^|]+) \|", table_of_columns))
+    )
+    assert documented == [*tidy.columns()]
+
+
+def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):
+    half = Metric("half", "Half", "accuracies", lambda s: s.acc_s / 2, ("accuracy",))
+    monkeypatch.setitem(METRICS, "half", half)
+    measured = record()
+    measured.accuracies["half"] = 0.125
+    assert measured.to_dict()["accuracies"]["half"] == 0.125
+    for form in ("table", "markdown", "latex", "html"):
+        assert "Half" in table([measured], form=form)
+        assert "12.50" in table([measured], form=form)
+    for aggregate in (False, True):
+        [row] = csv.DictReader(io.StringIO(table([measured], form="csv", aggregate=aggregate)))
+        assert (row["half"], row["half_std"]) == ("0.125", "")
+    assert "12.50" in table([measured], columns=["half"])
+    samples = Judged(np.array([0, -1]), np.array([0, 0]), np.array([False, True]), np.zeros(2))
+    assert measure(samples)["accuracies"].half == 0.5

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from zsntta_cli.detection.runs.rows import FIELDS
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.verdicts import FIELDS, row_schema
+from zsntta_cli.errors import StoreError
 from zsntta_cli.report.verdict_files import (
     GrowingFile,
-    WholeFile,
-    check_out,
     csv_lines,
     json_lines,
+    rows_file,
 )
-from zsntta_cli.report.verdicts import Tally, line, place, suspicious, warm_up
+from zsntta_cli.report.verdicts import Tally, line, place, suspicious
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
@@ -52,8 +52,12 @@ def test_a_row_as_a_line():
     assert place(row("c.mp4", frame=3, time_s=1.5)) == "c.mp4 at 1.50 s"
 
 
+def batch(*rows):
+    return Batch([None] * len(rows), list(rows))
+
+
 def said(*rows, method="ridge", classes=2):
-    tally = Tally(method, classes)
+    tally = Tally(method, classes, {"ridge": 64, "adand": 1280}[method])
     tally.add(rows)
     return tally.lines()
 
@@ -70,15 +74,14 @@ def test_what_is_said_of_all():
     ]
     assert said(row(stage="warm-up"))[1].startswith("All by ZS-CLIP's rule: before 64 images ridge")
     assert said(broken())[1:] == [], "of nothing that was judged nothing is said"
-    assert warm_up("zs-clip") == 0
 
 
 def test_a_whole_file_appears_at_its_end(tmp_path):
     path = tmp_path / "deep" / "rows.csv"
-    file = WholeFile(path)
-    file.write([row()])
+    file = rows_file(path)
+    file.take(batch(row()))
     assert not path.exists()
-    file.write([broken()])
+    file.take(batch(broken()))
     file.close()
     assert path.read_text().splitlines()[0] == ",".join(FIELDS)
     assert len(path.read_text().splitlines()) == 3
@@ -86,26 +89,33 @@ def test_a_whole_file_appears_at_its_end(tmp_path):
 
 def test_a_growing_file_is_cut_to_what_counts(tmp_path):
     path = tmp_path / "rows.csv"
-    file = GrowingFile(path, 0, is_new=True)
-    file.write([row()])
+    file = GrowingFile(path).begin(0, is_new=True)
+    file.take(batch(row()))
     size = file.size
-    file.write([row("lost.png")])
+    file.take(batch(row("lost.png")))
     file.close()
-    again = GrowingFile(path, size, is_new=False)
-    again.write([row("b.png")])
+    again = GrowingFile(path).begin(size, is_new=False)
+    again.take(batch(row("b.png")))
     again.close()
     lines = path.read_text().splitlines()
     assert [one.split(",")[1] for one in lines] == ["source", "a.png", "b.png"]
     with pytest.raises(StoreError, match="has rows already"):
-        GrowingFile(path, 0, is_new=True)
+        GrowingFile(path).begin(0, is_new=True)
     with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
-        GrowingFile(path, 9999, is_new=False)
+        GrowingFile(path).begin(9999, is_new=False)
 
 
-@pytest.mark.parametrize("name", ["rows", "rows.json", "rows.csv.gz", ".csv"])
-def test_other_endings_are_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=r"ending .jsonl, .csv, .parquet"):
-        check_out(tmp_path / name, grows=False)
-    check_out(tmp_path / "rows.CSV", grows=True)
-    with pytest.raises(SettingsError, match=r"rows of a watch go to .* .jsonl, .csv\."):
-        check_out(tmp_path / "rows.parquet", grows=True)
+def test_parquet_has_the_fields_and_their_types(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    file = rows_file(path)
+    file.take(batch(row(), broken("b\udcff.png")))
+    file.close()
+    table = parquet.read_table(path)
+    assert tuple(table.column_names) == FIELDS == tuple(row_schema()["properties"])
+    assert [str(kind) for kind in table.schema.types] == [
+        "int64", "string", "int64", "double", "string", "int64", "bool", "int64", "double",
+        "double", "double", "string", "list<element: struct<class: string, score: double>>",
+        "string", "string",
+    ]  # fmt: skip
+    assert table.to_pylist() == [row(), broken("b\\udcff.png")]

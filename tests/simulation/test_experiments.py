@@ -90,16 +90,16 @@ def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
         for i, (id_set, ood_set, count) in enumerate(grids)
         for seed in range(count)
     ]
-    left = obtain._Left(runs, multiprocessing.get_context("fork"))
+    queue = obtain.RunQueue(runs, multiprocessing.get_context("fork"))
     place, done = dict[int, int](), []
 
     def take(process):
-        taken = left.take(place.get(process))
+        taken = queue.take(place.get(process))
         if taken is None:
             return False
         run, now = taken
         before = place.get(process, now)
-        assert now == before or left._taken[before] == len(left._runs[before])
+        assert now == before or queue._begun[before] == len(queue._runs[before])
         place[process] = now
         done.append(run)
         return True
@@ -130,14 +130,14 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
 
 
 def test_after_an_error_no_other_run_begins():
-    left = obtain._Left(
+    queue = obtain.RunQueue(
         [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
         multiprocessing.get_context("fork"),
     )
-    assert left.take(None)
-    with pytest.raises(KeyboardInterrupt), left:
+    assert queue.take(None)
+    with pytest.raises(KeyboardInterrupt), queue:
         raise KeyboardInterrupt
-    assert left.take(0) is None
+    assert queue.take(0) is None
 
 
 @pytest.mark.parametrize("first", ["", "import torch"])
@@ -167,6 +167,24 @@ if __name__ == "__main__":
     assert (done.returncode, done.stdout) == (0, "10\n"), done.stderr
 
 
+def record_of(**settings):
+    """A record as somebody may write it by hand."""
+    plain = {"method": "adand", "encoder": "made", "id_set": "pets", "prompt": "a {}."}
+    return json.dumps([{"settings": plain | settings, "digests": {}}])
+
+
+def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
+    first = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--format", "json")
+    export = ("records", "export", "--output", "r.jsonl", "--records", tmp_path / "kept.sqlite")
+    assert zsntta(*export).exit_code == 0
+    again = simulate("--from", "r.jsonl", "--fresh", "--format", "json")
+    for one, other in zip(json.loads(first.stdout), json.loads(again.stdout), strict=True):
+        assert [one[name] for name in SAME] == [other[name] for name in SAME]
+
+
+SAME = ("settings", "accuracies", "detection", "counts", "digests")
+
+
 def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
     thresholds = ("--threshold", 0.7, "--threshold", "adaptive")
     command = ("--method", "adand", *PAIR, "--ratio", 0.3, *thresholds)
@@ -178,12 +196,19 @@ def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[1]", '[{"settings": {"method": "magic"}}]', '{"settings": 3}',
-                '[{"settings": {"method": "adand", "stream": {"speed": 1}}}]'],
+    ("content", "words"),
+    [
+        ("", "it is empty"), ("[]", "it is empty"), ("{", "line 1: Expecting property name"),
+        ("{}", "record 1: settings is missing"), ("[1]", "record 1: record is 1, must be an obj"),
+        (record_of(method="magic"), "method is 'magic', must be one of: zs-clip, "),
+        ('{"settings": 3, "digests": {}}', "record 1: settings is 3, must be an object"),
+        (record_of(stream={"speed": 1}), "record 1: 'speed' is no setting of stream"),
+        (record_of(prompt=3), "record 1: settings.prompt is 3, must be a text"),
+    ],
 )  # fmt: skip
-def test_what_is_no_record(simulate, tmp_path, content):
+def test_what_is_no_record(simulate, tmp_path, content, words):
     (tmp_path / "r.json").write_text(content)
-    fails(simulate("--from", "r.json"), "r.json holds no records of runs in JSON")
+    fails(simulate("--from", "r.json"), "r.json holds no results", words)
 
 
 def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
@@ -253,19 +278,6 @@ def test_neglabel_needs_words_with_the_prompt(simulate):
     assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
     result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
     assert "zsntta extract --words verbs.txt" in result.stderr
-
-
-def test_a_teacher_of_adand_is_a_method_by_another_name(simulate):
-    rest = (*PAIR, "--words", "nouns", "--warmup", 2, "--gap", 0.3, "--format", "json")
-    taught = simulate("--method", "zs-clip", "--method", "adand", "--teacher", "neglabel", *rest)
-    named = simulate("--method", "zs-clip", "--method", "neglabel+adand", *rest)
-    assert taught.exit_code == named.exit_code == 0, taught.stderr
-    assert timeless(taught.stdout) == timeless(named.stdout)
-    usual = simulate("--method", "adand", "--teacher", "zs-clip", *PAIR, "--format", "json")
-    assert timeless(usual.stdout) == timeless(simulate("--method", "adand", *PAIR, "--format",
-                                                       "json").stdout)  # fmt: skip
-    fails(simulate("--method", "adand", "--teacher", "mcm", *PAIR), "teacher is 'mcm'", code=2)
-    fails(simulate("--method", "tda", "--teacher", "csp", *PAIR), "--method adand", code=2)
 
 
 def test_methods_with_words_decide_and_teach(simulate):
@@ -387,26 +399,44 @@ def test_a_record_of_other_features_writes_no_scores(simulate, features, tmp_pat
     assert not (tmp_path / "items.csv").exists()
 
 
-def test_folded_csv_and_json_have_the_cells_of_the_table(simulate):
+def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     command = ("--method", "zs-clip", "--id", "pets", "--ood", "sky", "--ood", "sand", "--ratio",
                0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1)  # fmt: skip
     plain = json.loads(simulate(*command, "--format", "json").stdout)
-    cells = json.loads(simulate(*command, "--format", "json", "--folded").stdout)
-    assert [(c["noise"], c["ood_set"]) for c in cells] == [
-        (ratio, name) for ratio in ("25%", "50%") for name in ("sky", "sand", "Average")
+    cells = json.loads(simulate(*command, "--format", "json", "--aggregate").stdout)
+    assert [(c["ratio"], c["ood_set"], c["aggregate"]) for c in cells] == [
+        (ratio, name, None if name else "ood_sets")
+        for ratio in (0.25, 0.5)
+        for name in ("sand", "sky", None)
     ]
     values = {
         name: [r["accuracies"]["acc_h"] for r in plain
                if (r["settings"]["ood_set"], r["settings"]["stream"]["ratio"]) == (name, 0.25)]
         for name in ("sky", "sand")
     }  # fmt: skip
-    assert cells[0]["acc_h"] == pytest.approx(np.mean(values["sky"]))
-    assert cells[0]["acc_h_std"] == pytest.approx(np.std(values["sky"], ddof=1))
+    assert cells[1]["acc_h"] == pytest.approx(np.mean(values["sky"]))
+    assert cells[1]["acc_h_std"] == pytest.approx(np.std(values["sky"], ddof=1))
     by_seed = np.mean([values["sky"], values["sand"]], axis=0)
     assert cells[2]["acc_h"] == pytest.approx(by_seed.mean())
     assert cells[2]["acc_h_std"] == pytest.approx(by_seed.std(ddof=1))
     rows = list(csv.DictReader(io.StringIO(
-        simulate(*command[:-2], "--format", "csv", "--folded").stdout
+        simulate(*command[:-2], "--format", "csv", "--aggregate").stdout
     )))  # fmt: skip
     assert len(rows) == 6
     assert {row["acc_h_std"] for row in rows} == {""}, "one seed has no deviation"
+    runs = list(csv.DictReader(io.StringIO(simulate(*command, "--format", "csv").stdout)))
+    assert (len(runs), list(runs[0])) == (8, list(rows[0]))
+
+
+def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
+    command = ("--method", "zs-clip", "--id", "pets", "--ood", "sky", "--format", "latex")
+    more = ("--columns", "acc_h", "--label", "zs-clip=ZS_CLIP", "--tex-label", "tab:x")
+    latex = simulate(*command, *more).stdout
+    assert r"ZS\_CLIP &" in latex
+    assert r"\label{tab:x}" in latex
+    assert r"*{1}{c}" in latex
+    assert "\n% Made by: " in latex
+    refused = simulate(*command, "--columns", "acc_x")
+    assert refused.exit_code == 2
+    assert "acc_h" in refused.stderr
+    assert simulate(*command, "--label", "zs-clip").exit_code == 2

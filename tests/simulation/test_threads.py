@@ -30,7 +30,7 @@ SERVED = """
 import numpy as np
 from threadpoolctl import threadpool_info
 from zsntta_cli import OnlineDetector
-from zsntta_cli.detection.threads import ONE_THREAD
+from zsntta_cli.detection.stepping import ONE_THREAD
 
 text = np.eye(3, 8, dtype=np.float32)
 for method in ("zs-clip", "ridge"):

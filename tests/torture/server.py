@@ -75,11 +75,12 @@ def main() -> None:
     import numba  # noqa: F401
 
     from zsntta_cli.cache import imports, verify  # noqa: F401
-    from zsntta_cli.cli import app  # noqa: F401
+    from zsntta_cli.cli import COMMANDS
     from zsntta_cli.methods import METHODS
-    from zsntta_cli.report import cards, formats, items  # noqa: F401
+    from zsntta_cli.report import cards, items, tables  # noqa: F401
     from zsntta_cli.results import obtain  # noqa: F401
 
+    assert all(COMMANDS.values())  # imported, with all that their options need
     if "--torch" in sys.argv:
         import torch  # noqa: F401
     for method in METHODS.values():

@@ -40,7 +40,7 @@ def test_links_are_followed_and_stay(zsntta, place, tmp_path):
         answer = zsntta(*RUN, "--output", tmp_path / link, cwd=place).check()
         assert answer.code == 0
         assert (tmp_path / link).is_symlink()
-        assert (tmp_path / "deep" / target).read_text().startswith("settings.method")
+        assert (tmp_path / "deep" / target).read_text().startswith("method,")
     assert names(tmp_path) == {"deep", "one", "two", "dangling"}
     assert names(tmp_path / "deep") == {"real", "new"}
 
@@ -57,7 +57,7 @@ def test_a_pipe_is_written_straight(zsntta, place, tmp_path, option, suffix):
     reader.join(10)
     is_hdf5 = (option, suffix) == ("--scores", ".h5")
     assert read[0].startswith(
-        b"\x89HDF" if is_hdf5 else b"settings" if option[2] == "o" else b"index"
+        b"\x89HDF" if is_hdf5 else b"method," if option[2] == "o" else b"index"
     )
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

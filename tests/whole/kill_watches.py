@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.runs.detecting import detection
-from zsntta_cli.detection.runs.request import Request, Watch
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.detecting import detect_run
+from zsntta_cli.detection.runs.request import Images, Request, Watch
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.progress import Silent
@@ -38,9 +38,10 @@ FEW_OR_MANY = [*range(5)] * 4 + [150]  # images that come at once: mostly a batc
 
 
 def made(inbox):
-    request = Request((str(inbox),), classes=NAMES, watch=Watch(INTERVAL))
+    images = Images(sources=(str(inbox),))
+    request = Request(images=images, classes=NAMES, watch=Watch(interval=INTERVAL))
     encoding = Encoding(EncoderChoice("tiny"), FOLDER / "features", "cpu", 1, Silent())
-    return detection(request, encoding)
+    return detect_run(request, encoding)
 
 
 def child(inbox, state, out, looks):
@@ -49,12 +50,11 @@ def child(inbox, state, out, looks):
     try:
         with locked(state):
             job = made(inbox)
-            is_new = not state.exists()
             known = resumed(state, job.detector, out)
-            file = GrowingFile(out, known.size, is_new)
-            watching = Watching(job, Watch(INTERVAL, looks), known, state)
+            file = GrowingFile(out).begin(known.size, known.is_new)
+            watching = Watching(job, Watch(interval=INTERVAL, looks=looks), known, state)
             for batch in watching.batches(lambda: file.size, threading.Event()):
-                file.write(batch.rows)
+                file.take(batch)
         status = 0
     except BaseException:
         traceback.print_exc()

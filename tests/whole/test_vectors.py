@@ -37,7 +37,7 @@ def run_case(vectors: dict[str, Any], case: str) -> Decisions:
     )  # fmt: skip
     if method == "zs-clip":
         return zs_clip.run(data, run.options, run.threshold)
-    start = adand.NoiseDetector(vectors["detector_weight"], vectors["detector_bias"])
+    start = adand.LinearDetector(vectors["detector_weight"], vectors["detector_bias"])
     return adand.adapt(data, run.options, run.threshold, start)
 
 

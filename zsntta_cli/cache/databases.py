@@ -15,8 +15,8 @@ _PAUSE = 0.05
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of file."""
+class DatabaseKind:
+    """A kind of database file: what tells it from others, and its tables."""
 
     application: int  # by which SQLite keeps it apart from other programs' databases
     format: int  # goes up when older versions cannot read it
@@ -42,7 +42,7 @@ class Kind:
         return bool(tables)
 
     def make(self, database: sqlite3.Connection) -> None:
-        """The tables of a new file; of two processes that make one, the second changes nothing."""
+        """Make the tables of a new file; of two processes that do, the second changes nothing."""
         _until_free(database, "PRAGMA journal_mode=WAL")
         with transaction(database):
             for name, columns in self.tables.items():
@@ -53,7 +53,7 @@ class Kind:
 
 @contextlib.contextmanager
 def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Whole, or nothing of it."""
+    """Do what is done within as a whole, or nothing of it."""
     database.execute(begin)
     try:
         yield

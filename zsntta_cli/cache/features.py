@@ -1,14 +1,13 @@
-"""What a feature file holds, in memory; how it is written stands in hdf5.py."""
+"""What a feature file holds, in memory, and whose it is; how it is written stands in hdf5.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.halves import float32_of
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 
 __all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
@@ -56,12 +55,12 @@ class Rows:
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         part_of, row = self._part[rows], self._row[rows]
-        taken = np.empty((len(row), self.shape[1]), self._dtype)
+        stored = np.empty((len(row), self.shape[1]), self._dtype)
         for i, part in enumerate(self._parts):
             here = np.flatnonzero(part_of == i)
-            taken[here] = part.take(row[here], axis=0)
-        made = float32_of(taken)
-        return made if (self._factors == 1).all() else made * self._factors[part_of, None]
+            stored[here] = part.take(row[here], axis=0)
+        features = float32_of(stored)
+        return features if (self._factors == 1).all() else features * self._factors[part_of, None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -92,3 +91,68 @@ class Header:
     identity: dict[str, Any]  # of the encoder
     digest: str  # sha256 over features and labels
     text_digests: tuple[str, ...]  # sha256 over text features, by template
+
+
+_EXPONENT = np.float32(2.0**112)
+_SIGN_AND_MAGNITUDE = np.int32(~0x70000000)  # bits 28 to 30 have copies of the sign
+_INFINITE = 0x7C00  # its bits; those of NaN are above
+_CHUNK = 2**16  # numbers at a time: they stay in the processor's cache
+_TINY = np.float32(2.0**-136)  # the smallest half in that form: below float32's normal numbers
+
+
+def float32_of(
+    values: NDArray[np.floating], out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Values (N, D) as float32, as `astype` gives them; in `out` where that is given.
+
+    Of float16 in a quarter of the time of NumPy's cast, exactly: a half's bits, moved 13 places up,
+    are those of a float32 with an exponent that is 112 too small. One product with 2**112 mends
+    that, for numbers below the normal ones of float16 too.
+    """
+    if out is None:
+        out = np.empty(values.shape, np.float32)
+    if values.dtype != np.float16 or not out.size or not _TINY * _EXPONENT:
+        out[...] = values  # the last: a library has told the processor to take such for 0
+        return out
+    rows = max(1, _CHUNK // (out.size // len(out)))
+    for start in range(0, len(out), rows):
+        part = slice(start, start + rows)
+        _widen(values[part], out[part])
+    return out
+
+
+def _widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
+    signed, unsigned = halves.view(np.int16), halves.view(np.uint16)
+    if signed.max() >= _INFINITE or unsigned.max() >= _INFINITE + 2**15:
+        out[...] = halves
+        return
+    bits = out.view(np.int32)
+    bits[...] = signed
+    bits <<= 13
+    bits &= _SIGN_AND_MAGNITUDE
+    out *= _EXPONENT
+
+
+# What of two encoders' identities must agree for their features to meet in one stream.
+SAME_ENCODER = (
+    "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
+    "logit_scale", "logit_bias",
+)  # fmt: skip
+
+
+class Difference(NamedTuple):
+    """The first thing that two identities differ in."""
+
+    key: str
+    one: Any
+    other: Any
+
+
+def difference(
+    one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
+) -> Difference | None:
+    """The first of some keys whose values differ; None where all agree."""
+    for key in keys:
+        if one.get(key) != other.get(key):
+            return Difference(key, one.get(key), other.get(key))
+    return None

@@ -33,7 +33,7 @@ def folder_name(root: Path, choice: EncoderChoice) -> str:
     if choice.folder or not choice.is_file:
         return choice.slug
     digest = sha256(Path(choice.pretrained))
-    made_before = [one.header for one in stored(root, choice.slug) if one.header]
+    made_before = [file.header for file in stored(root, choice.slug) if file.header]
     if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
         return choice.slug
     return f"{choice.slug}-{digest[:_DIGITS]}"
@@ -77,14 +77,14 @@ class Stored:
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
     """All feature files and unfinished extractions, of one encoder's folder or of all."""
-    found = []
+    contents = []
     for path in _entries(root, encoder_name):
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
             if _is_feature_file(path):
-                found.append(_file(path))
+                contents.append(_file(path))
             elif path.name.startswith(".") and path.suffix == ".parts":
-                found.append(_unfinished(path))
-    return sorted(found, key=lambda one: (one.encoder_name, one.name, one.problem))
+                contents.append(_unfinished(path))
+    return sorted(contents, key=lambda entry: (entry.encoder_name, entry.name, entry.problem))
 
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
@@ -111,10 +111,10 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
         MissingFeatures: a set has no feature file.
     """
     files = _files(root, encoder_name)
-    there = tuple(dict.fromkeys(path.stem for path in files))
+    cached_names = tuple(dict.fromkeys(path.stem for path in files))
     for name in names:
-        if name not in there:
-            raise MissingFeatures(name, encoder_name or "", str(root), there)
+        if name not in cached_names:
+            raise MissingFeatures(name, encoder_name or "", str(root), cached_names)
     return [path for path in files if not names or path.stem in names]
 
 
@@ -137,13 +137,13 @@ def _entries(root: Path, encoder_name: str | None) -> list[Path]:
         if encoder_name is not None:
             folders = [encoder_folder(root, encoder_name)]
         else:
-            folders = [path for path in _listed(root) if path.is_dir()]
-        return [path for folder in folders for path in _listed(folder)]
+            folders = [path for path in _list_folder(root) if path.is_dir()]
+        return [path for folder in folders for path in _list_folder(folder)]
     except OSError as error:
         raise StoreError(f"cannot list features ({first_line(error)}).") from error
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     """What lies in a folder, in order; nothing where there is none."""
     try:
         return sorted(folder.iterdir())

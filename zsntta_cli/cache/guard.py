@@ -2,7 +2,7 @@
 
 What would reach out of the file (external storage, links, virtual data sets, filters by plug-ins)
 is refused, and so is what declares more than a file of its size can hold. All refusals are
-ValueErrors; `hdf5.opened` makes one line of them, and of whatever else h5py raises.
+ValueErrors; `hdf5.open_checked` makes one line of them, and of whatever else h5py raises.
 """
 
 import json
@@ -34,7 +34,7 @@ class Budget:
             raise ValueError(f"'{what}' declares more than a file of {self.size:,} bytes can hold")
 
 
-class Group:
+class GuardedGroup:
     """A group of a file, whose content is read through this alone."""
 
     def __init__(self, group: h5py.Group, budget: Budget) -> None:
@@ -44,17 +44,17 @@ class Group:
     def __contains__(self, name: str) -> bool:
         return self._group.id.links.exists(name.encode())
 
-    def groups(self, name: str) -> "Iterator[Group]":
+    def groups(self, name: str) -> "Iterator[GuardedGroup]":
         """The groups within a group; none where it is not there."""
         if name in self:
-            within = Group(self._found(name, h5py.Group), self._budget)
-            for one in within._group:
-                yield Group(within._found(one, h5py.Group), self._budget)
+            within = GuardedGroup(self._member(name, h5py.Group), self._budget)
+            for child in within._group:
+                yield GuardedGroup(within._member(child, h5py.Group), self._budget)
 
     def tables(self) -> "Iterator[tuple[str, NDArray[Any] | tuple[str, ...]]]":
         """The data sets, by name: arrays of numbers, and lists of texts."""
         for name in self._group:
-            data = self._looked_at(name)
+            data = self._data_set(name)
             is_text = h5py.check_string_dtype(data.dtype) is not None
             yield name, self.strings(name) if is_text else self._numbers(name, data)
 
@@ -89,28 +89,28 @@ class Group:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a data set."""
-        return self._looked_at(name).shape
+        return self._data_set(name).shape
 
     def count(self, name: str) -> int:
         """How many texts a data set has, (N,)."""
-        data = self._looked_at(name)
+        data = self._data_set(name)
         if len(data.shape) != 1 or h5py.check_string_dtype(data.dtype) is None:
             raise ValueError(f"{name} is {data.dtype} {data.shape}, must be a list of texts")
         return len(data)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a data set's values."""
-        return self._looked_at(name).dtype
+        return self._data_set(name).dtype
 
     def array(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> NDArray[Any]:
         """A data set of numbers of one of some types; None stands for any length."""
-        data = self._looked_at(name)
+        data = self._data_set(name)
         fits = len(data.shape) == len(shape) and all(
             wanted in (None, length) for wanted, length in zip(shape, data.shape, strict=True)
         )
         if not fits or data.dtype not in dtypes:
-            wanted = " or ".join(np.dtype(one).name for one in dtypes)
-            lengths = ", ".join("any" if one is None else str(one) for one in shape)
+            wanted = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+            lengths = ", ".join("any" if length is None else str(length) for length in shape)
             raise ValueError(
                 f"{name} is {data.dtype} {data.shape}, must be {wanted} of shape ({lengths})"
             )
@@ -120,17 +120,17 @@ class Group:
     def strings(self, name: str) -> tuple[str, ...]:
         """A data set of texts, (N,)."""
         self.count(name)
-        data = self._looked_at(name)
+        data = self._data_set(name)
         self._count(name, data)
         # One text of any length may be there for every row: a few at a time, and all are counted.
         rows = _ROWS if data.dtype.kind == "S" else _TIMES
-        found: list[bytes] = []
+        texts: list[bytes] = []
         for start in range(0, len(data), rows):
             part = data[start : start + rows].tolist()
             if data.dtype.kind == "O":
                 self._budget.take(sum(map(len, part)), name)
-            found += part
-        return tuple(text.decode(errors="surrogateescape") for text in found)
+            texts += part
+        return tuple(text.decode(errors="surrogateescape") for text in texts)
 
     def _attribute(self, name: str, kinds: str) -> Any:
         if not self.says(name):
@@ -146,25 +146,25 @@ class Group:
         attribute.read(value)
         return value[()]
 
-    def _found(self, name: str, kind: type[Any]) -> Any:
+    def _member(self, name: str, kind: type[Any]) -> Any:
         """What a name stands for, in this file itself."""
         if name not in self:
             raise ValueError(f"it has no '{name}'")
         if self._group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
             raise ValueError(f"'{name}' is a link, and links are not followed")
-        found = self._group[name]
-        if not isinstance(found, kind):
+        member = self._group[name]
+        if not isinstance(member, kind):
             raise ValueError(f"'{name}' is no {kind.__name__.lower()}")
-        return found
+        return member
 
-    def _looked_at(self, name: str) -> h5py.Dataset:
+    def _data_set(self, name: str) -> h5py.Dataset:
         """A data set that lies in this file, contiguous or in chunks."""
         if name not in self._seen:
-            self._seen[name] = self._found(name, h5py.Dataset)
-            self._look_at(name, self._seen[name])
+            self._seen[name] = self._member(name, h5py.Dataset)
+            self._check_data_set(name, self._seen[name])
         return self._seen[name]
 
-    def _look_at(self, name: str, data: h5py.Dataset) -> None:
+    def _check_data_set(self, name: str, data: h5py.Dataset) -> None:
         creation = data.id.get_create_plist()
         layout = creation.get_layout()
         if layout not in _INSIDE or creation.get_external_count():
@@ -193,7 +193,7 @@ class Group:
 
 
 def _check_chunks(name: str, data: h5py.Dataset, size: int, not_packed: int) -> None:
-    """No chunk may unpack to more than its size and a checksum: HDF5 would take the memory."""
+    """Refuse a chunk that unpacks to more than its size and a checksum: HDF5 takes the memory."""
     for i in range(data.id.get_num_chunks()):
         mask, packed = data.id.read_direct_chunk(data.id.get_chunk_info(i).chunk_offset)
         unpacked = b"" if mask & not_packed else zlib.decompressobj().decompress(packed, size + 5)

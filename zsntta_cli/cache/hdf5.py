@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
-from zsntta_cli.cache.guard import Budget, Group
+from zsntta_cli.cache.guard import Budget, GuardedGroup
 from zsntta_cli.cache.soundness import faults
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
@@ -115,8 +115,8 @@ def _write_text(file: h5py.File, text: Text) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path, kind: str = "feature") -> Iterator[Group]:
-    """A file of ours, open for reading.
+def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
+    """Open a file of ours, to be read through the guard.
 
     Raises:
         StoreError: no such file, one that cannot be read, or what is read of it is broken.
@@ -130,31 +130,31 @@ def opened(path: Path, kind: str = "feature") -> Iterator[Group]:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
         with h5py.File(os.fsencode(path), "r") as file:
-            group = Group(file, Budget(size))
-            found = group.number(mark) if group.says(mark) else 0
-            if found != FORMAT:
-                newer = ", of a newer version" if found > FORMAT else ""
-                raise ValueError(f"{mark} is {found or None}{newer}, must be {FORMAT}")
+            group = GuardedGroup(file, Budget(size))
+            version = group.number(mark) if group.says(mark) else 0
+            if version != FORMAT:
+                newer = ", of a newer version" if version > FORMAT else ""
+                raise ValueError(f"{mark} is {version or None}{newer}, must be {FORMAT}")
             yield group
     except StoreError:
         raise
     except MemoryError as error:
         raise StoreError(f"cannot read {path}: there is not enough memory.") from error
     except Exception as error:  # of damaged files h5py raises nearly anything
-        said = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
-        raise StoreError(said) from error
+        message = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
+        raise StoreError(message) from error
 
 
 def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError where not."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         features = _read(path, file)
-    if found := list(faults(features)):
-        raise StoreError(f"{path} cannot be used: {'; '.join(found)}.", remedy="make-again")
+    if problems := list(faults(features)):
+        raise StoreError(f"{path} cannot be used: {'; '.join(problems)}.", remedy="make-again")
     return features
 
 
-def _read(path: Path, file: Group) -> FeatureSet:
+def _read(path: Path, file: GuardedGroup) -> FeatureSet:
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
@@ -172,15 +172,15 @@ def _read(path: Path, file: Group) -> FeatureSet:
     )  # fmt: skip
 
 
-def _name(path: Path, file: Group) -> str:
+def _name(path: Path, file: GuardedGroup) -> str:
     """The set's name: as the file's own says it, where Python knows no UTF-8 (LC_ALL=C)."""
     name = file.text("name")
     same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
     return path.stem if same else name
 
 
-def _rows_and_dim(file: Group) -> tuple[int, int]:
-    """N and D; sample ids, which are not read, must be as many."""
+def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
+    """N and D of the features; sample ids, which are not read, must be as many."""
     shape, ids = file.shape("image_features"), file.count("sample_ids")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
@@ -189,7 +189,7 @@ def _rows_and_dim(file: Group) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _read_texts(file: Group, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
+def _read_texts(file: GuardedGroup, classes: int, dim: int) -> dict[str, NDArray[np.float32]]:
     texts = {}
     for group in file.groups("text"):
         features = group.array("text_features", (classes, dim), np.float32)
@@ -201,7 +201,7 @@ def _read_texts(file: Group, classes: int, dim: int) -> dict[str, NDArray[np.flo
 
 def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         images, dim = _rows_and_dim(file)
         return Header(
             file.text("kind"), images, dim, str(file.dtype("image_features")),
@@ -214,7 +214,7 @@ def read_header(path: Path) -> Header:
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
-    with opened(path) as file:
+    with open_checked(path) as file:
         _rows_and_dim(file)
         return file.strings("sample_ids")
 
@@ -245,5 +245,5 @@ def write_table(
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:
     """The header and the columns of a state: StoreError where it is broken."""
-    with opened(path, "state") as file:
+    with open_checked(path, "state") as file:
         return file.mapping("header"), dict(file.tables())

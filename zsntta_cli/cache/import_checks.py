@@ -24,7 +24,7 @@ def _refuse(ok: bool, message: str) -> None:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ImportedRows:
     """Image features (N, D) in one or more parts, not in memory as long as files can be mapped."""
 
     parts: list[NDArray[Any]]
@@ -44,7 +44,7 @@ class Rows:
 
     @property
     def dim(self) -> int:
-        """D."""
+        """The features' dimensions, D."""
         return int(self.parts[0].shape[1])
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
@@ -80,7 +80,7 @@ def check_matrix(array: NDArray[Any], what: str) -> None:
 class Checked:
     """Features made elsewhere that have passed all checks."""
 
-    rows: Rows
+    rows: ImportedRows
     normalized: bool
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
@@ -152,7 +152,7 @@ def _integers(lines: NDArray[Any], where: Path) -> NDArray[np.int64]:
 
 
 def check_names(array: NDArray[Any], where: Path) -> tuple[str, ...]:
-    """Class names (C,)."""
+    """Class names (C,) of an array of texts."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
     _refuse(

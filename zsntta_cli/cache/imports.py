@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.cache.import_checks import (
     Checked,
-    Rows,
+    ImportedRows,
     check_labels,
     check_names,
     check_text,
@@ -126,18 +125,18 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
-    given = [path for path in (plan.labels, plan.class_names, plan.text) if path]
-    given += [] if plan.features.is_dir() else [plan.features]
-    contents = {path: import_readers.read(path) for path in given}
+    files = [path for path in (plan.labels, plan.class_names, plan.text) if path]
+    files += [] if plan.features.is_dir() else [plan.features]
+    contents = {path: import_readers.read(path) for path in files}
     rows = _rows(plan.features, contents)
     normalized, note = _normalized(rows, plan.normalized)
     notes = [note]
     if plan.is_noise:
         return Checked(rows, normalized, no_labels(len(rows)), (), (), notes)
     names, text = _names_and_text(plan, contents, rows.dim, notes)
-    found = _find(contents, import_readers.LABELS, plan.labels, plan.features)
-    if found:
-        labels = check_labels(found[0], len(rows), len(names), found[1])
+    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
+    if label_source:
+        labels = check_labels(label_source[0], len(rows), len(names), label_source[1])
     else:
         labels = no_labels(len(rows))
         notes.append("no labels: can be an OOD set only")
@@ -145,13 +144,13 @@ def read_checked(plan: ImportPlan) -> Checked:
     return Checked(rows, normalized, labels, names, texts, notes)
 
 
-def _rows(path: Path, contents: Contents) -> Rows:
+def _rows(path: Path, contents: Contents) -> ImportedRows:
     if path.is_dir():
-        return Rows(import_readers.read_parts(path), path)
-    return Rows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
+        return ImportedRows(import_readers.read_parts(path), path)
+    return ImportedRows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
 
 
-def _normalized(rows: Rows, wanted: bool | None) -> tuple[bool, str]:
+def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     """Whether features count as normalised, and a note on why."""
     norms = rows.norms()
     unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
@@ -170,13 +169,14 @@ def _names_and_text(
     plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
 ) -> tuple[tuple[str, ...], NDArray[np.float32] | None]:
     """Class names (C,) and their text features (C, D), as far as they are there."""
-    own = plan.features
-    found = _find(contents, import_readers.NAMES, plan.class_names, plan.text or own, own)
-    names = check_names(*found) if found else ()
-    text = _find(contents, import_readers.TEXT, plan.text, own)
-    if text is None:
+    features_file = plan.features
+    fallbacks = (plan.text or features_file, features_file)
+    name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
+    names = check_names(*name_source) if name_source else ()
+    text_source = _find(contents, import_readers.TEXT, plan.text, features_file)
+    if text_source is None:
         return names, None
-    features, note = check_text(text[0], dim, len(names), text[1])
+    features, note = check_text(text_source[0], dim, len(names), text_source[1])
     notes += [note] if note else []
     if not names:
         names = tuple(f"class {i}" for i in range(len(features)))
@@ -185,12 +185,12 @@ def _names_and_text(
 
 
 def _find(
-    contents: Contents, keys: tuple[str, ...], given: Path | None, *others: Path
+    contents: Contents, keys: tuple[str, ...], named: Path | None, *fallbacks: Path
 ) -> tuple[NDArray[Any], Path] | None:
     """An array from the file given for it, or from the first other one that has it, and which."""
-    if given:
-        return import_readers.pick(contents[given], keys, given), given
-    for path in others:
+    if named:
+        return import_readers.pick(contents[named], keys, named), named
+    for path in fallbacks:
         array = contents.get(path, {}).get(keys[0])
         if array is not None and array.size:
             return array, path
@@ -198,15 +198,16 @@ def _find(
 
 
 def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> None:
-    """A folder holds the features of one encoder."""
+    """Refuse a folder that holds the features of another encoder."""
     wanted = {**plan.identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:
             continue
         theirs = {**other.header.identity, "dims": other.header.dim}
-        if found := difference(theirs, wanted, sorted({*wanted, "logit_bias"} - {"versions"})):
+        if mismatch := difference(theirs, wanted, sorted({*wanted, "logit_bias"} - {"versions"})):
             raise StoreError(
-                f"{other.path} is of another encoder ({found.key}: {found.one}, not {found.other})",
+                f"{other.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
+                f"{mismatch.other})",
                 remedy="other-encoder",
             )
 
@@ -215,13 +216,13 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Write the file, or what it lacks; False where all of it is there already."""
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
-    given = (plan.features, plan.labels, plan.class_names, plan.text)
+    files = (plan.features, plan.labels, plan.class_names, plan.text)
     hdf5.write_features(
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
         encoder=plan.identity,
-        source={"images": len(checked.rows), "imported": [file.name for file in given if file]},
+        source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
         blocks=checked.rows.blocks(),
         labels=checked.labels,
         sample_ids=numbered(len(checked.rows)),
@@ -236,9 +237,9 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Add text of a new template to the same features; False where there is none."""
     old = hdf5.read_features(path)
     new = [text for text in checked.texts if text.template not in old.text_features]
-    known = [text for text in checked.texts if text not in new]
+    shared = [text for text in checked.texts if text not in new]
     same_text = all(
-        np.array_equal(old.text_features[text.template], text.features) for text in known
+        np.array_equal(old.text_features[text.template], text.features) for text in shared
     )
     same_scale = not difference(old.identity, plan.identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):

@@ -39,7 +39,7 @@ def drawn_classes(total: int, count: int, seed: int) -> list[int]:
     return sorted(generator.permutation(total)[:count].tolist())
 
 
-def named_classes(path: Path, known: Sequence[str]) -> list[int]:
+def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
     """The classes that a file names, a name a line, in the set's order.
 
     Raises:
@@ -50,12 +50,14 @@ def named_classes(path: Path, known: Sequence[str]) -> list[int]:
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the class names {path} ({error}).") from error
     wanted = {line.strip() for line in lines if line.strip()}
-    strange = sorted(wanted - set(known))
+    strange = sorted(wanted - set(class_names))
     if strange:
         raise SettingsError(f"{path}: '{strange[0]}' is no class of the set.")
-    if not 0 < len(wanted) < len(known):
-        raise SettingsError(f"{path} names {len(wanted)} of {len(known)} classes: some, not all.")
-    return [i for i, name in enumerate(known) if name in wanted]
+    if not 0 < len(wanted) < len(class_names):
+        raise SettingsError(
+            f"{path} names {len(wanted)} of {len(class_names)} classes: some, not all."
+        )
+    return [i for i, name in enumerate(class_names) if name in wanted]
 
 
 def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
@@ -69,8 +71,8 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
         raise StoreError(f"'{whole.name}' has no class labels, and so no classes to split.")
     ids = np.array(read_sample_ids(path), dtype=object)
     is_id = np.isin(whole.labels, chosen)
-    others = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
-    parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), others), strict=True)
+    rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
+    parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)
     for part, rows, classes in parts:
         yield _write(whole, part, rows, classes, ids[rows].tolist(), with_text=part.endswith("-id"))
 
@@ -84,13 +86,13 @@ def _write(
     *,
     with_text: bool,
 ) -> Path:
-    """The rows of some classes, which are numbered anew; the same again is left as it is."""
+    """Write the rows of some classes, numbered anew; a file with the same is left as it is."""
     target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
     labels = np.searchsorted(classes, whole.labels[rows]).astype(np.int32)
     source = {**whole.source, "split": {"of": whole.name, "classes": classes}}
     if target.exists():
-        there = read_features(target)
-        if (there.source, there.identity) == (source, whole.identity):
+        existing = read_features(target)
+        if (existing.source, existing.identity) == (source, whole.identity):
             return target
         raise StoreError(f"{target} holds another split or set", remedy="other-split")
     texts = whole.text_features if with_text else {}

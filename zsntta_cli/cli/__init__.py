@@ -1,27 +1,68 @@
 """The command line: a command parses, builds settings, calls one library function, prints."""
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from zsntta_cli import __version__
-from zsntta_cli.cli import cache, datasets
 from zsntta_cli.cli.command import Command, Group
-from zsntta_cli.cli.demo import demo
-from zsntta_cli.cli.detection.detect import detect
-from zsntta_cli.cli.encoders import encoders
-from zsntta_cli.cli.extract import extract
-from zsntta_cli.cli.results import records
-from zsntta_cli.cli.results.board import board
-from zsntta_cli.cli.results.paper import paper
-from zsntta_cli.cli.results.plot import plot
-from zsntta_cli.cli.results.report import report
-from zsntta_cli.cli.simulate import simulate
+
+_PLACES = {
+    "extract": "extract.extract",
+    "simulate": "simulate.simulate",
+    "detect": "detection.detect.detect",
+    "paper": "results.paper.paper",
+    "board": "results.board.board",
+    "report": "results.report.report",
+    "demo": "demo.demo",
+    "plot": "results.plot.plot",
+    "encoders": "encoders.encoders",
+    "cache": "cache.app",
+    "datasets": "datasets.app",
+    "records": "results.records.app",
+}
+
+
+class Commands(Mapping[str, Any]):
+    """All commands by their names; one is imported, and its options are made, when it is wanted."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _load(_PLACES[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+COMMANDS = Commands()
+
+
+@cache
+def _load(place: str) -> Any:
+    module, _, name = place.rpartition(".")
+    loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), name)
+    if isinstance(loaded, typer.Typer):
+        return typer.main.get_command(loaded)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(cls=Command)(loaded)
+    return typer.main.get_command(single)
+
+
+class Zsntta(Group):
+    """The program: its commands are loaded one by one."""
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values | {"commands": COMMANDS})
+
 
 app = typer.Typer(
-    cls=Group,
+    cls=Zsntta,
     help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -41,20 +82,6 @@ def _main(
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks of errors.")] = False,
 ) -> None:
     pass
-
-
-app.command(cls=Command)(extract)
-app.command(cls=Command)(simulate)
-app.command(cls=Command)(detect)
-app.command(cls=Command)(paper)
-app.command(cls=Command)(board)
-app.command(cls=Command)(report)
-app.command(cls=Command)(demo)
-app.command(cls=Command)(plot)
-app.command(cls=Command)(encoders)
-app.add_typer(cache.app, name="cache")
-app.add_typer(datasets.app, name="datasets")
-app.add_typer(records.app, name="records")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import FEATURES, EncoderChoice
-from zsntta_cli.settings.words import WORD_SETS, set_of
+from zsntta_cli.settings.prompts import WORD_SETS, set_of
 from zsntta_cli.simulation.runs import PRESETS
 
 

@@ -45,7 +45,7 @@ def _families() -> "Table":
     from rich.table import Table
 
     from zsntta_cli.cli.hints import encoder_options
-    from zsntta_cli.encoders.families import FAMILIES
+    from zsntta_cli.encoders.weights import FAMILIES
 
     table = Table()
     for head in ("Family", "For example", "Loss", "Live methods", "Needs"):

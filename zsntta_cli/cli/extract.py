@@ -17,7 +17,7 @@ from zsntta_cli.cli.options import (
     chosen_encoder,
 )
 from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
-from zsntta_cli.settings.words import WORD_SETS
+from zsntta_cli.settings.prompts import WORD_SETS
 
 _EXTRACT = ExtractSettings()
 
@@ -82,7 +82,7 @@ def extract(
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
-    from zsntta_cli.extraction.extracted import summary
+    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter

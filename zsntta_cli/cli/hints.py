@@ -23,8 +23,7 @@ from zsntta_cli.errors import (
     near,
 )
 from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice
-from zsntta_cli.settings.prompts import templates_of
-from zsntta_cli.settings.words import WORD_SETS, set_of
+from zsntta_cli.settings.prompts import WORD_SETS, set_of, templates_of
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"

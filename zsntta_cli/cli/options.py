@@ -11,9 +11,8 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
-from zsntta_cli.settings.checks import check_choice
-from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.settings import EncoderChoice, LiveSettings, StreamSettings, ThresholdSettings
+from zsntta_cli.settings.options import check_choice, option_name, value_type
 from zsntta_cli.simulation.runs import declared, setting_names
 
 Model = Annotated[
@@ -40,6 +39,30 @@ Records = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what was kept from before.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
+
+
+def live_option(text: str, *names: str) -> Any:
+    """An option that live methods alone look at."""
+    return typer.Option(*names, help=text, rich_help_panel="Live methods")
+
+
+LiveDataRoot = Annotated[Path, live_option("Where data sets lie.")]
+LiveDatasets = Annotated[list[str] | None, live_option("NAME=PATH of a set's images.")]
+LiveDevice = Annotated[str, live_option("auto, cpu, cuda, cuda:1.")]
+LiveWorkers = Annotated[int, live_option("Threads that read images.")]
+LIVE_WORKERS = LiveSettings().workers
+
+
+def live_settings(
+    choice: EncoderChoice | None,
+    data_root: Path,
+    datasets: Sequence[str] | None,
+    device: str,
+    workers: int,
+) -> LiveSettings:
+    """What live methods work with, of the options; `choice` is an encoder that is named."""
+    weights = choice.pretrained if choice and choice.is_file else None
+    return LiveSettings(str(data_root), tuple(datasets or ()), device, workers, weights)
 
 
 def chosen_encoder(

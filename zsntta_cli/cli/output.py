@@ -1,26 +1,50 @@
-"""Where a result goes: stdout, or a file that is absent or whole; and in which form."""
+"""Where a result goes, and in which form: stdout, or a file that is absent or whole."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import typer
 
 from zsntta_cli.cli.command import misused
-from zsntta_cli.report.forms import ENDINGS
 
+PAGES = {".html": "html", ".htm": "html"}
 Form = Literal["table", "markdown", "latex", "html", "json", "csv"]
 
 
-def form_of(form: str | None, output: Path | None) -> str:
-    """The form that is asked for, by its name or by the ending of a file.
+def form_of(
+    output: Path | None,
+    forms: Mapping[str, str],
+    named: str | None = None,
+    default: str = "",
+    option: str = "output",
+) -> str:
+    """The form of a result, by the option that names it or by the ending of its file.
+
+    `forms` are those that the command knows, by their endings. `default` is the form where neither
+    says one: on stdout, in a pipe or on a device.
 
     Raises:
-        UsageError: these are two.
+        UsageError: the ending is that of no form, or of another one than is named.
+        StoreError: there is a folder of that name.
     """
-    known = ENDINGS.get(output.suffix.lower()) if output else None
-    if form and known not in (None, form):
-        raise misused(f"--format is {form}, and the ending of --output {output} says {known}.")
-    return form or known or "table"
+    if output is None:
+        return named or default
+    form, is_stream = forms.get(output.suffix.lower()), _is_stream(output)
+    if form and named not in (None, form):
+        raise misused(f"--format is {named}, and the ending of --{option} {output} says {form}.")
+    if is_stream or not output.suffix:
+        form = form or named or (default if is_stream else None)
+    if not form:
+        raise misused(f"--{option} is '{output}', must end in one of {', '.join(forms)}.")
+    return form
+
+
+def _is_stream(output: Path) -> bool:
+    """Whether a name is that of a pipe or a device, which may have any ending."""
+    from zsntta_cli.files import check_target
+
+    return check_target(output) or output.is_relative_to("/dev")  # stdout may be a file
 
 
 def put(text: str, output: Path | None) -> None:

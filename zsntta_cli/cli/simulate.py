@@ -1,6 +1,5 @@
 """`zsntta simulate`."""
 
-import gc
 import shlex
 import sys
 from pathlib import Path
@@ -11,22 +10,28 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
+    LIVE_WORKERS,
     EncoderName,
     FeaturesDir,
     Fresh,
+    LiveDataRoot,
+    LiveDatasets,
+    LiveDevice,
+    LiveWorkers,
     Model,
     Precision,
     Pretrained,
     Records,
     chosen_encoder,
     given_settings,
+    live_settings,
     own_settings,
     with_settings,
 )
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.methods import METHODS
+from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import DATA, FEATURES, LiveSettings
-from zsntta_cli.settings.checks import check_choice
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -39,16 +44,12 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
-_SCORES = (".csv", ".h5", ".hdf5")
+_SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _METHODS = f"one of {', '.join(METHODS)}."
 
 
 def _repeatable(text: str, *names: str, complete: Any = None) -> Any:
     return typer.Option(*names, help=text, metavar="NAME", autocompletion=complete)
-
-
-def _live(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Live methods")
 
 
 def _result(text: str, *names: str) -> Any:
@@ -59,13 +60,6 @@ def _result(text: str, *names: str) -> Any:
 def simulate(
     method: Annotated[
         list[str] | None, _repeatable(_METHODS.capitalize(), complete=completion.methods)
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            help="What adand learns from: neglabel, csp; as --method neglabel+adand. [zs-clip]",
-            rich_help_panel="Method adand",
-        ),
     ] = None,
     id_set: Annotated[
         list[str] | None,
@@ -126,45 +120,41 @@ def simulate(
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
     ] = None,
-    data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
-    dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
-    device: Annotated[str, _live("auto, cpu, cuda, cuda:1.")] = "auto",
-    workers: Annotated[int, _live("Threads that read images.")] = LiveSettings().workers,
+    data_root: LiveDataRoot = DATA,
+    dataset: LiveDatasets = None,
+    device: LiveDevice = "auto",
+    workers: LiveWorkers = LIVE_WORKERS,
     **settings: Any,
 ) -> None:
     """Replay streams from cached features; tent, sotta and tpt encode their images live.
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
-    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
     named = {
-        "method": method, "teacher": teacher, "id": id_set, "ood": ood_set, "preset": preset,
+        "method": method, "id": id_set, "ood": ood_set, "preset": preset,
         "prompt": prompt, "set": own, "encoder": encoder, "model": model, "precision": precision,
     }  # fmt: skip
-    _check_usage(record, {**named, **given_settings(settings)}, scores)
-    shown = form_of(form, output)
-    from zsntta_cli.files import check_target
+    _check_usage(record, {**named, **given_settings(settings)})
+    shown = form_of(output, ENDINGS, form, "table")
+    form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import View
+    from zsntta_cli.results.exchange import read_recorded
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.reading import read_records
 
-    for target in filter(None, (output, scores)):
-        check_target(target)  # before the runs, which may take long
     view = View(
         report, spread, tuple(columns or ()), labels_of(label or ()), aggregate, caption, tex_label,
         shlex.join(["zsntta", *sys.argv[1:]]),
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
     choice = chosen_encoder(model, pretrained, precision, encoder)
-    weights = choice.pretrained if choice.is_file else None
-    live = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, weights)
+    live = live_settings(choice, data_root, dataset, device, workers)
     grid = Grid(
-        _taught(method or (), teacher), choice, id_set or (), ood_set or (), prompt or (),
+        method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    before = read_records(record) if record else []
+    before = read_recorded(record) if record else []
     runs = [old.settings for old in before] or grid.runs(features_dir)
     keeping = Keeping.beside(features_dir, records, fresh, keep_items)
     done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
@@ -178,26 +168,7 @@ def simulate(
     stop_if_unfinished(done)
 
 
-def _taught(methods: "Sequence[str]", teacher: str | None) -> "Sequence[str]":
-    """The methods, with adand as the one that is taught by another than ZS-CLIP.
-
-    Raises:
-        UsageError: adand is not among them. UnknownName: there is no such teacher.
-    """
-    if teacher is None:
-        return methods
-    if "adand" not in methods:
-        raise misused("--teacher is a setting of adand: choose it with --method adand.")
-    taught = {name.removesuffix("+adand"): name for name in METHODS if name.endswith("+adand")}
-    check_choice("teacher", teacher, ("zs-clip", *taught))
-    return [taught.get(teacher, name) if name == "adand" else name for name in methods]
-
-
-def _check_usage(
-    record: Path | None,
-    named: "Mapping[str, Any]",
-    scores: Path | None,
-) -> None:
+def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -208,8 +179,6 @@ def _check_usage(
     beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
-    if scores and scores.suffix.lower() not in _SCORES:
-        raise misused(f"--scores is '{scores}', must end in one of {', '.join(_SCORES)}.")
 
 
 def _run(
@@ -232,8 +201,6 @@ def _run(
 
     for note in notes(root, runs):
         reporter.note(note)
-    if any(METHODS[run.method].live for run in runs):
-        gc.enable()
     if not with_items:
         return run_all(root, runs, jobs, session, reporter, keeping), None
     replay, record = run_one(root, runs, session, reporter, keeping)

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.datasets.catalogue import CATALOGUE, Entry
+from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -39,21 +39,21 @@ def load_images(spec: str, data_root: Path) -> "ImageSet":
 def _load(name: SetName, data_root: Path) -> "ImageSet":
     if name.path is None:
         return _read(known(str(name)), str(name), data_root)
-    name.check_own(known=name.base in CATALOGUE)
-    from zsntta_cli.datasets.classnames import translated
+    name.check_own(is_known=name.base in CATALOGUE)
+    from zsntta_cli.datasets.images import translate_wnids
     from zsntta_cli.datasets.readers import archives, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     try:
         read = archives.archive if archives.is_archive(name.path) else folders.folder
-        return translated(read(name.base, name.path))
+        return translate_wnids(read(name.base, name.path))
     except OSError as error:
         reason = first_line(error)
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
-def known(name: str) -> Entry:
+def known(name: str) -> DatasetEntry:
     """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
 
     Raises:
@@ -67,14 +67,14 @@ def known(name: str) -> Entry:
     return entry
 
 
-def _entry(name: str) -> Entry | None:
+def _entry(name: str) -> DatasetEntry | None:
     """The entry of a known set, by its name or by `cifar10-c:fog:1`; no set takes no parameters."""
     parsed = SetName.parse(name)
     entry = CATALOGUE.get(parsed.base)
     return None if entry and parsed.parameters and not entry.parameters else entry
 
 
-def _read(entry: Entry, name: str, root: Path) -> "ImageSet":
+def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
     except OSError as error:

@@ -33,7 +33,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """A known data set."""
 
     role: str  # "id": its class names are embedded too; "ood"; "both"; "shift": an ID set, changed
@@ -62,68 +62,68 @@ _SEVERITY_1 = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
 _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
-    "cifar10": Entry(
+    "cifar10": DatasetEntry(
         "id", 10_000, 10, "test", Reader("readers.originals:cifar10"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
-    "cifar100": Entry(
+    "cifar100": DatasetEntry(
         "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
     ),
-    "cub200": Entry(
-        "id", 11_788, 200, "train+test", Reader("readers.finegrained:cub200"), partners=_PARTNERS,
+    "cub200": DatasetEntry(
+        "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
         home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
     ),
-    "cars196": Entry(
-        "id", 16_185, 196, "train+test", Reader("readers.finegrained:cars196"), partners=_PARTNERS,
+    "cars196": DatasetEntry(
+        "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
         home="a mirror: the official download is dead (github.com/pytorch/vision/issues/7545)",
         layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
         "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
         megabytes=1_954, licence="not stated",
     ),
-    "food101": Entry(
-        "id", 25_250, 101, "test", Reader("readers.finegrained:food101"), partners=_PARTNERS,
+    "food101": DatasetEntry(
+        "id", 25_250, 101, "test", Reader("readers.originals:food101"), partners=_PARTNERS,
         home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
     ),
-    "pets37": Entry(
-        "id", 7_349, 37, "trainval+test", Reader("readers.finegrained:pets37"), partners=_PARTNERS,
+    "pets37": DatasetEntry(
+        "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
         home="https://www.robots.ox.ac.uk/~vgg/data/pets/",
         layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
         "images/*.jpg",
         megabytes=811, licence="CC BY-SA 4.0", downloads=True,
     ),
-    "imagenet": Entry(
+    "imagenet": DatasetEntry(
         "id", 50_000, 1_000, "val", Reader("readers.imagenet:by_wnid", path="imagenet/val"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
     ),
-    "imagenet-sketch": Entry(  # the paper's ImageNet-K
+    "imagenet-sketch": DatasetEntry(  # the paper's ImageNet-K
         "id", 50_889, 1_000, "all", Reader("readers.imagenet:by_wnid", path="sketch"),
         partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
     ),
-    "imagenet-a": Entry(
+    "imagenet-a": DatasetEntry(
         "id", 7_500, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-a", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
     ),
-    "imagenet-v2": Entry(
+    "imagenet-v2": DatasetEntry(
         "id", 10_000, 1_000, "matched-frequency",
         Reader("readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val"),
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
         licence="repository MIT; images not stated",
     ),
-    "imagenet-r": Entry(
+    "imagenet-r": DatasetEntry(
         "id", 30_000, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-r", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
@@ -132,61 +132,61 @@ _ID_SETS = {
 }  # fmt: skip
 
 _OOD_SETS = {
-    "svhn": Entry(
+    "svhn": DatasetEntry(
         "ood", 26_032, 10, "test", Reader("readers.originals:svhn"),
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
     ),
-    "lsun": Entry(
-        "ood", 10_000, 10, "test", Reader("readers.archives:unpacked", path="lsun"),
+    "lsun": DatasetEntry(
+        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
         layout="lsun/ with images, in class folders or not", licence="not stated",
     ),
-    "inaturalist": Entry(
+    "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="iNaturalist/images"),
+        Reader("readers.archives:folder_or_archive", path="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
     ),
-    "sun": Entry(
+    "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="SUN/images"),
+        Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
     ),
-    "places": Entry(
+    "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:unpacked", path="Places/images"),
+        Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
     ),
-    "texture": Entry(
+    "texture": DatasetEntry(
         "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
     ),
-    "ninco": Entry(
+    "ninco": DatasetEntry(
         "ood", 5_879, 64, "all",
-        Reader("readers.archives:unpacked", path="NINCO/NINCO_OOD_classes"),
+        Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
     ),
 }  # fmt: skip
 
 _SHIFTED_SETS = {
-    "cifar10-c": Entry(
+    "cifar10-c": DatasetEntry(
         "shift", 10_000, 10, "test, corrupted",
         Reader("readers.corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
     ),
-    "cifar100-c": Entry(
+    "cifar100-c": DatasetEntry(
         "shift", 10_000, 100, "test, corrupted",
         Reader("readers.corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
     ),
-    "imagenet-c": Entry(
+    "imagenet-c": DatasetEntry(
         "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
@@ -198,19 +198,21 @@ _DRAWN = Reader("drawn.builtin:read")
 _AT_HAND = "drawn on demand"
 _LETTERS, _DIGITS = "a photo of the letter {}.", "a photo of the digit {}."
 
-_BUILTIN_SETS = {
-    "shapes": Entry(
+BUILTIN: dict[str, DatasetEntry] = {
+    "shapes": DatasetEntry(
         "id", 10_000, 10, "built in", _DRAWN,
         partners=("glyphs", "textures", "other-shapes", "digits"), home=_AT_HAND, licence="MIT",
     ),
-    "glyphs": Entry(
+    "glyphs": DatasetEntry(
         "ood", 10_000, 20, "built in", _DRAWN, _LETTERS, home=_AT_HAND, licence="MIT"
     ),
-    "textures": Entry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
-    "other-shapes": Entry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
-    "digits": Entry(
+    "textures": DatasetEntry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
+    "other-shapes": DatasetEntry(
+        "ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"
+    ),
+    "digits": DatasetEntry(
         "both", 1_797, 10, "built in", _DRAWN, _DIGITS, home="scikit-learn", licence="BSD",
     ),
 }  # fmt: skip
 
-CATALOGUE: dict[str, Entry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _BUILTIN_SETS
+CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN

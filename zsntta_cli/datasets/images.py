@@ -1,13 +1,17 @@
 """An image set as the extraction sees it, whatever it is read from."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from zsntta_cli.errors import DatasetError
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
@@ -48,14 +52,20 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
     """At most `limit` images, drawn without regard to class but always the same."""
     if limit is None or limit >= len(images):
         return images
-    rows = subset(len(images), limit)
+    return replace(
+        pick_rows(images, subset(len(images), limit)),
+        limit=limit,
+        reload=images.reload and partial(_limited_again, images.reload, limit),
+    )
+
+
+def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
+    """Some images of a set, in the order of `rows`."""
     return replace(
         images,
         read=_Rows(images.read, rows),
         labels=images.labels[rows],
-        sample_ids=[images.sample_ids[i] for i in rows],
-        limit=limit,
-        reload=images.reload and partial(_limited_again, images.reload, limit),
+        sample_ids=[images.sample_ids[i] for i in rows.tolist()],
     )
 
 
@@ -81,5 +91,52 @@ class _Rows:
 
 
 def numbered(count: int) -> list[str]:
-    """Sample ids of images that have no names."""
+    """Sample ids of `count` images that have no names: their numbers."""
     return [f"{i:05d}" for i in range(count)]
+
+
+_WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
+
+
+def translate_wnids(images: ImageSet) -> ImageSet:
+    """Give a set whose folders are all named by wnids of ImageNet CLIP's names of these classes."""
+    if not images.class_names or not all(map(_WNID.fullmatch, images.class_names)):
+        return images
+    from zsntta_cli.datasets.readers import imagenet
+
+    names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
+    if not all(name in names_by_wnid for name in images.class_names):
+        return images
+    return _rename_classes(images, names_by_wnid)
+
+
+def with_class_names(images: ImageSet, path: Path) -> ImageSet:
+    """The set with the class names that a file gives.
+
+    It has a name a line, in the order of the folders, or lines of a folder and, behind a tab or a
+    space, its class name.
+
+    Raises:
+        DatasetError: no such file, or lines that do not fit the folders.
+    """
+    folders = images.folder_names or images.class_names
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read the class names {path} ({error}).") from error
+    lines = [line for line in lines if line]
+    pairs = [re.split(r"[\t ]+", line, maxsplit=1) for line in lines]
+    by_folder = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    if folders and all(folder in by_folder for folder in folders):
+        return _rename_classes(images, by_folder)
+    if len(lines) != len(folders):
+        raise DatasetError(
+            f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders: must "
+            f"be a name a line in their order, or lines of a folder and its name."
+        )
+    return _rename_classes(images, dict(zip(folders, lines, strict=True)))
+
+
+def _rename_classes(images: ImageSet, names: Mapping[str, str]) -> ImageSet:
+    folders: Sequence[str] = images.folder_names or images.class_names
+    return replace(images, class_names=[names[folder] for folder in folders], folder_names=folders)

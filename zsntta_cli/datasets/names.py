@@ -38,7 +38,7 @@ class SetName:
 
     @property
     def kind(self) -> str:
-        """DATASET, NOISE or WORDS."""
+        """What the set holds: DATASET, NOISE or WORDS."""
         return next((k for p, k in _PREFIXES.items() if self.base.startswith(p)), DATASET)
 
     @property
@@ -48,16 +48,16 @@ class SetName:
 
     @property
     def family(self) -> str:
-        """IMAGENET for the five sets of that family, else nothing: a user's own are of none."""
+        """The family: IMAGENET for five sets, else nothing; a user's own are of none."""
         return IMAGENET if self.base in _IMAGENET_SETS and self.path is None else ""
 
-    def check_own(self, known: bool) -> None:
-        """Refuse a name that a set of one's own cannot have; `known`: the catalogue has it.
+    def check_own(self, is_known: bool) -> None:
+        """Refuse a name that a set of one's own cannot have; `is_known`: the catalogue has it.
 
         Raises:
             DatasetError: reserved, or other characters than a file's name should have.
         """
-        if known or self.kind != DATASET or not is_own_name(self.base):
+        if is_known or self.kind != DATASET or not is_own_name(self.base):
             raise DatasetError(
                 f"'{short(self.base)}' cannot name a folder of images: take {OWN_NAMES}, and no "
                 f"known set's name."
@@ -74,7 +74,7 @@ def is_own_name(text: str) -> bool:
 
 
 def check_plain(what: str, name: object) -> None:
-    """A name must do as that of a file in its folder, wherever it comes from.
+    """Refuse a name that cannot be that of a file in its folder, wherever it comes from.
 
     Raises:
         SettingsError: it is no text, too long, leads to another folder, or would be hidden.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.datasets.catalogue import Entry
+from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.errors import first_line
 
@@ -17,7 +17,7 @@ BUILT_IN, YES, NO, PARTLY = "built in", "yes", "no", "in part"
 _CHUNK = 1024  # images that wait for a thread at a time
 
 
-def on_disk(entry: Entry, data_root: Path) -> str:
+def on_disk(entry: DatasetEntry, data_root: Path) -> str:
     """Whether the files of a set are there, told by their names alone."""
     if not entry.layout:
         return BUILT_IN
@@ -45,13 +45,13 @@ def _of_images(pattern: str) -> bool:
 
 def _count(pattern: str, data_root: Path, all_images: bool) -> int:
     """How many images fit a pattern; of what else there is, or can be millions, whether any."""
-    found = glob.iglob(pattern, root_dir=data_root)
+    matches = glob.iglob(pattern, root_dir=data_root)
     if all_images and _of_images(pattern):
-        return sum(1 for _ in found)
-    return int(next(found, None) is not None)
+        return sum(1 for _ in matches)
+    return int(next(matches, None) is not None)
 
 
-def problems(images: ImageSet, expected: Entry | None) -> Iterator[str]:
+def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
     """What is wrong with a set that was read, its images unopened; nothing if all is well."""
     if expected is not None:
         yield from _differences(images, expected)
@@ -69,8 +69,8 @@ def problems(images: ImageSet, expected: Entry | None) -> Iterator[str]:
         yield f"{len(without)} classes have no image (the first is '{first}')"
 
 
-def _differences(images: ImageSet, expected: Entry) -> Iterator[str]:
-    """From the catalogue's numbers; 'all' of a corrupted set has them several times over."""
+def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
+    """What differs from the catalogue's numbers; 'all' of a corrupted set has multiples of them."""
     several = len(images) and ":" in images.name and len(images) % expected.images == 0
     if len(images) != expected.images and not several:
         yield f"{len(images):,} images, must be {expected.images:,}"

@@ -59,7 +59,7 @@ def _nouns(left_out: Sequence[str] = ()) -> list[str]:
 
 
 def _adjectives(left_out: Sequence[str] = ()) -> list[str]:
-    """Those that are no nouns as well: a word counts once."""
+    """The adjectives that are no nouns as well: a word counts once."""
     return sorted(_of_speech("adj.", left_out) - _of_speech("noun.", left_out))
 
 

@@ -1,196 +1,289 @@
-"""A detector on images: it brings its encoder, which is loaded when it is first needed."""
+"""A detector on features: NumPy alone, no torch, no images."""
 
 import copy
+import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.cache.identity import difference
-from zsntta_cli.detection import images as image_inputs
 from zsntta_cli.detection import inputs, kept
-from zsntta_cli.detection.online import OnlineDetector
-from zsntta_cli.detection.verdicts import WARM_UP, Stage, Verdicts
-from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
+from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
+from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdicts
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Decisions, Pool, Stepper, StreamData
+from zsntta_cli.methods.state import State, checked, copied, nested, within
+from zsntta_cli.settings.options import check
 
-if TYPE_CHECKING:
-    from zsntta_cli.encoders.clip import Encoder
+Sources = Sequence[str | None]  # what verdicts call the images
+Decide = Callable[[StreamData], Decisions]
 
 
-class NoiseDetector:
-    """Decides which images are of none of the named classes, and learns from what it sees.
+@dataclasses.dataclass(frozen=True)
+class FrozenModel:
+    """The zero-shot classifier, which never changes."""
 
-    Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
-    input; one or many. Or give `features=(N, D)`, raw, of the same encoder. `update` decides, then
-    learns, in order; `predict` and `score` change nothing. Threads may call all of it.
+    text: NDArray[np.float32]  # (C, D) unit norm
+    scale: float  # of the logits
+    bias: float | None  # of a sigmoid model's logits
+
+    @classmethod
+    def checked(cls, text: Any, scale: Any, bias: Any) -> "FrozenModel":
+        """A model of what somebody gave: SettingsError where it is none."""
+        return cls(
+            inputs.checked_text(text), inputs.checked_scale(scale), inputs.checked_bias(bias)
+        )
+
+    def stream(self, features: NDArray[np.float32], seed: int) -> StreamData:
+        """Raw image features (N, D) as a stream with zero-shot scores."""
+        pool, count = Pool.scored(features, self.text, self.scale), len(features)
+        return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
+
+
+class OnlineDetector:
+    """Decides which features are of none of the classes, and learns from what it sees.
+
+    `update` decides, then learns, in order; what is pushed in which pieces changes no verdict.
+    `predict` and `score` judge each image by itself, by what was learned up to now, and change
+    nothing. Threads may call all of it: updates come one after another, and whoever reads meanwhile
+    gets what one moment would have said.
+
+    What is called `images` below are features (N, D) here, or one (D,); a `NoiseDetector` has an
+    encoder that makes them of images, and takes such features as `features`.
     """
+
+    normalized = False  # whether features come with unit norm
+    _origin: Mapping[str, Any] = {}  # what else a state file says: which encoder, which prompt
 
     def __init__(
         self,
-        class_names: Sequence[str],
-        model: str = "ViT-B-16",
-        pretrained: str = "openai",
-        *,
-        prompt: str = DEFAULT_PROMPT,
+        text_features: ArrayLike,
+        logit_scale: float,
         method: str = "ridge",
-        encoder: "Encoder | None" = None,
-        device: str = "auto",
+        *,
+        class_names: Sequence[str] | None = None,
+        normalized: bool = False,
+        logit_bias: float | None = None,
         **settings: Any,
     ) -> None:
-        """A detector that has seen nothing; nothing is loaded yet.
+        """A detector that has seen nothing.
 
         Args:
-            class_names: one or more, each once.
-            model: open_clip's name, or "tiny": the embedded encoder, for trials.
-            pretrained: open_clip's tag, or a checkpoint's path.
-            prompt: a template with one {} for the class name, or its name.
+            text_features: (C, D), a row a class; a tensor will do.
+            logit_scale: the model's own, exponentiated: about 100 for CLIP.
             method: one that decides online: zs-clip, adand or ridge.
-            encoder: one that was loaded by `load_encoder`, instead of a model.
-            device: where the encoder runs.
-            settings: of the method and its threshold, named as for `simulate`; `seed` as for an
-                OnlineDetector, and `precision` of the encoder.
+            class_names: (C,) for the verdicts; numbers where none are given.
+            normalized: features come with unit norm, not raw.
+            logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
+            settings: of the method and its threshold, named as for `simulate`; `seed` is that of
+                a detector that starts at random.
 
         Raises:
-            SettingsError: one of them will not do.
+            SettingsError: one of them is out of its range.
         """
-        if isinstance(class_names, str):
-            raise SettingsError(f"class names are the text '{class_names:.60}', not a list.")
-        self.class_names = tuple(class_names)
-        inputs.check_class_names(self.class_names)
-        self.prompt, self._device = prompt_template(prompt), device
-        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
-        check("normalized" not in settings, "normalized is no setting here: features are raw.")
-        self.method, self._settings = method, settings
-        self._encoder = encoder
-        self._online: OnlineDetector | None = None
-        self._loading = threading.RLock()
-        one = np.ones((len(self.class_names), 1), np.float32)
-        OnlineDetector(one, 1.0, method, class_names=self.class_names, **settings)  # or it raises
+        model = FrozenModel.checked(text_features, logit_scale, logit_bias)
+        self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
+        self.normalized = normalized
+        self._begin(model)
 
-    @property
-    def online(self) -> OnlineDetector:
-        """The detector behind it, on features; the encoder is loaded where it was not.
+    def _configure(
+        self, class_names: tuple[str, ...], method: str, settings: dict[str, Any]
+    ) -> None:
+        """Take what can be told without a model: SettingsError where it will not do."""
+        inputs.check_method(method)
+        self.class_names, self.method = class_names, method
+        self._seed = inputs.checked_seed(settings.pop("seed", 0))
+        self._settings = inputs.checked_settings(method, settings)
+        self.identity: Mapping[str, Any] = {}  # of the encoder, where it is known: saved, compared
+        self._lock = threading.RLock()
+        self._model: FrozenModel | None = None
+        self._seen = 0
 
-        Raises:
-            EncoderError: no such model, or weights that cannot be had.
-        """
-        with self._loading:
-            if self._online is None:
-                encoder = self.encoder
-                text = encoder.encode_texts(class_prompts(self.prompt, self.class_names))
-                self._online = OnlineDetector(
-                    text, encoder.identity["logit_scale"], self.method,
-                    class_names=self.class_names,
-                    logit_bias=encoder.identity.get("logit_bias"), **self._settings,
-                )  # fmt: skip
-                self._online.identity = encoder.identity
-            return self._online
+    def _begin(self, model: FrozenModel) -> None:
+        """Start the method; the model comes last, as it tells other threads that all is there."""
+        self._set(self._start(model), 0)
+        self._model = model
 
-    @property
-    def encoder(self) -> "Encoder":
-        """The encoder, loaded at the first use.
+    def _start(self, model: FrozenModel) -> Stepper:
+        """The method before its first item."""
+        threshold, options = self._settings
+        data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
+        stepper = METHODS[self.method].start(data, options, threshold)
+        ONE_THREAD.look_again()
+        return rescored(stepper, threshold.score, model.bias, len(model.text))
 
-        Raises:
-            EncoderError: no such model, or weights that cannot be had.
-            StoreError: it is another than that of the state that was loaded.
-        """
-        with self._loading:
-            if self._encoder is None:
-                from zsntta_cli.encoders.clip import load_encoder
+    def _set(self, stepper: Stepper, seen: int) -> None:
+        """What is known now; a reader takes the judge, which never changes, at once."""
+        self._stepper, self._judge, self._seen = stepper, stepper.judge(), seen
 
-                encoder = load_encoder(self._choice, self._device)
-                known = self._online.identity if self._online else {}
-                if known and (found := difference(known, encoder.identity)):
-                    raise StoreError(
-                        f"the state is of another encoder than {self._choice.slug} is now "
-                        f"({found.key}: {found.one}, now {found.other})."
-                    )
-                self._encoder = encoder
-            return self._encoder
+    def _prepare(self) -> None:
+        """Begin with a model that was put off; here it was given at the start."""
 
-    def encode(self, images: Any) -> NDArray[np.float32]:
-        """Raw image features (N, D) of one image or many.
+    def _begun(self) -> FrozenModel:
+        """The model, and with it a method that has begun."""
+        if self._model is None:
+            self._prepare()
+        assert self._model is not None
+        return self._model
 
-        Raises:
-            DatasetError: a file that cannot be read as an image.
-            SettingsError: something that is no image.
-        """
-        return image_inputs.encoded(self.encoder, image_inputs.as_list(images))
-
-    def update(self, images: Any = None, *, features: ArrayLike | None = None) -> Verdicts:
+    def update(
+        self, images: Any = None, sources: Sources = (), *, features: Any = None
+    ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
+
+        `sources` (N,) are what the verdicts call the images; those of files are their paths.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: something that is no image, or features that will not do, likewise.
+            SettingsError: no images, or features of other dims or not finite, likewise.
         """
-        return self.online.update(*self._seen_as(images, features))
+        return self._verdicts(self._learn, images, features, sources)
 
-    def predict(self, images: Any = None, *, features: ArrayLike | None = None) -> Verdicts:
+    def predict(
+        self, images: Any = None, sources: Sources = (), *, features: Any = None
+    ) -> Verdicts:
         """Judge images by what was learned, each by itself; nothing is learned."""
-        return self.online.predict(*self._seen_as(images, features))
+        return self._verdicts(lambda data: self._judge(data), images, features, sources)
 
-    def score(
-        self, images: Any = None, *, features: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
         """Noise scores (N,), higher = more noise; nothing is learned."""
         return self.predict(images, features=features).score
 
     def decide_all(
         self,
         images: Any = None,
-        *,
-        features: ArrayLike | None = None,
         passes: int | None = None,
         seed: int = 0,
+        sources: Sources = (),
+        *,
+        features: Any = None,
     ) -> Verdicts:
-        """Decide on a whole folder's images in hindsight, as `OnlineDetector.decide_all` does."""
-        rows, sources = self._seen_as(images, features)
-        return self.online.decide_all(rows, passes, seed, sources)
+        """Decide on a whole folder's images in hindsight; answers are in their order.
 
-    def _seen_as(
-        self, images: Any, features: ArrayLike | None
-    ) -> tuple[ArrayLike, Sequence[str | None]]:
-        """Features, and the sources of what they are of."""
+        They are shown `passes` times, as often as is good for so many where None is given, each
+        time in an order drawn by the seed; the last pass decides. This detector stays as it is.
+
+        Raises:
+            SettingsError: no passes, or images as for `update`.
+        """
+        check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
+        seed = inputs.checked_seed(seed)
+
+        def in_hindsight(data: StreamData) -> Decisions:
+            with self._lock:
+                stepper = copy.deepcopy(self._stepper)
+            return last_pass(stepper, data, passes or passes_for(len(data)), seed)
+
+        return self._verdicts(in_hindsight, images, features, sources)
+
+    def _learn(self, data: StreamData) -> Decisions:
+        with self._lock:
+            decisions = self._stepper.push(data)
+            self._set(self._stepper, self._seen + len(data))
+        return decisions
+
+    def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
+        """What is decided on images, or on features of such."""
         if (images is None) == (features is None):
             raise SettingsError("give either images or features.")
-        if features is not None:
-            return features, ()
-        given = image_inputs.as_list(images)
-        return image_inputs.encoded(self.encoder, given), image_inputs.sources_of(given)
+        model = self._begun()
+        if features is None:
+            features, sources = self._features_of(images, sources)
+        rows = inputs.checked_features(features, model.text.shape[1], self.normalized)
+        inputs.check_sources(sources, len(rows))
+        with ONE_THREAD:
+            data = model.stream(rows, self._seed)
+            decisions = decide(data)
+        return Verdicts.of(data, decisions, self.class_names, sources)
+
+    def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
+        """Features of images, and their sources; without an encoder they are features already."""
+        return images, sources
 
     @property
     def seen(self) -> int:
         """How many images it has learned from."""
-        return self._online.seen if self._online else 0
+        return self._seen
 
     @property
-    def stage(self) -> Stage:
-        """The stage of the next image: "warm-up" as long as ZS-CLIP decides, then "adapted"."""
-        return self._online.stage if self._online else WARM_UP
+    def warm_up(self) -> int:
+        """How many images ZS-CLIP decides before there is a rule of the method's own."""
+        self._begun()
+        return self._stepper.warm_up
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
-        return bool(self._online and self._online.ready)
+        return self._model is not None and self._stepper.adapted
+
+    @property
+    def stage(self) -> Stage:
+        """The stage of the next image: "warm-up" as long as ZS-CLIP decides, then "adapted"."""
+        return ADAPTED if self.ready else WARM_UP
 
     def reset(self) -> None:
         """Forget all that was learned."""
-        if self._online:
-            self._online.reset()
+        with self._lock:
+            if self._model is not None:
+                self._set(self._start(self._model), 0)
 
-    def copy(self) -> "NoiseDetector":
-        """Another detector with the same encoder that knows the same, and learns by itself."""
-        other = copy.copy(self)
-        other._loading = threading.RLock()
-        other._online = self._online.copy() if self._online else None
+    def copy(self) -> Self:
+        """Another detector that knows the same, and learns by itself from then on."""
+        with self._lock:
+            other = copy.copy(self)
+            if self._model is not None:
+                other._set(copy.deepcopy(self._stepper), self._seen)
+        other._lock = threading.RLock()
         return other
+
+    @property
+    def text_features(self) -> NDArray[np.float32]:
+        """Text features (C, D) of unit norm."""
+        return self._begun().text
+
+    @property
+    def logit_scale(self) -> float:
+        """What cosines are multiplied by."""
+        return self._begun().scale
+
+    @property
+    def logit_bias(self) -> float | None:
+        """What a sigmoid model adds to a logit."""
+        return self._begun().bias
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings of the method and its threshold, by name."""
+        threshold, options = map(dataclasses.asdict, self._settings)
+        return {**threshold, **options, "seed": self._seed}
+
+    def state(self) -> State:
+        """All that was learned, as arrays and numbers of its own."""
+        self._begun()
+        with self._lock:
+            return copied(nested(images={"seen": self._seen}, method=self._stepper.state()))
+
+    def restore(self, state: State) -> None:
+        """Go on from the state of a detector of the same classes, method and settings.
+
+        Raises:
+            SettingsError: it is another's; nothing is changed then.
+        """
+        stepper = self._start(self._begun())
+        try:
+            for name in state:
+                if name.partition(".")[0] not in ("images", "method"):
+                    raise ValueError(f"{name} is unknown")
+            checked(within(state, "images"), {"seen": 0})
+            stepper.restore(within(state, "method"))
+        except ValueError as error:
+            raise SettingsError(f"this is no state of such a detector: {error}.") from error
+        with self._lock:
+            self._set(stepper, int(state["images.seen"]))
 
     def save(self, path: str | Path) -> None:
         """Write all that was learned, the classes and whose features they are to an HDF5 file.
@@ -198,34 +291,16 @@ class NoiseDetector:
         Raises:
             StoreError: it cannot be written; what was there before still is.
         """
-        choice = self._choice
-        more = {
-            "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision,
-            "prompt": self.prompt,
-        }  # fmt: skip
-        kept.write(Path(path), self.online, more)
+        kept.write(Path(path), self, self._origin)
 
     @classmethod
-    def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
-        """The detector that a file keeps; its encoder is loaded at the first image.
+    def load(cls, path: str | Path) -> "OnlineDetector":
+        """The detector that a file keeps, on features.
 
         Raises:
-            StoreError: there is none, it is broken, of a newer version, or of features alone.
+            StoreError: there is none, it is broken, or of a newer version.
         """
-        online, more = kept.read(Path(path))
-        names = [more.get(key) for key in ("model", "pretrained", "prompt", "precision")]
-        if not all(isinstance(name, str) for name in names):
-            raise StoreError(f"{path} is of a detector on features: OnlineDetector.load reads it.")
-        model, pretrained, prompt, precision = map(str, names)
-        try:
-            detector = cls(
-                online.class_names, model, pretrained, prompt=prompt, method=online.method,
-                device=device, precision=precision, **online.settings,
-            )  # fmt: skip
-        except SettingsError as error:
-            raise StoreError(f"{path} holds no detector: {error}") from error
-        detector._online = online
-        return detector
+        return kept.read(Path(path))[0]
 
     def resume(self, path: str | Path) -> None:
         """Go on from a file that a detector of the same classes, encoder and settings was saved to.
@@ -233,10 +308,12 @@ class NoiseDetector:
         Raises:
             StoreError: it is of others, broken, or of a newer version; nothing is changed then.
         """
-        self.online.resume(path)
+        kept.resume(Path(path), self)
 
     def __repr__(self) -> str:
-        return (
-            f"<NoiseDetector {self._choice.slug}, {self.method}, {len(self.class_names):,} "
-            f"classes, {self.seen:,} seen, {self.stage}>"
-        )
+        counts = f"{len(self.class_names):,} classes, {self.seen:,} seen, {self.stage}"
+        return f"<{type(self).__name__} {self._label()}{self.method}, {counts}>"
+
+    def _label(self) -> str:
+        """What it says of its encoder."""
+        return ""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 
@@ -32,24 +32,29 @@ class NoiseEstimator:
         self.text_features, self.logit_scale, self.method = text_features, logit_scale, method
         self.normalized, self.settings = normalized, settings
 
-    def fit(self, X: ArrayLike, y: object = None) -> "NoiseEstimator":  # noqa: N803
+    def fit(self, X: ArrayLike, y: object = None) -> "NoiseEstimator":  # noqa: ARG002, N803
         """Forget all, and learn features (N, D) in order: SettingsError where they will not do."""
-        return self._begun().partial_fit(X, y)
+        self._learn(X, anew=True)
+        return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> "NoiseEstimator":  # noqa: ARG002, N803
         """Learn more features (N, D), in order."""
-        if not hasattr(self, "detector_"):
-            self._begun()
-        self.detector_.update(X)
-        self.n_features_in_ = self.detector_.text_features.shape[1]
+        self._learn(X)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:  # noqa: ARG002, N803
-        """Learn from features (N, D) alone, and what was decided on each as it came."""
-        self._begun()
-        verdicts = self.detector_.update(X)
+        """Learn from features (N, D) alone, and give what was decided on each as it came."""
+        return _signs(self._learn(X, anew=True))
+
+    def _learn(self, features: ArrayLike, anew: bool = False) -> Verdicts:
+        if anew or not hasattr(self, "detector_"):
+            self.detector_ = OnlineDetector(
+                self.text_features, self.logit_scale, self.method, normalized=self.normalized,
+                **(self.settings or {}),
+            )  # fmt: skip
+        verdicts = self.detector_.update(features)
         self.n_features_in_ = self.detector_.text_features.shape[1]
-        return _signs(verdicts)
+        return verdicts
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
         """+1 for features (N, D) of one of the classes, -1 for noise."""
@@ -83,13 +88,6 @@ class NoiseEstimator:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "detector_")
-
-    def _begun(self) -> "NoiseEstimator":
-        self.detector_ = OnlineDetector(
-            self.text_features, self.logit_scale, self.method, normalized=self.normalized,
-            **(self.settings or {}),
-        )  # fmt: skip
-        return self
 
     def _judged(self, features: ArrayLike) -> Verdicts:
         if not hasattr(self, "detector_"):

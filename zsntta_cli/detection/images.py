@@ -1,4 +1,7 @@
-"""Images as a program has them: paths, PIL images, arrays, tensors. torch is not imported here."""
+"""A detector on images as a program has them: paths, PIL images, arrays, tensors.
+
+torch is not imported here: the encoder is loaded when it is first needed.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,8 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.options import check
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
 
 if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
@@ -20,6 +29,137 @@ _WANTED = (
     "must be a path, a PIL image, uint8 pixels (H, W, 3), or a tensor of the encoder's input "
     "(3, S, S)"
 )
+
+
+class NoiseDetector(OnlineDetector):
+    """Decides which images are of none of the named classes, and learns from what it sees.
+
+    Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
+    input; one or many. Or give `features=(N, D)`, raw, of the same encoder. The encoder is loaded
+    when it is first needed.
+    """
+
+    def __init__(
+        self,
+        class_names: Sequence[str],
+        model: str = "ViT-B-16",
+        pretrained: str = "openai",
+        *,
+        prompt: str = DEFAULT_PROMPT,
+        method: str = "ridge",
+        encoder: "Encoder | None" = None,
+        device: str = "auto",
+        **settings: Any,
+    ) -> None:
+        """A detector that has seen nothing; nothing is loaded yet.
+
+        Args:
+            class_names: one or more, each once.
+            model: open_clip's name, or "tiny": the embedded encoder, for trials.
+            pretrained: open_clip's tag, or a checkpoint's path.
+            prompt: a template with one {} for the class name, or its name.
+            method: one that decides online: zs-clip, adand or ridge.
+            encoder: one that was loaded by `load_encoder`, instead of a model.
+            device: where the encoder runs.
+            settings: of the method and its threshold, named as for `simulate`; `seed` as for an
+                OnlineDetector, and `precision` of the encoder.
+
+        Raises:
+            SettingsError: one of them will not do.
+        """
+        names = inputs.checked_names(class_names)
+        self.prompt, self._device, self._encoder = prompt_template(prompt), device, encoder
+        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        check("normalized" not in settings, "normalized is no setting here: features are raw.")
+        self._configure(names, method, settings)
+        self._origin = {
+            "model": model, "pretrained": pretrained, "precision": self._choice.precision,
+            "prompt": self.prompt,
+        }  # fmt: skip
+
+    def _prepare(self) -> None:
+        with self._lock:
+            if self._model is None:
+                texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
+                self.identity = identity = self.encoder.identity
+                scale, bias = identity["logit_scale"], identity.get("logit_bias")
+                self._begin(FrozenModel.checked(texts, scale, bias))
+
+    @property
+    def online(self) -> OnlineDetector:
+        """This detector on features alone: what one of them learns, the other knows.
+
+        Raises:
+            EncoderError: no such model, or weights that cannot be had.
+        """
+        self._begun()
+        same = object.__new__(OnlineDetector)
+        same.__dict__ = self.__dict__
+        return same
+
+    @property
+    def encoder(self) -> "Encoder":
+        """The encoder, loaded at the first use.
+
+        Raises:
+            EncoderError: no such model, or weights that cannot be had.
+            StoreError: it is another than that of the state that was loaded.
+        """
+        if self._encoder is None:
+            with self._lock:
+                self._encoder = self._encoder or self._loaded_encoder()
+        return self._encoder
+
+    def _loaded_encoder(self) -> "Encoder":
+        from zsntta_cli.encoders.clip import load_encoder
+
+        encoder = load_encoder(self._choice, self._device)
+        if self.identity and (other := difference(self.identity, encoder.identity)):
+            raise StoreError(
+                f"the state is of another encoder than {self._choice.slug} is now "
+                f"({other.key}: {other.one}, now {other.other})."
+            )
+        return encoder
+
+    def _label(self) -> str:
+        return f"{self._choice.slug}, "
+
+    def encode(self, images: Any) -> NDArray[np.float32]:
+        """Raw image features (N, D) of one image or many.
+
+        Raises:
+            DatasetError: a file that cannot be read as an image.
+            SettingsError: something that is no image.
+        """
+        return encoded(self.encoder, as_list(images))
+
+    def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
+        listed = as_list(images)
+        sources = sources or sources_of(listed)
+        return encoded(self.encoder, listed), sources
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
+        """The detector that a file keeps; its encoder is loaded at the first image.
+
+        Raises:
+            StoreError: there is none, it is broken, of a newer version, or of features alone.
+        """
+        online, origin = kept.read(Path(path))
+        names = [origin.get(key) for key in ("model", "pretrained", "prompt", "precision")]
+        if not all(isinstance(name, str) for name in names):
+            raise StoreError(f"{path} is of a detector on features: OnlineDetector.load reads it.")
+        model, pretrained, prompt, precision = map(str, names)
+        try:
+            detector = cls(
+                online.class_names, model, pretrained, prompt=prompt, method=online.method,
+                device=device, precision=precision, **online.settings,
+            )  # fmt: skip
+        except SettingsError as error:
+            raise StoreError(f"{path} holds no detector: {error}") from error
+        detector.identity, detector._model = online.identity, online._model
+        detector._set(online._stepper, online.seen)
+        return detector
 
 
 def as_list(images: Any) -> list[Any]:
@@ -37,7 +177,7 @@ def as_list(images: Any) -> list[Any]:
 
 def sources_of(images: Sequence[Any]) -> list[str | None]:
     """The paths of images; None of one that has none."""
-    return [str(one) if isinstance(one, str | Path) else None for one in images]
+    return [str(image) if isinstance(image, str | Path) else None for image in images]
 
 
 def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
@@ -49,12 +189,14 @@ def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
     """
     parts = [np.empty((0, encoder.embed_dim), np.float32)]
     for start in range(0, len(images), _BATCH):
-        some = images[start : start + _BATCH]
-        inputs = [_is_input(one) for one in some]
-        if any(inputs) and not all(inputs):
+        batch = images[start : start + _BATCH]
+        are_inputs = {_is_input(image) for image in batch}
+        if len(are_inputs) > 1:
             raise SettingsError("images and tensors of the encoder's input are mixed.")
-        parts += [encoder.encode_images(_stacked(encoder, some))] if all(inputs) else []
-        parts += [] if all(inputs) else [encoder.encode_pixels(p) for p in _pixels(encoder, some)]
+        if are_inputs == {True}:
+            parts.append(encoder.encode_images(_stacked(encoder, batch)))
+        else:
+            parts += map(encoder.encode_pixels, _pixels(encoder, batch))
     return np.concatenate(parts)
 
 
@@ -67,11 +209,10 @@ def _stacked(encoder: "Encoder", tensors: Sequence[Any]) -> Any:
     import torch
 
     shape = (3, encoder.image_size, encoder.image_size)
-    for one in tensors:
-        if tuple(one.shape) != shape:
-            raise SettingsError(
-                f"a tensor of floats has the shape {tuple(one.shape)}, the encoder's input {shape}."
-            )
+    for other in {tuple(tensor.shape) for tensor in tensors} - {shape}:
+        raise SettingsError(
+            f"a tensor of floats has the shape {other}, the encoder's input {shape}."
+        )
     return torch.stack(list(tensors))
 
 
@@ -81,13 +222,13 @@ def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.ui
 
     names = [name or f"number {i}" for i, name in enumerate(sources_of(images))]
     kept = ImageSet(
-        "images", lambda i: opened(images[i]), np.full(len(images), -1, np.int32), names
+        "images", lambda i: open_image(images[i]), np.full(len(images), -1, np.int32), names
     )
     for pixels, _ in load_batches(kept, [range(len(images))], encoder.resize, _WORKERS, False):
         yield pixels
 
 
-def opened(image: Any) -> Image.Image:
+def open_image(image: Any) -> Image.Image:
     """An image as PIL has it, in RGB.
 
     Raises:

@@ -1,6 +1,7 @@
 """What a detector is given, looked at before it is used: one clear line where it will not do."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
@@ -33,32 +34,35 @@ def checked_text(text_features: Any) -> NDArray[np.float32]:
 
 def checked_scale(logit_scale: Any) -> float:
     """A logit scale, exponentiated: SettingsError where it is none."""
-    message = f"logit_scale is {short(repr(logit_scale))}, must be above 0 and at most "
-    real = isinstance(logit_scale, np.generic)
-    value = logit_scale.item() if real else logit_scale
-    check(is_scale(value), f"{message}{LARGEST_SCALE:,.0f}: CLIP's is about 100.")
+    value, bounds = _plain(logit_scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
+    wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
+    check(is_scale(value), wrong)
     return float(value)
 
 
 def checked_bias(logit_bias: Any) -> float | None:
     """A sigmoid model's logit bias, or none: SettingsError where it is neither."""
-    value = logit_bias.item() if isinstance(logit_bias, np.generic) else logit_bias
-    message = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
-    check(value is None or is_bias(value), message)
-    return None if value is None else float(value)
+    if logit_bias is None:
+        return None
+    wrong = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
+    check(is_bias(_plain(logit_bias)), wrong)
+    return float(logit_bias)
 
 
-def checked_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
+def _plain(value: Any) -> Any:
+    """A number of Python's own in place of NumPy's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tuple[str, ...]:
     """Class names (C,), numbers where none are given: SettingsError where they are others."""
     if names is None:
-        return tuple(map(str, range(classes)))
-    check(
-        not isinstance(names, str), f"class names are the text '{short(str(names))}', not a list."
-    )
+        names = [str(i) for i in range(classes or 0)]
+    if isinstance(names, str):
+        raise SettingsError(f"class names are the text '{short(names)}', not a list.")
     named = tuple(names)
-    check(
-        len(named) == classes, f"{len(named):,} class names for {classes:,} rows of text_features."
-    )
+    if classes not in (None, len(named)):
+        raise SettingsError(f"{len(named):,} class names for {classes:,} rows of text_features.")
     check_class_names(named)
     return named
 
@@ -70,9 +74,8 @@ def check_class_names(names: Sequence[Any]) -> None:
         check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
         check(bool(name.strip("\0 ")), f"class name {i} is empty.")
         check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise SettingsError(f"the class name '{short(twice[0])}' is there twice.")
+    for name, count in Counter(names).items():
+        check(count == 1, f"the class name '{short(name)}' is there twice.")
 
 
 def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.float32]:
@@ -90,16 +93,16 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
     return rows * np.float32(_CLIP_NORM) if normalized else rows
 
 
-def _array(name: str, given: Any, flat: bool = False) -> NDArray[np.float32]:
+def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     """A matrix of finite numbers; tensors are taken as they are, without torch being imported."""
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().float().numpy()
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().float().numpy()
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
         real = array.dtype.kind in "fiu"
     except (TypeError, ValueError):
         real = False
-    check(real, f"{name} are {type(given).__name__}, must be an array of numbers.")
+    check(real, f"{name} are {type(values).__name__}, must be an array of numbers.")
     array = array[None] if flat and array.ndim == 1 else array
     check(array.ndim == 2, f"{name} have the shape {array.shape}, must be (N, D).")
     with np.errstate(over="ignore"):  # of what is refused then
@@ -129,27 +132,25 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
         SettingsError: a name that neither has, or a value out of its range.
     """
     groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings
-    names = [{f.name for f in dataclasses.fields(group)} for group in groups]
-    values = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+    names_of = {group: {f.name for f in dataclasses.fields(group)} for group in groups}
+    choices = sorted(set().union(*names_of.values()))
     for name in values:
-        known = sorted(names[0] | names[1])
-        has = f"{near(name, known)}: it has {', '.join(known)}."
-        check(name in known, f"{short(name)} is no setting of {method}{has}")
-    made = [
-        group(**{k: v for k, v in values.items() if k in own})
-        for group, own in zip(groups, names, strict=True)
-    ]
-    size = getattr(made[1], "batch_size", 1)
+        has = f"{near(name, choices)}: it has {', '.join(choices)}."
+        check(name in choices, f"{short(name)} is no setting of {method}{has}")
+    threshold, options = (
+        group(**{name: _plain(values[name]) for name in names & values.keys()})
+        for group, names in names_of.items()
+    )
+    size = getattr(options, "batch_size", 1)
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
-    return made[0], made[1]
+    return threshold, options
 
 
 def checked_seed(seed: Any) -> int:
     """A seed: SettingsError where it is none."""
-    is_whole = (
-        isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**62
-    )
-    check(bool(is_whole), f"seed is {short(repr(seed))}, must be a whole number, 0 or more.")
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
+    check(whole and 0 <= seed < 2**62, wrong)
     return int(seed)
 
 

@@ -14,29 +14,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
-    from zsntta_cli.detection.online import OnlineDetector
+    from zsntta_cli.detection.detector import OnlineDetector
 
 _LEARNED = "learned."
 _TEXT_TOLERANCE = 1e-3  # between the text features of one encoder on two machines
 
 
-def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any] | None = None) -> None:
+def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> None:
     """Write a detector, and `more` that JSON can say: StoreError where it cannot be written."""
     learned = detector.state()
-    arrays = {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
     numbers = {k: v for k, v in learned.items() if not isinstance(v, np.ndarray)}
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "class_names": np.array(detector.class_names, object),
         "text_features": detector.text_features,
-        **arrays,
     }
-    header = {**_described(detector), "numbers": numbers, "more": dict(more or {})}
+    columns |= {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
+    header = {**_described(detector), "numbers": numbers, "more": dict(more)}
     header["digest"] = _digest(header, columns)
     write_table(path, columns, header)
 
@@ -77,13 +76,13 @@ def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
     if header.pop("digest", None) != _digest(header, columns):
         raise StoreError(f"{path} is damaged: its content does not match its digest.")
     try:
-        return _made(header, columns), _object(header, "more")
+        return _restored(header, columns), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
 
 
-def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
-    from zsntta_cli.detection.online import OnlineDetector
+def _restored(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
+    from zsntta_cli.detection.detector import OnlineDetector
 
     names, text = columns.pop("class_names", None), columns.pop("text_features", None)
     settings, normalized = _object(header, "settings"), header.get("normalized")
@@ -99,12 +98,11 @@ def _made(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector
         class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"), **settings,
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
-    arrays: dict[str, NDArray[Any]] = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
+    learned: State = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
     numbers = _object(header, "numbers")
-    for name in arrays.keys() & numbers.keys():
+    for name in learned.keys() & numbers.keys():
         raise ValueError(f"{short(name)} is there twice.")
-    learned: State = {**arrays, **numbers}
-    detector.restore(learned)
+    detector.restore(learned | numbers)
     return detector
 
 
@@ -115,30 +113,32 @@ def _object(header: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def resume(path: Path, detector: "OnlineDetector") -> None:
-    """Have a detector go on from a file, if that is of its own classes, encoder and settings."""
-    kept, _ = read(path)
-    if said := _other(kept, detector):
-        raise StoreError(f"{path} is of {said}: take another file for these.")
+def resume(path: Path, detector: "OnlineDetector") -> dict[str, Any]:
+    """Have a detector go on from a file, and give what else was written.
+
+    Raises:
+        StoreError: it is of other classes, another encoder or other settings.
+    """
+    kept, more = read(path)
+    if other := _other(kept, detector):
+        raise StoreError(f"{path} is of {other}: take another file for these.")
     detector.restore(kept.state())
+    return more
 
 
 def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
     """What two detectors differ in, in words; nothing where they can go on for each other."""
     if kept.class_names != here.class_names:
-        return f"other classes ({_listed(kept.class_names)}; here {_listed(here.class_names)})"
-    if kept.identity and here.identity and (found := difference(kept.identity, here.identity)):
-        return f"another encoder ({found.key}: {found.one}, here {found.other})"
-    same_shape = kept.text_features.shape == here.text_features.shape
-    if not same_shape or abs(kept.text_features - here.text_features).max() > _TEXT_TOLERANCE:
+        names, other_names = (short(", ".join(d.class_names)) for d in (kept, here))
+        return f"other classes ({names}; here {other_names})"
+    text, other_text = kept.text_features, here.text_features  # and an encoder is loaded
+    if kept.identity and here.identity and (other := difference(kept.identity, here.identity)):
+        return f"another encoder ({other.key}: {other.one}, here {other.other})"
+    if text.shape != other_text.shape or abs(text - other_text).max() > _TEXT_TOLERANCE:
         return "other text features: another encoder's, or of another prompt"
-    one, other = ({**_described(d), **d.settings} for d in (kept, here))
+    before, now = ({**_described(d), **d.settings} for d in (kept, here))
     keys = ("method", "logit_scale", "logit_bias", "normalized")
     for key in (*keys, *sorted({*kept.settings, *here.settings})):
-        if one.get(key) != other.get(key):
-            return f"other settings ({key}: {one.get(key)}, here {other.get(key)})"
+        if before.get(key) != now.get(key):
+            return f"other settings ({key}: {before.get(key)}, here {now.get(key)})"
     return ""
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return short(", ".join(names))

@@ -1,11 +1,23 @@
-"""What a detector says of images: arrays for many, plain values for one."""
+"""What a detector says of images: arrays for many, plain values for one, and rows for files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, StreamData
 
 Stage = Literal["warm-up", "adapted"]
 WARM_UP: Stage = "warm-up"
@@ -99,6 +111,29 @@ class Verdicts:
         """The same with the images' sources (N,)."""
         return replace(self, sources=tuple(sources))
 
+    @classmethod
+    def of(
+        cls,
+        data: StreamData,
+        decisions: Decisions,
+        class_names: Sequence[str],
+        sources: Sequence[str | None] = (),
+    ) -> "Verdicts":
+        """Those of decisions on a stream that the frozen model has scored."""
+        own, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
+        assert decisions.is_noise is not None
+        assert threshold is not None
+        adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
+        if own is not None:
+            threshold = np.where(adapted, own, threshold)
+        detail = data.detail(slice(None))
+        likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
+        return cls(
+            class_names, decisions.class_index, decisions.is_noise, 1 - decisions.id_score,
+            1 - (1 - threshold),  # rounded as the score is
+            adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None], tuple(sources),
+        )  # fmt: skip
+
     def _one(self, i: int) -> Verdict:
         likely = zip(self.top_index[i].tolist(), self.top_score[i].tolist(), strict=True)
         class_index = int(self.class_index[i])
@@ -117,3 +152,85 @@ class Verdicts:
 _COLUMNS = (
     "class_index", "noise", "score", "threshold", "adapted", "top_index", "top_score",
 )  # fmt: skip
+
+
+# Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
+# files; they are frozen: a change is another format.
+
+FORMAT: Final = 1
+_JUDGED = object()  # marks a field that is null where an image could not be read
+
+LikelyClass = TypedDict(
+    "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
+)
+VerdictRow = TypedDict("VerdictRow", {
+    "format": Literal[1],
+    "source": Annotated[
+        str, "path of the file; archive and path within it; id in a cached set"
+    ],
+    "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
+    "time_s": Annotated[float | None, "in a video, by the frame's own time stamp"],
+    "class": Annotated[str, _JUDGED, "the class, should the image be clean"],
+    "class_index": Annotated[int, _JUDGED, {"minimum": 0}],
+    "noise": Annotated[bool, _JUDGED, "whether the image belongs to none of the classes"],
+    "rank": Annotated[
+        int, _JUDGED, {"minimum": 1},
+        "of suspicion, 1 = most; on arrival among the images up to this one",
+    ],
+    "score": Annotated[float, _JUDGED, "higher = more noise; scores of one stage compare"],
+    "threshold": Annotated[float, _JUDGED, "noise if the score is above it"],
+    "margin": Annotated[float, _JUDGED, "score less threshold"],
+    "stage": Annotated[Stage, _JUDGED, "warm-up: by ZS-CLIP's rule"],
+    "top": Annotated[
+        list[LikelyClass], _JUDGED, {"maxItems": 5},
+        "the likeliest classes and their softmax probabilities",
+    ],
+    "error": str | None,
+    "encoder": Annotated[str, "folder name of the encoder's features"],
+})  # fmt: skip
+FIELDS = tuple(VerdictRow.__annotations__)
+
+
+def row_schema() -> dict[str, Any]:
+    """The JSON schema of a verdict row."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A verdict of zsntta detect, format {FORMAT}",
+        "description": (
+            "One object a line. What could not be read has an error and no verdict: all of "
+            "class … top are null."
+        ),
+        **_schema_of(VerdictRow),
+    }
+
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _schema_of(hint: Any) -> dict[str, Any]:
+    """The JSON schema of a type, by its annotations."""
+    if isinstance(hint, type) and issubclass(hint, dict):
+        fields = get_type_hints(hint, include_extras=True)
+        properties = {name: _schema_of(field) for name, field in fields.items()}
+        closed = {"type": "object", "additionalProperties": False}
+        return {**closed, "required": list(fields), "properties": properties}
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        schema = _schema_of(arguments[0])
+        for mark in arguments[1:]:
+            if mark is _JUDGED:
+                schema = _nullable(schema)
+            else:
+                schema |= {"description": mark} if isinstance(mark, str) else mark
+        return schema
+    if kind is list:
+        return {"type": "array", "items": _schema_of(arguments[0])}
+    if kind is Literal:
+        allowed = {"enum": [*arguments]} if len(arguments) > 1 else {"const": arguments[0]}
+        return {"type": _JSON_TYPES[type(arguments[0])], **allowed}
+    return _nullable(_schema_of(arguments[0])) if arguments else {"type": _JSON_TYPES[hint]}
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    allowed = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **allowed}

@@ -56,7 +56,7 @@ def load_batches(
                 while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
                     tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
                     waiting.append([threads.submit(read, task) for task in tasks])
-                yield _collate([one for task in waiting.popleft() for one in task.result()])
+                yield _collate([image for task in waiting.popleft() for image in task.result()])
         finally:
             threads.shutdown(cancel_futures=True)
 
@@ -94,7 +94,7 @@ def _read(
 
 
 def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
-    """What to say of a broken image."""
+    """The error for a broken image."""
     return DatasetError(
         f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({first_line(error)})",
         remedy="skip-broken",
@@ -102,6 +102,6 @@ def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
 
 
 def _collate(pixels: list[Pixels | None]) -> Batch:
-    readable = [one for one in pixels if one is not None]
+    readable = [image for image in pixels if image is not None]
     stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
-    return stacked, np.array([one is not None for one in pixels])
+    return stacked, np.array([image is not None for image in pixels])

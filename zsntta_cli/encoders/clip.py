@@ -56,8 +56,8 @@ class Encoder:
         height, width = np.broadcast_to(config.size, 2).tolist()
         self._final = width, height  # of an image, as PIL has it: no step changes such a one
         self.embed_dim = self.encode_texts([""]).shape[1]
-        known = _identity(choice, self, weights_sha256)
-        self.identity: dict[str, Any] = json.loads(json.dumps(known))  # as a file gives it back
+        identity = _identity(choice, self, weights_sha256)
+        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
 
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels (H, W, 3) that the encoder is to see: resized and cropped by PIL."""
@@ -133,7 +133,7 @@ def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
 
 
 def wait_passively() -> None:
-    """To be called before torch is imported: its idle threads are not to spin.
+    """Keep torch's idle threads from spinning; to be called before torch is imported.
 
     They starve the threads that read images: encoding on the CPU gets up to 19 times slower.
     OpenMP reads this once, when torch loads it.

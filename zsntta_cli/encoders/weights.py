@@ -17,6 +17,7 @@ from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
 
 if TYPE_CHECKING:
     import open_clip
+from dataclasses import dataclass
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
@@ -33,7 +34,7 @@ _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every mac
 
 
 def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
-    """The embedded encoder; rows of its word table that training never saw are zero."""
+    """Load the embedded encoder; rows of its word table that training never saw are zero."""
     import open_clip
     import torch
     from safetensors.torch import load
@@ -129,8 +130,8 @@ def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
     import open_clip
 
     names = open_clip.list_pretrained_tags_by_model(model)
-    known = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
-    values = {key: [one.get(key) for one in known] for key in _PREPROCESSING}
+    configs = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
+    values = {key: [config.get(key) for config in configs] for key in _PREPROCESSING}
     return {key: of[0] for key, of in values.items() if of.count(None) == 0 and len({*of}) == 1}
 
 
@@ -213,27 +214,27 @@ def activation_note(choice: EncoderChoice) -> str | None:
     if not choice.is_file or twin not in open_clip.list_models() or _is_torchscript(path):
         return None
     tags = open_clip.list_pretrained_tags_by_model(name)
-    others = [
+    other_tags = [
         tag for tag in tags
         if bool(open_clip.get_pretrained_cfg(name, tag).get("quick_gelu")) != quick
     ]  # fmt: skip
-    if not others:
+    if not other_tags:
         return None
     used, other = ("QuickGELU", "GELU") if quick else ("GELU", "QuickGELU")
-    some = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+    examples = ", ".join(other_tags[:3]) + (" …" if len(other_tags) > 3 else "")
     return (
         f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
-        f"{used}, but the weights {some} want {other}; for such take the model {twin}."
+        f"{used}, but the weights {examples} want {other}; for such take the model {twin}."
     )
 
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
     """What of an encoder's identity is known without loading it."""
-    known: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
+    request: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
     if choice.is_file:  # wherever it lies
-        return {**known, "weights_sha256": sha256(Path(choice.pretrained))}
+        return {**request, "weights_sha256": sha256(Path(choice.pretrained))}
     digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
-    return {**known, "pretrained": choice.pretrained, **digest}
+    return {**request, "pretrained": choice.pretrained, **digest}
 
 
 def whereabouts(choice: EncoderChoice) -> str:
@@ -244,5 +245,32 @@ def whereabouts(choice: EncoderChoice) -> str:
         return "embedded"
     import huggingface_hub
 
-    found = huggingface_hub.try_to_load_from_cache(_REPOSITORIES[choice.model], _WEIGHTS)
-    return "on disk" if isinstance(found, str) else "to be downloaded"
+    cached = huggingface_hub.try_to_load_from_cache(_REPOSITORIES[choice.model], _WEIGHTS)
+    return "on disk" if isinstance(cached, str) else "to be downloaded"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of open_clip's models, with one of them as an example."""
+
+    example: EncoderChoice
+    lacks: tuple[str, ...] = ()  # live methods that refuse it
+    sigmoid: bool = False  # trained as SigLIP: `--score match` by its own bias
+    installs: str = ""  # what its tokenizer needs besides
+
+
+_TRANSFORMERS = "transformers"
+# Families of open_clip's models that were tried, with weights of chance, and what they lack.
+FAMILIES: dict[str, Family] = {
+    "MetaCLIP": Family(EncoderChoice("ViT-B-16-quickgelu", "metaclip_400m")),
+    "DFN": Family(EncoderChoice("ViT-B-16-quickgelu", "dfn2b")),
+    "EVA-CLIP": Family(EncoderChoice("EVA02-B-16", "merged2b_s8b_b131k")),
+    "MobileCLIP": Family(EncoderChoice("MobileCLIP-S1", "datacompdr")),
+    "ConvNeXt": Family(EncoderChoice("convnext_base_w", "laion2b_s13b_b82k")),
+    "CoCa": Family(EncoderChoice("coca_ViT-B-32", "laion2b_s13b_b90k")),
+    "CLIPA": Family(
+        EncoderChoice("ViT-L-14-CLIPA", "datacomp1b"), ("tpt",), installs=_TRANSFORMERS
+    ),
+    "SigLIP": Family(EncoderChoice("ViT-B-16-SigLIP", "webli"), ("tpt",), True, _TRANSFORMERS),
+    "SigLIP 2": Family(EncoderChoice("ViT-B-16-SigLIP2", "webli"), ("tpt",), True, _TRANSFORMERS),
+}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.extracted import Extracted
+    from zsntta_cli.extraction.extractor import Extracted
     from zsntta_cli.progress import Reporter
 
 
@@ -46,5 +46,5 @@ def extract(
     )  # fmt: skip
     settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)
     choice = EncoderChoice(model, pretrained, precision)
-    told = reporter or Silent()
-    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, told))
+    reporter = reporter or Silent()
+    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, reporter))

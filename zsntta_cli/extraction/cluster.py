@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from zsntta_cli.errors import EncoderError, SettingsError, ZsnttaError
-from zsntta_cli.extraction.jobs import Advance, Encoded, EncodedPart, Job, work_on
+from zsntta_cli.extraction.jobs import Advance, Encoded, EncodedPart, EncodingJob, work_on
 
 _IN_FLIGHT = 256  # parts that a cluster has at a time: more than devices, 100 MB of features
 _RETRIES = 20  # of a part whose node was lost; one that kills its worker each time must end
@@ -23,7 +23,7 @@ class Cluster:
             raise SettingsError("the engine ray needs Ray", remedy="install-ray")
         self._connected = False  # by this engine: a connection of the caller's is left alone
 
-    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order.
 
         Raises:
@@ -76,8 +76,8 @@ class Cluster:
             ) from error
 
 
-def _results(job: Job, parts: Sequence[range]) -> Iterator[EncodedPart | ZsnttaError]:
-    """What becomes of the parts, as it comes."""
+def _results(job: EncodingJob, parts: Sequence[range]) -> Iterator[EncodedPart | ZsnttaError]:
+    """What became of each part, in the order in which they end."""
     import ray
 
     task, content, device = _task(job), pickle.dumps(job), job.encoder["device"]
@@ -91,7 +91,7 @@ def _results(job: Job, parts: Sequence[range]) -> Iterator[EncodedPart | ZsnttaE
         yield ray.get(done)
 
 
-def _task(job: Job) -> Any:
+def _task(job: EncodingJob) -> Any:
     """What encodes a part: on a GPU, or on as many cores as this process takes."""
     import ray
 
@@ -103,7 +103,7 @@ def _task(job: Job) -> Any:
 
 
 def _one_part(content: bytes, device: str, rows: range) -> EncodedPart | ZsnttaError:
-    """A task of the cluster; what a user can mend comes back as a value, without a traceback."""
+    """Encode a part as a task; what a user can mend comes back as a value, without a traceback."""
     try:
         [part] = work_on(content, device, [rows], lambda _: None)
     except ZsnttaError as error:
@@ -112,5 +112,5 @@ def _one_part(content: bytes, device: str, rows: range) -> EncodedPart | ZsnttaE
 
 
 def _reason(error: Exception) -> str:
-    """The last line: Ray's errors are long, and end with what a task raised."""
+    """The last line of an error: Ray's are long, and end with what a task raised."""
     return str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)

@@ -16,29 +16,65 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text
+from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError
-from zsntta_cli.extraction.engines import Encoded, Engine, encode_parts, job_for
-from zsntta_cli.extraction.existing import check_encoder, check_folder, existing_features
-from zsntta_cli.extraction.extracted import Extracted
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
-from zsntta_cli.extraction.words import embedded, text_features, word_set, write_words
+from zsntta_cli.extraction.words import embed_words, text_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.words import class_prompts_beside
+from zsntta_cli.settings.prompts import class_prompts_beside
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
 
+@dataclass(frozen=True)
+class Extracted:
+    """What became of one data set."""
+
+    path: Path
+    images: int  # or words
+    encoded: int  # in this run: 0 where the file was there already
+    seconds: float
+    skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
+    unit: str = "images"
+
+    @property
+    def rate(self) -> float:
+        """Images a second of this run."""
+        return self.encoded / self.seconds if self.seconds else 0.0
+
+
+def summary(extracted: Extracted) -> str:
+    """One line on what became of a set."""
+    if not extracted.encoded:
+        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
+    line = (
+        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
+        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+    )
+    if extracted.skipped:
+        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
+    return line
+
+
+def _peak_memory() -> int:
+    """Bytes of resident memory that the process has taken at most."""
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 @dataclass
 class Extractor:
-    """Extracts any number of sets with one encoder, which is loaded when first needed."""
+    """An extraction of any number of sets with one encoder, which is loaded when first needed."""
 
     choice: EncoderChoice
     load: Callable[[], Encoder]
@@ -110,14 +146,14 @@ class Extractor:
         images = word_set(path.stem, words, limit)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
-            known = existing.text_features if existing is not None else {}
-            missing = [template for template in templates if template not in known]
+            cached = existing.text_features if existing is not None else {}
+            missing = [template for template in templates if template not in cached]
             if missing:
                 _ = self.encoder  # its loading is no word's time
             started = time.monotonic()
             for template in missing:
                 identity = {**self._identity(images, WORDS), "template": template}
-                text = embedded(path, images, template, identity, self.encoder, self.reporter)
+                text = embed_words(path, images, template, identity, self.encoder, self.reporter)
                 if existing is None and template == missing[0]:
                     write_words(path, images, self.encoder, text)
                 else:
@@ -130,14 +166,14 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         lists = set_names(self.root, self._folder, WORDS)
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
-        found = stored(self.root, self._folder) if prompts else []
-        lacking = [one for one in found if one.header and self._lacks(one.header, prompts)]
+        files = stored(self.root, self._folder) if prompts else []
+        lacking = [file for file in files if file.header and self._lacks(file.header, prompts)]
         if lacking:
-            names = ", ".join(one.name for one in lacking)
+            names = ", ".join(file.name for file in lacking)
             self.reporter.note(f"class names as the word lists have them, too: {names}")
-        for one in lacking:
-            with locked(one.path, self.reporter.note):
-                self._add_texts(hdf5.read_features(one.path), prompts)
+        for file in lacking:
+            with locked(file.path, self.reporter.note):
+                self._add_texts(hdf5.read_features(file.path), prompts)
 
     def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
         """Whether class names of this encoder's set are not embedded under all of some prompts."""
@@ -221,3 +257,53 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
+    """Refuse a folder of another encoder's features: weights behind a name may change."""
+    for other in stored(root, folder):
+        if other.header and (mismatch := difference(other.header.identity, identity)):
+            raise StoreError(
+                f"{other.path} was made by another encoder than this is now ({mismatch.key}: "
+                f"{mismatch.one}, now {mismatch.other})",
+                remedy="other-folder",
+            )
+
+
+def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
+    """Refuse features of another encoder than the one asked for."""
+    if mismatch := difference(existing.identity, request, request):
+        raise StoreError(
+            f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
+            f"{mismatch.other})",
+            remedy="other-folder",
+        )
+
+
+def existing_features(
+    path: Path, images: ImageSet, request: Mapping[str, Any]
+) -> FeatureSet | None:
+    """The file's content; None where there is no file.
+
+    Raises:
+        StoreError: it is of other images or of another encoder.
+    """
+    if not path.exists():
+        return None
+    existing = hdf5.read_features(path)
+    check_encoder(existing, request)
+    if what := _describe_other(existing, images):
+        raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
+    return existing
+
+
+def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
+    """What of a feature file's images is other than of these; nothing if they are the same."""
+    mismatch = difference(existing.source, images.identity(), images.identity())
+    if mismatch is None:
+        same = list(existing.class_names) == list(images.class_names)
+        return "" if same else "the class names are others"
+    if mismatch.key == "digest":
+        return "names, sizes, labels or class names of files are others"
+    before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
+    return f"{mismatch.key} {before}, now {now}"

@@ -1,7 +1,7 @@
 """What a worker encodes and how: the same parts, batches and threads everywhere, so the same bytes.
 
-A worker gets a `Job`, loads the images and the encoder again, and hands features back; only the
-process that asked for them writes.
+A worker gets an `EncodingJob`, loads the images and the encoder again, and hands features back;
+only the process that asked for them writes.
 """
 
 import pickle
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder, wait_passively
@@ -30,7 +30,7 @@ Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class EncodingJob:
     """An image set and an encoder, as a worker gets them: small and picklable."""
 
     reload: Callable[[], ImageSet]
@@ -42,9 +42,9 @@ class Job:
 
 
 class Engine(Protocol):
-    """Encodes parts elsewhere."""
+    """What encodes parts elsewhere."""
 
-    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order; the engine is closed if it is left early."""
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
 def job_for(
     images: ImageSet, encoder: Encoder, choice: EncoderChoice, settings: ExtractSettings
-) -> Job:
+) -> EncodingJob:
     """What workers need to encode these images as this encoder does."""
     import torch
 
@@ -61,7 +61,7 @@ def job_for(
         raise DatasetError(f"'{images.name}' cannot be loaded by other processes: take one device.")
     if choice.is_file:  # workers may stand in another folder
         choice = replace(choice, pretrained=str(Path(choice.pretrained).absolute()))
-    return Job(
+    return EncodingJob(
         images.reload, images.identity(), choice, encoder.identity, settings,
         torch.get_num_threads(),
     )  # fmt: skip
@@ -102,21 +102,21 @@ def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
 
 
 def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advance) -> Encoded:
-    """What a worker does with a pickled job; images and encoder are loaded at their first part."""
-    job, images = _received(content)
+    """Encode parts of a pickled job; images and encoder are loaded at the job's first part."""
+    job, images = _unpack(content)
     encoder = _encoder(job.choice, device, job.threads)
     keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
-    if found := difference(encoder.identity, job.encoder, sorted(keys)):
+    if mismatch := difference(encoder.identity, job.encoder, sorted(keys)):
         raise EncoderError(
-            f"{platform.node()} has another encoder ({found.key} is {found.one}, not "
-            f"{found.other}): install and copy the same on all machines."
+            f"{platform.node()} has another encoder ({mismatch.key} is {mismatch.one}, not "
+            f"{mismatch.other}): install and copy the same on all machines."
         )
     return encode_parts(images, encoder, job.settings, parts, advance)
 
 
 @lru_cache(maxsize=1)
-def _received(content: bytes) -> tuple[Job, ImageSet]:
-    job: Job = pickle.loads(content)
+def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
+    job: EncodingJob = pickle.loads(content)
     images = job.reload()
     if images.identity() != job.source:
         raise DatasetError(

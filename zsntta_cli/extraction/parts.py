@@ -16,8 +16,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import lock_path, parts_path
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import write_whole, writing
 
@@ -65,11 +65,11 @@ class Parts:
         self._folder = parts_path(path)
         self._images, self._size = images, size
         identity_file = self._folder / "identity.json"
-        known = {**identity, "first": images.start, "part_size": size}
-        content = json.dumps(known, sort_keys=True).encode()
+        expected = {**identity, "first": images.start, "part_size": size}
+        content = json.dumps(expected, sort_keys=True).encode()
         if not identity_file.exists() or identity_file.read_bytes() != content:
             if any(self._folder.glob("*.npz")):
-                what = _changed(identity_file, known)
+                what = _describe_change(identity_file, expected)
                 note(f"{path.stem}: what a stopped run had finished is made again ({what}).")
             self.discard()
             write_whole(identity_file, content)
@@ -126,12 +126,14 @@ class Parts:
         return features, readable
 
 
-def _changed(identity_file: Path, known: Mapping[str, Any]) -> str:
+def _describe_change(identity_file: Path, expected: Mapping[str, Any]) -> str:
     """What of the identity of parts is another now."""
     try:
         before = json.loads(identity_file.read_bytes())
-        flat = [{**one, **one["encoder"]} for one in (before, known)]
-        found = difference(flat[0], flat[1], [key for key in flat[1] if key != "encoder"])
+        flat = [{**identity, **identity["encoder"]} for identity in (before, expected)]
+        mismatch = difference(flat[0], flat[1], [key for key in flat[1] if key != "encoder"])
     except (OSError, ValueError, TypeError, KeyError):
-        found = None
-    return f"{found.key}: {found.one}, now {found.other}" if found else "made by another version"
+        mismatch = None
+    if mismatch is None:
+        return "made by another version"
+    return f"{mismatch.key}: {mismatch.one}, now {mismatch.other}"

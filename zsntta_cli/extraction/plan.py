@@ -8,29 +8,29 @@ from functools import partial
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets.classnames import named
-from zsntta_cli.datasets.images import ImageSet, limited
+from zsntta_cli.datasets.drawn.builtin import noise_images
+from zsntta_cli.datasets.images import ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.datasets.noise import noise_images
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import DatasetError, SettingsError
-from zsntta_cli.extraction.engines import engine_for
-from zsntta_cli.extraction.extracted import Extracted
-from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.extraction.cluster import Cluster
+from zsntta_cli.extraction.extractor import Extracted, Extractor
+from zsntta_cli.extraction.jobs import Engine
+from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import (
     NO_NOISE,
     NOISE_TYPES,
     RANDOM_WEIGHTS,
+    RAY,
     TINY,
     EncoderChoice,
     ExtractSettings,
 )
-from zsntta_cli.settings.checks import check_choice
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template, speech_prompt
-from zsntta_cli.settings.words import lists_of
+from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, lists_of, prompt_template, speech_prompt
 
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
@@ -104,7 +104,7 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; one of one's own gets the class names that are given for it."""
     images = datasets.load_images(spec, plan.data_root)
     if plan.class_names and SetName.parse(spec).path:
-        return named(images, plan.class_names)
+        return with_class_names(images, plan.class_names)
     if images.folder_names:
         first, *_ = images.class_names
         reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
@@ -119,11 +119,11 @@ def _extract_words(
         lists = [(name, built_in_words(name), [prompt]) for name, prompt in built_in.items()]
     else:
         name, path = named_words(spec)
-        own = [p for p in [speech_prompt(name)] if p]
-        lists = [(name, read_words(path), [*(templates or [DEFAULT_PROMPT, *own])])]
+        speech_prompts = [p for p in [speech_prompt(name)] if p]
+        lists = [(name, read_words(path), [*(templates or [DEFAULT_PROMPT, *speech_prompts])])]
     for name, words, prompts in lists:
-        some = limited_words(words, plan.limit)
-        yield extractor.words(name, some, prompts, plan.limit if len(some) < len(words) else None)
+        kept = limited_words(words, plan.limit)
+        yield extractor.words(name, kept, prompts, plan.limit if len(kept) < len(words) else None)
 
 
 def named_words(spec: str) -> tuple[str, Path]:
@@ -168,3 +168,23 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
             extractor.reporter.note(f"left out: {error}")
             continue
         yield extractor.dataset(images)
+
+
+def engine_for(settings: ExtractSettings, device: str) -> Engine | None:
+    """The engine for a `--device`: a process a device, or Ray; None for this process alone."""
+    names = devices(device)
+    if settings.engine == RAY:
+        return Cluster()
+    return Processes(names) if len(names) > 1 else None
+
+
+def devices(name: str) -> list[str]:
+    """The devices meant: `cuda:0,cuda:2` is two, and `cuda` is all GPUs of the machine."""
+    import torch
+
+    names = name.split(",")
+    if len({device.partition(":")[0] for device in names}) > 1:
+        raise SettingsError(f"device is '{name}': all must be of one type, or features differ.")
+    if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
+        return [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    return names

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from zsntta_cli.errors import EncoderError, ZsnttaError
-from zsntta_cli.extraction.jobs import Advance, Encoded, Job, work_on
+from zsntta_cli.extraction.jobs import Advance, Encoded, EncodingJob, work_on
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Processes:
     def __init__(self, names: Sequence[str]) -> None:
         self._devices, self._workers = names, list[_Worker]()
 
-    def encode(self, job: Job, parts: Sequence[range], advance: Advance) -> Encoded:
+    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order.
 
         Raises:
@@ -68,7 +68,7 @@ class Processes:
         self._workers.clear()
 
     def _start(self, count: int) -> None:
-        """Have so many workers; all anew if one has died since the last job."""
+        """Start workers up to `count`; all anew if one has died since the last job."""
         if not all(worker.process.is_alive() for worker in self._workers):
             self.close()
         context = multiprocessing.get_context("spawn")
@@ -107,7 +107,7 @@ def _ctrl_c_ignored() -> Iterator[None]:
 
 
 def _serve(device: str, connection: Connection) -> None:
-    """A worker process: encodes its share of every job, until it is stopped."""
+    """Encode, as a worker process, its share of every job, until it is stopped."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         content, share = connection.recv()

@@ -44,7 +44,7 @@ def text_features(encoder: Encoder, name: str, words: Sequence[str]) -> NDArray[
     return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
 
 
-def embedded(
+def embed_words(
     path: Path,
     words: ImageSet,
     template: str,

@@ -48,21 +48,21 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def call(*values: Any) -> None:
-        types, given = list[Type](), list[Any]()
+        types, arguments = list[Type](), list[Any]()
         for value in values:
             if isinstance(value, np.ndarray):
                 if not value.flags.c_contiguous:
                     raise TypeError(f"{function.__qualname__} takes arrays in C order.")
                 types.append((value.dtype, value.ndim))
-                given += (value.ctypes.data, *value.shape)
+                arguments += (value.ctypes.data, *value.shape)
             else:
                 types.append(type(value))
-                given.append(value)
+                arguments.append(value)
         key = tuple(types)
         if key not in codes:
             with _loading, _ctrl_c_waits():
                 codes[key] = _loaded(function, key)
-        codes[key](*given)
+        codes[key](*arguments)
 
     return call
 
@@ -73,12 +73,12 @@ def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., An
     for folder in _places(function):
         with contextlib.suppress(OSError, ValueError):
             return _linked(_read(folder / name), types)
-    made = import_module(_COMPILING).c_function(function, types)
+    function_in_c = import_module(_COMPILING).c_function(function, types)
     try:
-        code = import_module(_COMPILING).machine_code(made)
+        code = import_module(_COMPILING).machine_code(function_in_c)
         linked = _linked(code, types)
     except Exception:  # it needs something of Numba's after all: Numba is there now
-        return _called(made, made.address, types)
+        return _called(function_in_c, function_in_c.address, types)
     _keep(code, name, function)
     return linked
 
@@ -91,7 +91,7 @@ def _file_name(function: FunctionType, types: tuple[Type, ...]) -> str:
 
 
 def processor() -> tuple[str, str]:
-    """Its name and what it can do, as LLVM has them."""
+    """The name of the processor and what it can do, as LLVM has them."""
     from llvmlite import binding
 
     with contextlib.suppress(RuntimeError):
@@ -133,8 +133,8 @@ def _own_folder(make: bool) -> Path | None:
         status = folder.lstat()
     except OSError:
         return None
-    own = status.st_uid == os.getuid() and not status.st_mode & 0o077
-    return folder if own and folder.is_dir() and not folder.is_symlink() else None
+    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return folder if is_private and folder.is_dir() and not folder.is_symlink() else None
 
 
 def _read(path: Path) -> bytes:
@@ -182,15 +182,15 @@ def _called(owner: Any, address: int, types: tuple[Type, ...]) -> Callable[..., 
 
 def flat(types: tuple[Type, ...], address: Any, integer: Any, boolean: Any, real: Any) -> list[Any]:
     """Types of the C function's arguments: an array is its address and its shape."""
-    found: list[Any] = []
+    arguments: list[Any] = []
     for one in types:
         if isinstance(one, tuple):
-            found += [address, *one[1] * [integer]]
+            arguments += [address, *one[1] * [integer]]
         elif issubclass(one, int | float):
-            found.append(boolean if one is bool else integer if issubclass(one, int) else real)
+            arguments.append(boolean if one is bool else integer if issubclass(one, int) else real)
         else:
             raise TypeError(f"a kernel takes arrays, bools, ints and floats, no {one.__name__}.")
-    return found
+    return arguments
 
 
 @contextlib.contextmanager

@@ -64,11 +64,11 @@ def _pointer(kind: np.dtype[Any]) -> Any:
 
 def _entry(kernel: Any, types: tuple[Type, ...]) -> Callable[..., None]:
     """The C function in Python: it makes arrays of addresses and shapes, and calls the kernel."""
-    taken, given = list[str](), list[str]()
+    parameters, values = list[str](), list[str]()
     for i, one in enumerate(types):
         sizes = [f"n{i}_{axis}" for axis in range(one[1])] if isinstance(one, tuple) else []
-        taken += [f"a{i}", *sizes]
-        given += [f"numba.carray(a{i}, ({', '.join(sizes)},))" if sizes else f"a{i}"]
+        parameters += [f"a{i}", *sizes]
+        values += [f"numba.carray(a{i}, ({', '.join(sizes)},))" if sizes else f"a{i}"]
     within: dict[str, Any] = {"kernel": kernel, "numba": numba}
-    exec(f"def entry({', '.join(taken)}):\n    kernel({', '.join(given)})", within)
+    exec(f"def entry({', '.join(parameters)}):\n    kernel({', '.join(values)})", within)
     return within["entry"]

@@ -6,31 +6,47 @@ the encoder too, yields them as it has them (methods/live/).
 
 A classifier that adapts is a line in CLASSIFIERS: `classes(data, options, offered)` gives the class
 of each item, learned from those that are offered. It goes behind any method that decides, as
-"adand+tda": METHODS makes such a pair at its first use.
+"adand+tda": METHODS makes such a pair when it is asked for.
 """
 
+import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
-from zsntta_cli.methods.classifiers import settings as classifier_settings
-from zsntta_cli.methods.detectors import settings as detectors_settings
 from zsntta_cli.methods.live import settings as live_settings
 from zsntta_cli.methods.words import settings as words_settings
 
 if TYPE_CHECKING:
-    from zsntta_cli.methods.base import Stepper
+    from zsntta_cli.methods.base import Decisions, Stepper, StreamData
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
 
 
+def _no_note(_options: Any, _classes: int, _dim: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The first items of a stream: another method decides on them."""
+
+    items: Callable[[Any], int]  # how many, by the method's settings
+    settings: str  # which of them make that number
+    teacher: str = "zs-clip"  # who decides
+
+
+def _batch_size(options: Any) -> int:
+    return int(vars(options).get("batch_size", 1))
+
+
 @dataclass(frozen=True)
 class Method:
-    """One line of METHODS."""
+    """A line of METHODS: where a method is, and what others have to know of it."""
 
     run: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
@@ -41,13 +57,16 @@ class Method:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
     stepper: str = ""  # of one that decides online: where what is pushed to is made
+    warm_up: WarmUp = WarmUp(lambda _: 0, "")
+    at_once: Callable[[Any], int] = _batch_size  # items that are decided together, by its settings
+    note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # goes up when its decisions change: older results are then not shown
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
 
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
         if self.parts:
-            return partial(_found(self.run), *(part.load() for part in self.parts))
+            return functools.partial(_found(self.run), *(part.load() for part in self.parts))
         return _found(self.run)
 
     @property
@@ -57,6 +76,11 @@ class Method:
             return tuple(one for part in self.parts for one in part.own_code)
         return () if isinstance(self.run, str) else (self.run, self.settings)
 
+    def notes(self, options: Any, classes: int, dim: int) -> list[str]:
+        """What is worth knowing before it runs on C classes of D dims: phrases about it."""
+        noted = (part.note(options, classes, dim) for part in self.parts or (self,))
+        return [note for note in noted if note]
+
     def start(self, *given: Any) -> "Stepper":
         """The method before its first item, given what `run` gets: a stream, that may be empty."""
         stepper: Stepper = _found(self.stepper)(*given)
@@ -65,10 +89,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Classifier:
-    """One line of CLASSIFIERS."""
+    """A line of CLASSIFIERS."""
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
+    note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # as a method's
 
     def load(self) -> Callable[..., Any]:
@@ -93,10 +118,15 @@ def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:
 # AdaND and Syde inject noise as part of the method; others only where it is asked to.
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
+_STAGE_1 = WarmUp(attrgetter("stage1_items"), "warmup x update-every")
 
 
 class _Methods(dict[str, Method]):
-    """Methods by name; "detector+classifier" is made of the two where it is not there."""
+    """Methods by name, as they are listed; "detector+classifier" is made of the two when asked for.
+
+    Such a pair is not stored: what is listed depends on no question, and a pair is of what its
+    parts are at that moment.
+    """
 
     def __missing__(self, name: str) -> Method:
         detector, _, classifier = name.rpartition("+")
@@ -104,39 +134,50 @@ class _Methods(dict[str, Method]):
             raise KeyError(name)
         if self[detector].live or not self[detector].decides or self[detector].parts:
             raise KeyError(name)
-        self[name] = made = behind(detector, classifier)
-        return made
+        return behind(detector, classifier)
 
 
 def behind(detector: str, classifier: str) -> Method:
     """A classifier that learns from the items that a detector calls clean."""
     parts = first, second = METHODS[detector], CLASSIFIERS[classifier]
     return Method(
-        "classifiers.behind:run", _both_settings(first.settings, second.settings),
+        _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
-        revision=first.revision + second.revision - 1, parts=parts,
+        warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
     )  # fmt: skip
 
 
+def _decide_both(
+    detect: Callable[..., "Decisions"],
+    classify: Callable[..., Any],
+    data: "StreamData",
+    options: Any,
+    threshold: Any,
+) -> "Decisions":
+    """Decide on noise as the detector does; classes by what it calls clean, injected noise never.
+
+    `options` are the settings of both.
+    """
+    decisions = detect(data, options, threshold)
+    assert decisions.is_noise is not None
+    offered = ~decisions.is_noise & ~data.injected
+    return replace(decisions, class_index=classify(data, options, offered))
+
+
+@functools.cache
 def _both_settings(detector: type[Any], classifier: type[Any]) -> type[Any]:
     """The settings of two as one class, made once, which other processes make again."""
-    if both := _BOTH.get((detector, classifier)):
-        return both
 
-    def again(one: Any) -> tuple[Any, ...]:
-        return _given_again, (detector, classifier, vars(one))
+    def made_again(options: Any) -> tuple[Any, ...]:
+        return _both_given, (detector, classifier, vars(options))
 
     name = f"{detector.__name__}And{classifier.__name__}"
-    made = type(name, (detector, classifier), {"__reduce__": again, "__module__": __name__})
-    both = _BOTH[detector, classifier] = dataclass(frozen=True)(made)
-    return both
+    both = type(name, (detector, classifier), {"__reduce__": made_again, "__module__": __name__})
+    return dataclass(frozen=True)(both)
 
 
-_BOTH: dict[tuple[type[Any], type[Any]], type[Any]] = {}
-
-
-def _given_again(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
-    return _both_settings(detector, classifier)(**values)
+def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str, Any]) -> Any:
+    return _both_settings(detector, classifier)(**values)  # type: ignore[arg-type]
 
 
 def check_method(name: str, what: str = "method") -> None:
@@ -147,13 +188,31 @@ def check_method(name: str, what: str = "method") -> None:
         raise UnknownName(what, name, tuple(METHODS)) from None
 
 
+def method_place(name: str) -> tuple[int, int, str]:
+    """Where a method stands among others, to sort by: as they are listed, unknown ones last.
+
+    A pair that is not listed stands behind its detector, in the order of the classifiers.
+    """
+    detector, _, classifier = name.rpartition("+")
+    if name in METHODS or classifier not in CLASSIFIERS:
+        return _index(METHODS, name), -1, name
+    return _index(METHODS, detector), _index(CLASSIFIERS, classifier), name
+
+
+def _index(listed: Mapping[str, object], name: str) -> int:
+    return list(listed).index(name) if name in listed else len(listed)
+
+
 CLASSIFIERS: dict[str, Classifier] = {
     "tda": Classifier("classifiers.tda:adapted_classes", settings.TDASettings),
-    "oga": Classifier("classifiers.oga:classes", classifier_settings.OGASettings),
-    "onzeta": Classifier("classifiers.onzeta:classes", classifier_settings.OnZetaSettings),
-    "bca": Classifier("classifiers.bca:classes", classifier_settings.BCASettings),
-    "dota": Classifier("classifiers.dota:classes", classifier_settings.DOTASettings),
-}
+    "oga": Classifier("classifiers.oga:classes", settings.OGASettings),
+    "onzeta": Classifier("classifiers.onzeta:classes", settings.OnZetaSettings),
+    "bca": Classifier("classifiers.bca:classes", settings.BCASettings),
+    "dota": Classifier(
+        "classifiers.dota:classes", settings.DOTASettings,
+        note=settings.DOTASettings.note,
+    ),
+}  # fmt: skip
 
 METHODS: dict[str, Method] = _Methods({
     "zs-clip": Method(
@@ -161,15 +220,18 @@ METHODS: dict[str, Method] = _Methods({
     ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
-        stepper="detectors.adand:stepper",
+        stepper="detectors.adand:stepper", warm_up=_STAGE_1,
     ),
     "ridge": Method(
-        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper"
+        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
+        warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"),
     ),
-    "cma": Method("detectors.cma:run", detectors_settings.CmaSettings, needs=WORDS),
-    "oodd": Method("detectors.oodd:run", detectors_settings.OoddSettings),
-    "syde": Method("detectors.syde:run", detectors_settings.SydeSettings, defaults=_INJECTS),
-    "etlt": Method("detectors.etlt:run", detectors_settings.EtltSettings, offline=True),
+    "cma": Method("detectors.cma:run", settings.CmaSettings, needs=WORDS),
+    "oodd": Method("detectors.oodd:run", settings.OoddSettings),
+    "syde": Method(
+        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
+    ),
+    "etlt": Method("detectors.etlt:run", settings.EtltSettings, offline=True),
     "tda": Method("classifiers.tda:run", settings.TDASettings),
 })  # fmt: skip
 
@@ -187,18 +249,23 @@ METHODS.update({
     "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
     "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
     "neglabel+adand": Method(
-        "words.taught:run", words_settings.NegLabelAdaNDSettings, needs=WORDS, defaults=_INJECTS
+        "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
+        defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
     ),
     "csp+adand": Method(
-        "words.taught:run", words_settings.CspAdaNDSettings, needs=WORDS, defaults=_INJECTS
+        "words.neglabel:run_taught", words_settings.CspAdaNDSettings, needs=WORDS,
+        defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="csp"),
     ),
     "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
     "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
-    "sotta": Method("live.sotta:run", live_settings.SottaSettings, live=True),
+    "sotta": Method(  # the items between two steps are one pass
+        "live.sotta:run", live_settings.SottaSettings, live=True,
+        at_once=attrgetter("update_every"),
+    ),
     "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
-        imagenet=_SGD,
+        imagenet=_SGD, warm_up=_STAGE_1,
     ),
 })  # fmt: skip
 

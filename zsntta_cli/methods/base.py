@@ -21,7 +21,7 @@ from zsntta_cli.methods.state import State
 
 @dataclass(frozen=True)
 class Pool:
-    """All P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
+    """The P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
 
     image_features: NDArray[np.float32] | Rows  # (P, D) raw, as the encoder gives them
     text_features: NDArray[np.float32]  # (C, D) unit norm
@@ -119,7 +119,7 @@ class Decisions:
 
     @classmethod
     def joined(cls, parts: Sequence["Decisions"]) -> "Decisions":
-        """One answer from those for runs of items, in order."""
+        """Join the answers for runs of items, in order."""
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
@@ -155,7 +155,7 @@ class Stepper(Protocol):
         """Whether the method's own rule decides on the next item, and no more ZS-CLIP's."""
 
     def state(self) -> State:
-        """All that was learned; its arrays are the stepper's own."""
+        """Everything learned; the arrays are the stepper's own."""
 
     def restore(self, state: State) -> None:
         """Go on from a state of a stepper of the same settings, classes and dims.

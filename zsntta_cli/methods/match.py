@@ -45,15 +45,15 @@ def standardised(
 ) -> tuple[Floats, Moments]:
     """Noise scores u (N,) of the largest logits (N,), each by those up to its own that `counts`."""
     counted = np.ones(len(logits), bool) if counts is None else counts
-    shown = np.where(counted, logits, 0.0)
+    values = np.where(counted, logits, 0.0)
     # Added one after another to what there was: the same sums whatever the pieces.
     count = before.count + np.cumsum(counted)
-    total = np.cumsum(np.append(before.total, shown))
-    square = np.cumsum(np.append(before.square, shown * shown))
+    total = np.cumsum(np.append(before.total, values))
+    square = np.cumsum(np.append(before.square, values * values))
     last = int(count[-1]) if len(count) else before.count
     after = Moments(last, float(total[-1]), float(square[-1]))
-    known = np.maximum(count, 1)
-    return by_moments(logits, total[1:] / known, square[1:] / known), after
+    counts_so_far = np.maximum(count, 1)
+    return by_moments(logits, total[1:] / counts_so_far, square[1:] / counts_so_far), after
 
 
 def by_moments(logits: Floats, mean: Floats, square: Floats) -> Floats:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import Rows
-from zsntta_cli.cache.halves import float32_of
+from zsntta_cli.cache.features import Rows, float32_of
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
@@ -54,7 +53,7 @@ def _logits_in(
     text_features: NDArray[np.float32],
     logit_scale: float,
 ) -> NDArray[np.float32]:
-    """The same in `room` (2, N, D), which may be used again: getting memory is what costs."""
+    """Scaled cosines made in `room` (2, N, D), used again: getting memory is what costs."""
     images, squares = room
     float32_of(features, images)
     norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
@@ -80,9 +79,9 @@ def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np
     return product
 
 
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Row-wise softmax of (N, C) logits."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Row-wise softmax of (N, C) logits, in their precision."""
+    powers: NDArray[Any] = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
@@ -111,7 +110,7 @@ class ZeroShotDetail:
     top_classes: NDArray[np.int32]  # (N, K) whose they are; the first is the zero-shot class
 
     def part(self, items: slice | NDArray[np.integer]) -> "ZeroShotDetail":
-        """That of some of the images."""
+        """The detail of some of the images."""
         return ZeroShotDetail(self.entropy[items], self.top_logits[items], self.top_classes[items])
 
 
@@ -138,7 +137,7 @@ def zero_shot_detail(
 def zero_shot_and_detail(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
-    """Both of N raw image features (N, D), from the same logits."""
+    """Scores and detail of N raw image features (N, D), from the same logits."""
     scores = _no_scores(len(features))
     detail = _no_detail(len(features), len(text_features))
     for part, logits in _in_chunks(features, text_features, logit_scale):
@@ -183,8 +182,8 @@ def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
     total = powers.sum(axis=1)
-    found: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
-    return np.maximum(found, 0)
+    nats: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
+    return np.maximum(nats, 0)
 
 
 def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
@@ -192,9 +191,9 @@ def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
 
     Taken one by one: argmax breaks ties as the zero-shot class does.
     """
-    left, rows = logits.copy(), np.arange(len(logits))
+    remaining, rows = logits.copy(), np.arange(len(logits))
     columns = np.empty((len(logits), kept), np.intp)
     for k in range(kept):
-        columns[:, k] = left.argmax(axis=1)
-        left[rows, columns[:, k]] = -np.inf
+        columns[:, k] = remaining.argmax(axis=1)
+        remaining[rows, columns[:, k]] = -np.inf
     return columns

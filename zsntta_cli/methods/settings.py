@@ -1,13 +1,15 @@
-"""The settings of each method: a dataclass whose fields are its options on the command line."""
+"""The settings of methods: dataclasses whose fields are options on the command line.
+
+Those of words/ and live/ stand there.
+"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.options import Range, Settings, option
+from zsntta_cli.settings.options import Range, Settings, check, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
+WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
 GAP = "g: of the way from the threshold to 0 or 1; what lies nearer teaches nothing."
 
 
@@ -22,7 +24,6 @@ class ZsClipSettings(Settings):
 class AdaNDSettings(Settings):
     """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learned from ZS-CLIP's decisions."""
 
-    teacher: ClassVar[str] = "zs-clip"  # whose decisions these are
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     # At batch sizes above 1 each batch is one queue.
     update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
@@ -61,35 +62,6 @@ class AdaNDSettings(Settings):
         """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
         late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
         return self.warmup * self.queue_items + late
-
-
-@dataclass(frozen=True)
-class TDASettings(Settings):
-    """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
-
-    # Of the noise threshold only; the caches always go item by item.
-    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
-    positive_shots: int = option(3, "Samples a class in the positive cache.", within=_FROM_ZERO)
-    positive_alpha: float = option(2.0, "Weight of its logits.", within=_FROM_ZERO)
-    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
-        5.0, "Its sharpness.", within=_FROM_ZERO
-    )
-    negative_shots: int = option(2, "Samples a class in the negative cache.", within=_FROM_ZERO)
-    negative_alpha: float = option(0.117, "Weight of its logits.", within=_FROM_ZERO)
-    negative_beta: float = option(1.0, "Its sharpness.", within=_FROM_ZERO)
-    # Only samples with low < entropy / log2(C) < high are negatives …
-    entropy_low: float = option(0.2, "Least entropy of a negative.", within=_SHARE)
-    entropy_high: float = option(0.5, "Largest entropy of a negative.", within=_SHARE)
-    # … which speak against classes with low < probability < high.
-    mask_low: float = option(0.03, "Least probability it speaks against.", within=_SHARE)
-    mask_high: float = option(1.0, "Largest probability it speaks against.", within=_SHARE)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("entropy", "mask"):
-            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
-            message = f"{name}-low is {low} and {name}-high {high}, must be 0 <= low < high <= 1."
-            check(0 <= low < high <= 1, message)
 
 
 @dataclass(frozen=True)
@@ -138,6 +110,185 @@ class RidgeSettings(Settings):
         for small, large in (("first", "block"), ("block", "ring")):
             least, value = getattr(self, f"ridge_{small}"), getattr(self, f"ridge_{large}")
             check(value >= least, f"ridge-{large} is {value}, must be ridge-{small} or more.")
+
+
+@dataclass(frozen=True)
+class CmaSettings(Settings):
+    """CMA, arXiv 2405.16766: neutral texts beside the classes."""
+
+    words: str = option("cma", WORDS)
+    cma_times: int = option(1, "k: k C neutral texts, repeated in turn.", within=_FROM_ONE)
+
+
+@dataclass(frozen=True)
+class OoddSettings(Settings):
+    """OODD, arXiv 2503.10468: a dictionary of the items that look least like ID."""
+
+    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
+    oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
+    oodd_neighbour: int = option(5, "K: the nearest of them that counts.", within=_FROM_ONE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        message = (
+            f"oodd-items is {self.oodd_items}, must be above oodd-neighbour, {self.oodd_neighbour}."
+        )
+        check(self.oodd_items > self.oodd_neighbour, message)
+
+
+@dataclass(frozen=True)
+class SydeSettings(Settings):
+    """Syde (its released code) without pixels: AdaND's detector, labels from visual prototypes."""
+
+    update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
+    warmup: int = option(10, "N: steps before the detector decides.", within=_FROM_ZERO)
+    learning_rate: float = option(1e-3, "Of the optimiser.", within=_ABOVE_ZERO)
+    syde_shots: int = option(10, "Images a class in the ID memory.", within=_FROM_ONE)
+    syde_gap: float = option(
+        0.5, "Share of the way from the threshold to 0 and 1 without label.",
+        within=Range(least=0, most=1),
+    )  # fmt: skip
+    syde_entropy: float = option(  # more than ln C: idle up to 54 classes
+        4.0, "Nats above which an item is in no step.", within=_FROM_ZERO
+    )
+    syde_visual: float = option(
+        0.2, "Weight of the visual probabilities in the class.", within=Range(least=0, most=1)
+    )
+    syde_map: int = option(15, "Cells on a side of the map of noise.", within=_FROM_ONE)
+    syde_map_steps: int = option(100, "Of the map, a full queue.", within=_FROM_ONE)
+    syde_map_width: float = option(2.0, "Cells, of a step's pull, at first.", within=_ABOVE_ZERO)
+    syde_map_rate: float = option(
+        0.05, "Of the map's steps, at first.", within=Range(above=0, most=1)
+    )
+
+    @property
+    def stage1_items(self) -> int:
+        """How many items ZS-CLIP decides: those up to the N-th step."""
+        return self.warmup * self.update_every
+
+
+@dataclass(frozen=True)
+class EtltSettings(Settings):
+    """ETLT, arXiv 2207.08210: the noise score regressed on the features of the whole stream."""
+
+    etlt_penalty: float = option(
+        1e-5, "Ridge of the least squares, in mean eigenvalues.", within=_ABOVE_ZERO
+    )
+    etlt_dropped: float = option(
+        0.0, "Share with the largest residuals that a second fit leaves out.",
+        within=Range(least=0, below=1),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TDASettings(Settings):
+    """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
+
+    # Of the noise threshold only; the caches always go item by item.
+    batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
+    positive_shots: int = option(3, "Samples a class in the positive cache.", within=_FROM_ZERO)
+    positive_alpha: float = option(2.0, "Weight of its logits.", within=_FROM_ZERO)
+    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
+        5.0, "Its sharpness.", within=_FROM_ZERO
+    )
+    negative_shots: int = option(2, "Samples a class in the negative cache.", within=_FROM_ZERO)
+    negative_alpha: float = option(0.117, "Weight of its logits.", within=_FROM_ZERO)
+    negative_beta: float = option(1.0, "Its sharpness.", within=_FROM_ZERO)
+    # Only samples with low < entropy / log2(C) < high are negatives …
+    entropy_low: float = option(0.2, "Least entropy of a negative.", within=_SHARE)
+    entropy_high: float = option(0.5, "Largest entropy of a negative.", within=_SHARE)
+    # … which speak against classes with low < probability < high.
+    mask_low: float = option(0.03, "Least probability it speaks against.", within=_SHARE)
+    mask_high: float = option(1.0, "Largest probability it speaks against.", within=_SHARE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("entropy", "mask"):
+            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
+            message = f"{name}-low is {low} and {name}-high {high}, must be 0 <= low < high <= 1."
+            check(0 <= low < high <= 1, message)
+
+
+@dataclass(frozen=True)
+class OGASettings(Settings):
+    """OGA, arXiv 2501.04352, with the values that its released code has for all sets."""
+
+    oga_shots: int = option(8, "Samples a class in the memory.", within=_FROM_ONE)
+    oga_scale: float = option(0.05, "τ: of the Gaussians' log densities.", within=_FROM_ZERO)
+    oga_every: int = option(
+        128, "Offered items between two covariances; 1: as published.", within=_FROM_ONE
+    )
+    # The released code divides sums by the capacity, however few samples a class has.
+    oga_short_means: bool = option(False, "Means are sums over the capacity.")
+
+
+@dataclass(frozen=True)
+class OnZetaSettings(Settings):
+    """OnZeta, arXiv 2408.13320, with its paper's values for ImageNet."""
+
+    onzeta_balance: float = option(
+        1.0, "α: share of 1/C that each class has at least; 1: equal shares.", within=_SHARE
+    )
+    onzeta_prior_rate: float = option(20.0, "Step of the class weights ρ.", within=_FROM_ZERO)
+    onzeta_proxy_rate: float = option(0.5, "Step of the visual proxies w.", within=_FROM_ZERO)
+    onzeta_temperature: float = option(0.04, "Of the visual proxies' softmax.", within=_ABOVE_ZERO)
+    onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=_SHARE)
+    # The paper takes the length of the stream, which no online method knows.
+    onzeta_mix_items: int = option(
+        2000, "Offered items after which they have it.", within=_FROM_ONE
+    )
+
+
+@dataclass(frozen=True)
+class BCASettings(Settings):
+    """BCA, arXiv 2503.09248; the values are those of a port, not confirmed by the authors' code."""
+
+    bca_mean_least: float = option(
+        0.05, "Probability above which an item moves its class.", within=_SHARE
+    )
+    bca_mean_items: float = option(
+        20_000.0, "Items that a class's text counts for.", within=_ABOVE_ZERO
+    )
+    bca_prior_least: float = option(
+        0.65, "Probability above which an item moves the prior.", within=_SHARE
+    )
+    bca_prior_items: float = option(
+        1.0, "Items that the first prior counts for.", within=_FROM_ZERO
+    )
+
+
+@dataclass(frozen=True)
+class DOTASettings(Settings):
+    """DOTA, arXiv 2409.19375; its values are of each set, these are those of a port."""
+
+    dota_variance: float = option(1e-4, "σ: of a class at the start.", within=_ABOVE_ZERO)
+    dota_shrinkage: float = option(
+        1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
+    )
+    dota_rate: float = option(
+        0.02, "ρ: weight of the Gaussians an item a class.", within=_FROM_ZERO
+    )
+    dota_weight: float = option(0.1, "η: their largest weight.", within=_FROM_ZERO)
+    dota_every: int = option(
+        128, "Offered items between two covariances; 1: as published.", within=_FROM_ONE
+    )
+    dota_memory: int = option(
+        512, "MB that covariances of classes may take; else one of all.", within=_FROM_ZERO
+    )
+
+    def pools(self, classes: int, dim: int) -> bool:
+        """Whether covariances of C classes of D dims would take more memory than they may."""
+        return 4 * classes * dim**2 > self.dota_memory * 2**20
+
+    def note(self, classes: int, dim: int) -> str:
+        """What differs from the paper on C classes of D dims, if anything does."""
+        if not self.pools(classes, dim):
+            return ""
+        return (
+            f"has one covariance of all classes, not the paper's one of each: those of "
+            f"{classes:,} classes of {dim:,} dims take more than {self.dota_memory:,} MB "
+            f"(dota-memory)"
+        )
 
 
 @dataclass(frozen=True)

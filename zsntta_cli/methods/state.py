@@ -27,7 +27,7 @@ def within(state: Mapping[str, Value], part: str) -> State:
 
 
 def copied(state: Mapping[str, Value]) -> State:
-    """The same in arrays of its own."""
+    """Copy a state into arrays of its own."""
     return {k: v.copy(order="K") if isinstance(v, np.ndarray) else v for k, v in state.items()}
 
 
@@ -39,11 +39,11 @@ def checked(state: Mapping[str, Value], like: Mapping[str, Value]) -> State:
     """
     for name in sorted({*state} ^ {*like}):
         raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
-    taken = {name: _checked(name, state[name], old) for name, old in like.items()}
-    rows = {len(v) for k, v in taken.items() if _waits(k) and isinstance(v, np.ndarray)}
+    new = {name: _checked(name, state[name], old) for name, old in like.items()}
+    rows = {len(v) for k, v in new.items() if _waits(k) and isinstance(v, np.ndarray)}
     if len(rows) > 1:
         raise ValueError("items that wait are not all there")
-    return taken
+    return new
 
 
 def _checked(name: str, new: Value, old: Value) -> Value:

@@ -50,14 +50,12 @@ class OnlineThreshold:
         if settings.fixed is not None:
             return np.full(len(scores), self.latest)
         assert self._seen % self._batch_size == 0, "a piece ended within a batch"
-        found = np.empty(len(scores))
+        thresholds = np.empty(len(scores))
         unweighted = settings.criterion == "unweighted"
-        queue = self._ring, self._cells, self._seen
-        _slide(
-            found, np.ascontiguousarray(scores), *queue, self._batch_size, self._scale, unweighted
-        )
+        queue = self._ring, self._cells, self._seen, self._batch_size, self._scale
+        _slide(thresholds, np.ascontiguousarray(scores), *queue, unweighted)
         self._seen += len(scores)
-        return self._fill_undefined(found)
+        return self._fill_undefined(thresholds)
 
     @property
     def latest(self) -> float:
@@ -155,3 +153,24 @@ def _best_split(
         if criterion < best:
             best, threshold = criterion, GRID[k]
     return threshold
+
+
+def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+    """Whether a score is sure enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
+
+    The gap rule of several released codes: AdaNeg's (arXiv 2410.20149), TANL's (arXiv 2603.25250)
+    and Syde's.
+    """
+    return np.asarray(u > threshold + gap * (1 - threshold))
+
+
+def is_surely_id(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+    """Whether a score is sure enough to learn from as ID: u < θ - g θ."""
+    return np.asarray(u < threshold - gap * threshold)
+
+
+def is_sure(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+    """Whether a score is either; without a gap every one is, that of u = θ too."""
+    if not gap:
+        return np.ones(len(u), np.bool_)
+    return is_surely_noise(u, threshold, gap) | is_surely_id(u, threshold, gap)

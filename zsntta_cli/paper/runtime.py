@@ -26,7 +26,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record, resident_peak
@@ -68,9 +68,8 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """Items that are decided on at once: SoTTA's between two steps are one pass."""
-        options = self.settings.options
-        return int(options.update_every) if self.method == "sotta" else self.batch_size
+        """Items that are decided on at once."""
+        return METHODS[self.method].at_once(self.settings.options)
 
     @property
     def settings(self) -> RunSettings:

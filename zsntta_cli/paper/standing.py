@@ -151,7 +151,7 @@ def _timed(runs: Sequence[RunSettings], wishes: Wishes, machine: Machine) -> lis
         return []
     jobs = [
         Job(
-            run.method, getattr(run.options, "batch_size", 1), encoder, machine.device,
+            run.method, run.flat().get("batch_size", 1), encoder, machine.device,
             machine.samples,
         )
         for run in runs

@@ -9,7 +9,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
+from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import Cell, Encoder
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.settings.options import value_type
@@ -37,7 +37,7 @@ def streams(cell: Cell, wishes: Wishes) -> Streams:
     scores that the paper quotes and that need more than features.
     """
     of, seeds = cell.of, wishes.seeds or cell.table.seeds
-    if METHODS[of.method].needs in (WORDS, NO_TEXT):
+    if METHODS[of.method].needs:
         return ()
     folder = folder_name(wishes.root, wishes.encoder.choice(of))
     values = {"ratio": _USUAL_RATIO if of.ratio is None else of.ratio, **cell.table.common}

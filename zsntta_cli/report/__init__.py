@@ -27,7 +27,7 @@ def table(
     from zsntta_cli.report.forms import FORMS
     from zsntta_cli.report.tables import View, render
     from zsntta_cli.results.kept import Kept
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.metrics import REPORTS
 
     check_choice("report", report, REPORTS)

@@ -9,7 +9,7 @@ from rich.text import Text
 from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
-from zsntta_cli.datasets.catalogue import Entry
+from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import printable
 
 _NAMES_SHOWN = 6  # first and last class names
@@ -99,7 +99,7 @@ def _label_counts(counts: Mapping[int, int]) -> str:
     return text + (f", {counts[-1]:,} images without a label" if -1 in counts else "")
 
 
-def set_list(known: Mapping[str, Entry], data_root: Path, features_dir: Path) -> Table:
+def set_list(known: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:
     """All known sets: role, images, classes, whether on disk, cached for which encoders."""
     table = Table()
     table.add_column("Name", no_wrap=True)
@@ -119,7 +119,7 @@ def set_list(known: Mapping[str, Entry], data_root: Path, features_dir: Path) ->
 
 
 def set_card(
-    name: str, entry: Entry, data_root: Path, features_dir: Path, commands: Sequence[str]
+    name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, commands: Sequence[str]
 ) -> Table:
     """What there is to know of a set, with the commands to type."""
     facts = {
@@ -143,7 +143,7 @@ def set_card(
     return card(name, facts)
 
 
-def _way(entry: Entry, data_root: Path) -> str:
+def _way(entry: DatasetEntry, data_root: Path) -> str:
     if not entry.layout:
         return "nothing to do: it is built in"
     if entry.downloads:

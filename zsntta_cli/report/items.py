@@ -28,7 +28,7 @@ def write_scores(path: Path, replay: Replay) -> None:
     of the gradients that its clean and noisy samples gave.
     """
     columns = score_columns(replay)
-    if path.suffix in (".h5", ".hdf5"):
+    if path.suffix.lower() in (".h5", ".hdf5"):
         write_table(path, columns)
         return
     text = io.StringIO()

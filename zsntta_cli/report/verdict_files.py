@@ -1,4 +1,4 @@
-"""Verdict rows in files: CSV, JSON Lines, Parquet."""
+"""Verdict rows in files, each a sink: CSV, JSON Lines, Parquet."""
 
 import csv
 import io
@@ -8,148 +8,165 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from zsntta_cli.detection.runs.rows import FIELDS, Row
-from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.files import check_target, whole_file, writing
+from zsntta_cli.detection.runs.detecting import Batch, RowSink
+from zsntta_cli.detection.verdicts import FIELDS, VerdictRow, row_schema
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import whole_file, writing
 
 _IN_MEMORY = 2**24  # bytes of rows that wait for a whole file
 
 
-def json_lines(rows: Sequence[Row]) -> bytes:
+def json_lines(rows: Sequence[VerdictRow]) -> bytes:
     """Rows as JSON Lines, plain ASCII: names of any bytes are escaped."""
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def csv_lines(rows: Sequence[Row]) -> bytes:
+def csv_lines(rows: Sequence[VerdictRow]) -> bytes:
     """Rows as CSV without a head; lists as JSON, nothing as nothing."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_cells, rows))
     return text.getvalue().encode(errors="surrogateescape")
 
 
-def _cells(row: Row) -> list[Any]:
-    cells = {**row, "top": json.dumps(row["top"]) if row["top"] is not None else None}
-    return [str(v).lower() if isinstance(v, bool) else v for v in (cells[f] for f in FIELDS)]
+def _cells(row: VerdictRow) -> list[Any]:
+    cells: dict[str, Any] = {**row}
+    values = (cells[name] for name in FIELDS)
+    return [json.dumps(value) if isinstance(value, bool | list) else value for value in values]
 
 
-_HEAD = (",".join(FIELDS) + "\n").encode()
-# By a file's ending: the bytes before the first row, and those of rows.
-_LINES: dict[str, tuple[bytes, Callable[[Sequence[Row]], bytes]]] = {
-    ".jsonl": (b"", json_lines),
-    ".csv": (_HEAD, csv_lines),
+class _Lines(NamedTuple):
+    """A form whose files grow: what stands before the first row, and rows as bytes."""
+
+    head: bytes
+    of: Callable[[Sequence[VerdictRow]], bytes]
+
+
+_LINES = {
+    ".jsonl": _Lines(b"", json_lines),
+    ".csv": _Lines((",".join(FIELDS) + "\n").encode(), csv_lines),
 }
-_PARQUET = ".parquet"
 
 
-def check_out(path: Path, grows: bool) -> None:
-    """Look at where rows are to be written before anything is done.
-
-    Raises:
-        SettingsError: its ending is none of ours, or one of a file that cannot grow.
-        StoreError: it is a folder, or what writes Parquet is not installed.
-    """
-    endings = [*_LINES] if grows else [*_LINES, _PARQUET]
-    if path.suffix.lower() not in endings:
-        which = "rows of a watch go to" if grows else "rows go to"
-        raise SettingsError(f"out is {path}: {which} a file with the ending {', '.join(endings)}.")
-    check_target(path)
-    if path.suffix.lower() == _PARQUET:
-        _arrow(path)
-
-
-def _arrow(path: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise StoreError(f"{path} is Parquet", remedy="install-parquet") from error
-    return pyarrow
-
-
-class WholeFile:
-    """A file of rows that is absent or whole: it appears at the end."""
+class LinesFile(RowSink):
+    """A file of lines that is absent or whole: it appears at the end."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._suffix = path, path.suffix.lower()
-        self._rows: list[Row] = []
-        self._lines: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-        if self._suffix in _LINES:
-            self._lines.write(_LINES[self._suffix][0])
+        self._path, self._form = path, _LINES[path.suffix.lower()]
+        self._content: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._content.write(self._form.head)
 
-    def write(self, rows: Sequence[Row]) -> None:
-        """Take more rows."""
-        if self._suffix == _PARQUET:
-            self._rows += rows
-        else:
-            self._lines.write(_LINES[self._suffix][1](rows))
+    def take(self, batch: Batch) -> None:
+        """Take the next rows."""
+        self._content.write(self._form.of(batch.rows))
 
     def close(self) -> None:
         """Write it: StoreError where that cannot be done."""
-        with self._lines, whole_file(self._path) as temporary:
-            if self._suffix == _PARQUET:
-                _write_parquet(self._path, temporary, self._rows)
-                return
-            self._lines.seek(0)
+        with self._content, whole_file(self._path) as temporary:
+            self._content.seek(0)
             with temporary.open("wb") as file:
-                shutil.copyfileobj(self._lines, file)
+                shutil.copyfileobj(self._content, file)
 
 
-def _write_parquet(path: Path, temporary: Path, rows: Sequence[Row]) -> None:
-    arrow = _arrow(path)
-    text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
-    kinds = {
-        "format": whole, "source": text, "frame": whole, "time_s": real, "class": text,
-        "class_index": whole, "noise": arrow.bool_(), "rank": whole, "score": real,
-        "threshold": real, "margin": real, "stage": text,
-        "top": arrow.list_(arrow.struct({"class": text, "score": real}.items())),
-        "error": text, "encoder": text,
-    }  # fmt: skip
-    schema = arrow.schema([(name, kinds[name]) for name in FIELDS])
-    plain = [{**row, "source": _encodable(row["source"])} for row in rows]
-    arrow.parquet.write_table(arrow.Table.from_pylist(plain, schema=schema), temporary)
+class ParquetFile(RowSink):
+    """A file of Parquet, whole or absent."""
+
+    def __init__(self, path: Path) -> None:
+        """Raise StoreError where what writes Parquet is not installed."""
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise StoreError(f"{path} is Parquet", remedy="install-parquet") from error
+        self._path, self._arrow = path, pyarrow
+        self._rows: list[dict[str, Any]] = []
+
+    def take(self, batch: Batch) -> None:
+        """Take the next rows; of a path of any bytes what UTF-8 has, which is all Parquet takes."""
+        for row in batch.rows:
+            source = row["source"].encode(errors="backslashreplace").decode()
+            self._rows.append({**row, "source": source})
+
+    def close(self) -> None:
+        """Write it: StoreError where that cannot be done."""
+        fields = self._type(row_schema())
+        table = self._arrow.Table.from_pylist(self._rows, schema=self._arrow.schema(fields))
+        with whole_file(self._path) as temporary:
+            self._arrow.parquet.write_table(table, temporary)
+
+    def _type(self, schema: dict[str, Any]) -> Any:
+        """The column type that a JSON schema asks for."""
+        arrow, kind = self._arrow, schema["type"]
+        kind = kind if isinstance(kind, str) else kind[0]  # or null
+        if kind == "array":
+            return arrow.list_(self._type(schema["items"]))
+        if kind == "object":
+            parts = schema["properties"].items()
+            return arrow.struct([(name, self._type(part)) for name, part in parts])
+        types = {"string": arrow.string, "integer": arrow.int64, "number": arrow.float64}
+        return {**types, "boolean": arrow.bool_}[kind]()
 
 
-def _encodable(name: str) -> str:
-    """A path of any bytes as UTF-8, which is all that Parquet takes."""
-    return name.encode(errors="backslashreplace").decode()
+# By a file's ending; those of lines can grow too.
+_WHOLE: dict[str, Callable[[Path], RowSink]] = {
+    ".jsonl": LinesFile,
+    ".csv": LinesFile,
+    ".parquet": ParquetFile,
+}
+# Forms by their endings, as the command line checks them.
+FORMS = {ending: ending.removeprefix(".") for ending in _WHOLE}
+GROWING = {ending: FORMS[ending] for ending in _LINES}
 
 
-class GrowingFile:
+def rows_file(path: Path) -> RowSink:
+    """The whole file that rows go to, by its ending, one of FORMS; nothing is written yet.
+
+    Raises:
+        StoreError: what writes it is not installed.
+    """
+    return _WHOLE[path.suffix.lower()](path)
+
+
+class GrowingFile(RowSink):
     """A file of rows that grows while a folder is watched; what was taken is durable."""
 
-    def __init__(self, path: Path, size: int, is_new: bool) -> None:
+    def __init__(self, path: Path) -> None:
+        """Take the form that its ending, one of GROWING, asks for."""
+        self.path, self._form = path, _LINES[path.suffix.lower()]
+
+    def begin(self, size: int, is_new: bool) -> "GrowingFile":
         """Go on at so many bytes: what lies behind them is cut off. `is_new`: begin it.
 
         Raises:
             StoreError: it is shorter, has content where a new one is to begin, or cannot be
                 written.
         """
-        self._path, (head, self._lines) = path, _LINES[path.suffix.lower()]
+        path = self.path
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            there = path.stat().st_size if path.exists() else 0
-            if is_new and there:
+            length = path.stat().st_size if path.exists() else 0
+            if is_new and length:
                 raise StoreError(
                     f"{path} has rows already: delete it, name another, or go on with its state.",
                 )
-            if there < size:
-                raise StoreError(f"{path} has {there:,} bytes, and the state says {size:,}.")
+            if length < size:
+                raise StoreError(f"{path} has {length:,} bytes, and the state says {size:,}.")
             self._file = path.open("r+b" if path.exists() else "w+b")
             self._file.truncate(size)
             self._file.seek(size)
-            self._append(head if not size else b"")
+            self._append(b"" if size else self._form.head)
+        return self
 
     @property
     def size(self) -> int:
         """Bytes that are durable."""
         return self._file.tell()
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def take(self, batch: Batch) -> None:
         """Add rows: StoreError where they cannot be written."""
-        with writing(self._path):
-            self._append(self._lines(rows))
+        with writing(self.path):
+            self._append(self._form.of(batch.rows))
 
     def _append(self, content: bytes) -> None:
         self._file.write(content)

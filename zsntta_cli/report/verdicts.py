@@ -8,49 +8,40 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.detection.runs.rows import Row
-from zsntta_cli.detection.verdicts import WARM_UP
+from zsntta_cli.detection.detector import OnlineDetector
+from zsntta_cli.detection.verdicts import WARM_UP, VerdictRow
 from zsntta_cli.errors import printable
-from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import console
 
 SHOWN = 20  # images of a table
 
 
-def suspicious(rows: Iterable[Row], most: int = SHOWN) -> list[Row]:
+def suspicious(rows: Iterable[VerdictRow], most: int = SHOWN) -> list[VerdictRow]:
     """What is called noise, the most suspicious first, at most so many."""
     noise = [row for row in rows if row["noise"]]
     return sorted(noise, key=lambda row: row["rank"])[:most]
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[VerdictRow]) -> Table:
     """Rows as a table: rank, margin, class, image."""
+    number: dict[str, Any] = {"justify": "right", "no_wrap": True}
     drawn = Table(box=None, pad_edge=False)
-    for head, options in _COLUMNS.items():
-        drawn.add_column(head, **options)
+    drawn.add_column("rank", **number)
+    drawn.add_column("margin", **number)
+    drawn.add_column("nearest class", overflow="ellipsis", no_wrap=True, max_width=24)
+    drawn.add_column("image", overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(printable(cell)) for cell in _cells(row)))
+        cells = str(row["rank"]), f"{row['margin']:+.2f}", row["class"], place(row)
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
     return drawn
 
 
-_COLUMNS: dict[str, dict[str, Any]] = {
-    "rank": {"justify": "right", "no_wrap": True},
-    "margin": {"justify": "right", "no_wrap": True},
-    "nearest class": {"overflow": "ellipsis", "no_wrap": True, "max_width": 24},
-    "image": {"overflow": "fold"},
-}
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    return str(row["rank"]), f"{row['margin']:+.2f}", row["class"], place(row)
-
-
-def place(row: Row) -> str:
+def place(row: VerdictRow) -> str:
     """Where an image is from: its path, and in a video its time."""
     return row["source"] + (f" at {row['time_s']:.2f} s" if row["time_s"] is not None else "")
 
 
-def line(row: Row) -> str:
+def line(row: VerdictRow) -> str:
     """One row as a line, for what is decided as it comes."""
     if row["error"] is not None:
         return f"error  {place(row)}: {row['error']}"
@@ -58,12 +49,12 @@ def line(row: Row) -> str:
     return f"{verdict}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
 
 
-def draw(rows: Sequence[Row]) -> str:
+def draw(rows: Sequence[VerdictRow]) -> str:
     """The table of the suspicious as text, drawn for the terminal."""
     screen = console()
     with screen.capture() as captured:
-        if found := suspicious(rows):
-            screen.print(table(found))
+        if noise := suspicious(rows):
+            screen.print(table(noise))
     return captured.get()
 
 
@@ -73,11 +64,16 @@ class Tally:
 
     method: str
     classes: int
+    warm_up: int  # images before the method's own rule decides
     counts: Counter[str] = field(default_factory=Counter)
     first_error: str = ""
-    drawn: bool = False  # whether a table shows the first of them
 
-    def add(self, rows: Iterable[Row]) -> None:
+    @classmethod
+    def of(cls, detector: OnlineDetector) -> "Tally":
+        """The tally of what a detector is to decide."""
+        return cls(detector.method, len(detector.class_names), detector.warm_up)
+
+    def add(self, rows: Iterable[VerdictRow]) -> None:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
@@ -88,37 +84,32 @@ class Tally:
                 self.counts["noise"] += row["noise"]
                 self.counts["warm-up"] += row["stage"] == WARM_UP
 
-    def lines(self) -> list[str]:
-        """What was found, and what cannot be known."""
-        return [printable(one) for one in (self._found(), *self._unsure()) if one]
+    def lines(self, shown: int = 0) -> list[str]:
+        """What was found, and what cannot be known; a table shows so many of them at most."""
+        return [printable(text) for text in (self._flagged(), *self._unsure(shown))]
 
-    def _found(self) -> str:
-        counts, images = self.counts, _images(self.counts["images"])
-        kinds = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
-        flagged = f"{images}, {counts['noise']:,} flagged as noise ({self.method}, {kinds})"
+    def _flagged(self) -> str:
+        counts, images = self.counts, count_images(self.counts["images"])
+        classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
+        flagged = f"{images}, {counts['noise']:,} flagged as noise ({self.method}, {classes})"
         if not counts["errors"]:
             return f"{flagged}."
         return f"{flagged}, {counts['errors']:,} not read, the first: {self.first_error}."
 
-    def _unsure(self) -> Iterable[str]:
+    def _unsure(self, shown: int) -> Iterable[str]:
         judged = self.counts["images"] - self.counts["errors"]
         if warm := self.counts["warm-up"]:
             few = "All" if warm == judged else f"{warm:,} of {judged:,}"
             yield (
-                f"{few} by ZS-CLIP's rule: before {warm_up(self.method):,} images {self.method} "
+                f"{few} by ZS-CLIP's rule: before {self.warm_up:,} images {self.method} "
                 f"cannot tell what is usual here."
             )
-        if (noise := self.counts["noise"]) > SHOWN and self.drawn:
-            yield f"Shown are the {SHOWN} most suspicious."
-        if judged and not noise:
+        if self.counts["noise"] > shown > 0:
+            yield f"Shown are the {shown} most suspicious."
+        if judged and not self.counts["noise"]:
             yield "No sign of images beyond your classes."
 
 
-def _images(count: int) -> str:
+def count_images(count: int) -> str:
+    """So many images, in words."""
     return "1 image" if count == 1 else f"{count:,} images"
-
-
-def warm_up(method: str) -> int:
-    """How many images a method sees before its own rule decides."""
-    settings = METHODS[method].settings()
-    return int(getattr(settings, "ridge_first", 0) or getattr(settings, "stage1_items", 0))

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from zsntta_cli.cache.databases import WAIT, Kind
+from zsntta_cli.cache.databases import WAIT, DatabaseKind
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
@@ -16,7 +16,7 @@ COLUMNS = (
     "auroc", "fpr95", "seconds", "created",
 )  # fmt: skip
 CONTENTS = ("key", "record", "curves", "items")  # in a table of their own: lists pass them by
-KIND = Kind(
+KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
     1,
     {

@@ -1,28 +1,65 @@
-"""Kept runs as JSON Lines: one object a line, for other people and other tools.
+"""Kept runs as plain values, and back: lines of JSON for other people, rows of the store.
 
-docs/record.schema.json describes a line. `format` goes up when older versions cannot read it.
+docs/record.schema.json describes a line (schema.py). `FORMAT` goes up when older versions cannot
+read it. A file is held to the schema, and refused in one line; a store is read without it, which
+would take longer than the rest, and rows that hold no run are passed over.
 """
 
-import binascii
+import contextlib
 import json
+import math
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line, short
+from zsntta_cli.errors import SettingsError, StoreError, UnknownName, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.methods import METHODS
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.reading import LARGEST_FILE, record_from
-from zsntta_cli.settings.checks import check
+from zsntta_cli.methods import check_method
+from zsntta_cli.results.kept import Kept, KeptItems
+from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings, run_from_record
 
 FORMAT = 1
-_CURVES = ("scores", "before", "difference", "running", "thresholds", "gradients")
+_LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
+_LARGEST = 2**62  # of numbers
+_KINDS = ("id", "ood", "noise")  # of items
+_Run = TypeVar("_Run", Kept, "RecordedRun")
 
 
-def line(kept: Kept) -> str:
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run that a record describes, and the features that it saw."""
+
+    settings: RunSettings
+    digests: dict[str, str]
+
+    def check(self, record: Record) -> None:
+        """A repeated run must have seen the features of the first one.
+
+        Raises:
+            StoreError: a feature file has changed.
+        """
+        for name, digest in record.digests.items():
+            is_new = "/" in name  # older records do not have these
+            if self.digests.get(name, digest if is_new else "") != digest:
+                raise StoreError(
+                    f"the feature file of '{name.rpartition('/')[2]}' has changed since the "
+                    f"record was made: extract or import what it was made from",
+                    remedy="run-anew",
+                )
+
+
+def export_text(runs: Sequence[Kept], form: str) -> str:
+    """Runs as JSON Lines, or as the list of records that `simulate --format json` gives."""
+    if form == "json":
+        return json.dumps([kept.record.to_dict() for kept in runs], indent=1) + "\n"
+    return "".join(f"{to_line(kept)}\n" for kept in runs)
+
+
+def to_line(kept: Kept) -> str:
     """A kept run as a line, without its end."""
     plain = {
         "format": FORMAT,
@@ -42,28 +79,53 @@ def read_lines(path: Path, note: Callable[[str], None] = lambda _: None) -> list
     Raises:
         StoreError: the file holds something else; it says in which line.
     """
+    runs, strange = list[Kept](), list[str]()
+    for where, plain in _read_objects(path):
+        if (method := _strange_method(plain)) is None:
+            runs.append(_read(path, where, plain, _kept))
+        else:
+            strange.append(method)
+    if strange:
+        names = ", ".join(short(ascii(name)[1:-1]) for name in sorted(set(strange)))
+        count = f"{len(strange):,} runs of methods that are not known here"
+        note(f"{path}: {count} are left out: {names}.")
+    return runs
+
+
+def read_recorded(path: Path) -> list[RecordedRun]:
+    """The runs that the records of such a file describe; all else of it may be missing.
+
+    Raises:
+        StoreError: the file holds something else; it says in which line.
+    """
+    return [_read(path, where, plain, _recorded) for where, plain in _read_objects(path)]
+
+
+def _read_objects(path: Path) -> list[tuple[str, Any]]:
+    """What stands in the lines of a file, each with its place; records alone are lines, too."""
     try:
-        text = read_input(path, LARGEST_FILE).decode()
+        text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    found = [_run(path, where, plain) for where, plain in _objects(path, text)]
-    unknown = sorted({one for one in found if isinstance(one, str)})
-    if unknown:
-        left = sum(isinstance(one, str) for one in found)
-        names = ", ".join(short(ascii(name)[1:-1]) for name in unknown)
-        note(f"{path}: {left:,} runs of methods that are not known here are left out: {names}.")
-    return [one for one in found if isinstance(one, Kept)]
-
-
-def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
-    """What a file holds, each with where it stands."""
-    if text.lstrip().startswith("["):  # --format json
-        records = _parsed(path, "", text)
-        return [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
-    lines = [(i, part) for i, part in enumerate(text.split("\n"), 1) if part.strip()]
-    if not lines:
+    records = _records_alone(path, text)
+    if records is None:
+        lines = [(f"line {i}", line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
+        objects = [(where, _parsed(path, f"{where}: ", line)) for where, line in lines]
+    else:
+        objects = [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
+    if not objects:
         raise StoreError(f"{path} holds no results: it is empty.")
-    return [(f"line {i}", _parsed(path, f"line {i}: ", part)) for i, part in lines]
+    return objects
+
+
+def _records_alone(path: Path, text: str) -> list[Any] | None:
+    """The list that `--format json` gives, or one record of it; None of lines."""
+    if text.lstrip().startswith("["):
+        return list(_parsed(path, "", text))
+    with contextlib.suppress(StoreError):  # of lines there are several objects, or one around it
+        whole = _parsed(path, "", text)
+        return [whole] if isinstance(whole, dict) and "record" not in whole else None
+    return None
 
 
 def _parsed(path: Path, where: str, text: str) -> Any:
@@ -73,62 +135,107 @@ def _parsed(path: Path, where: str, text: str) -> Any:
         raise StoreError(f"{path} holds no results ({where}{first_line(error)}).") from error
 
 
-def _run(path: Path, where: str, plain: Any) -> Kept | str:
-    """A run, or the name of its method where that is not known here."""
+def _strange_method(plain: Any) -> str | None:
+    """The name of a run's method, where that is one that is not known here."""
     try:
-        check(isinstance(plain, dict), "it is no JSON object")
-        version = plain.get("format", FORMAT)
-        check(version == FORMAT, f"its format is {short(ascii(version))}, must be {FORMAT}")
-        record = plain.get("record")
-        method = _method(record)
-        try:
-            METHODS[method]
-        except KeyError:
-            return method
-        made = record_from(record)
-        check(not made.unfinished, "its run was not finished")
-        tests = made.counts["id"] + made.counts["ood"]
-        return Kept(made, _checked_curves(plain.get("curves", {})), _items(plain, tests))
+        check_method(plain["record"]["settings"]["method"])
+    except UnknownName as error:
+        return error.value
+    except (AttributeError, LookupError, TypeError):  # it has none: the schema says so
+        return None
+    return None
+
+
+def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _Run:
+    """What a line holds.
+
+    Raises:
+        StoreError: it holds something else.
+    """
+    try:
+        return read(plain)
     except (SettingsError, StoreError) as error:
         reason = short(str(error).removesuffix("."), 200)
         raise StoreError(f"{path} holds no results ({where}: {reason}).") from error
 
 
-def _method(record: Any) -> str:
-    settings = record.get("settings") if isinstance(record, dict) else None
-    method = settings.get("method") if isinstance(settings, dict) else None
-    check(isinstance(method, str), "it names no method")
-    return str(method)
+def _recorded(plain: Any) -> RecordedRun:
+    from zsntta_cli.results.schema import RecordedLine, check_schema
+
+    check_schema(RecordedLine, plain)
+    record = plain["record"]
+    return RecordedRun(run_from_record(record["settings"]), dict(record["digests"]))
 
 
-def _items(plain: dict[str, Any], tests: int) -> Items | None:
-    text = plain.get("items")
-    if text is None:
-        return None
-    check(isinstance(text, str), "its items are no text")
+def _kept(plain: Any) -> Kept:
+    from zsntta_cli.results.schema import RecordLine, check_schema
+
+    check_schema(RecordLine, plain)
+    items, record = plain.get("items"), _record(plain["record"])
     try:
-        return Items.unpacked(b64decode(text, validate=True), tests)
-    except binascii.Error as error:
-        raise SettingsError(f"its items are no base64: {first_line(error)}") from error
+        packed = None if items is None else b64decode(items, validate=True)
+    except ValueError as error:
+        raise SettingsError(f"items are no base64: {first_line(error)}") from error
+    return Kept(record, plain.get("curves", {}), _items(record, packed))
 
 
-def _checked_curves(curves: Any) -> dict[str, Any]:
-    """Curves that are what they should be: numbers in lists, by known names."""
-    check(isinstance(curves, dict), "its curves are no object")
-    for name, curve in curves.items():
-        known = name in _CURVES and isinstance(curve, dict)
-        check(known, f"{short(ascii(name))} is no curve")
-        check(_is_curve(curve), f"its {name} are no lists of numbers of one length")
-    return dict(curves)
+def read_row(record: str, curves: str, items: bytes | None) -> Kept | None:
+    """A run from its row in a store; None where this version cannot read it.
+
+    Raises:
+        StoreError: its items are broken.
+    """
+    try:
+        read, plain_curves = _record(json.loads(record)), json.loads(curves)
+    except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return Kept(read, plain_curves, _items(read, items))
 
 
-def _is_curve(curve: dict[str, Any]) -> bool:
-    lists = [value for value in curve.values() if isinstance(value, list)]
-    single = [value for value in curve.values() if not isinstance(value, list)]
-    numbers = all(_is_number(x) for values in lists for x in values if x is not None)
-    return numbers and all(map(_is_number, single)) and len({len(values) for values in lists}) == 1
+def _items(record: Record, packed: bytes | None) -> KeptItems | None:
+    tests = record.counts["id"] + record.counts["ood"]
+    return None if packed is None else KeptItems.unpacked(packed, tests)
 
 
-def _is_number(value: Any) -> bool:
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return known and abs(value) < 2**62  # nan, too, is none
+def _record(plain: Mapping[str, Any]) -> Record:
+    """A record from its plain values, as `Record.to_dict` gives them; older ones lack some.
+
+    Raises:
+        SettingsError: a method, or a setting, is not known here.
+        AttributeError, LookupError, TypeError, ValueError: it is no record.
+    """
+    return Record(
+        run_from_record(plain["settings"]),
+        _measures(plain, ACCURACIES),
+        _measures(plain, DETECTION),
+        _measures(plain, FLAGS),
+        {kind: int(_number(plain["counts"][kind])) for kind in _KINDS},
+        {name: _number(times) for name, times in plain.get("repeated", {}).items()},
+        {name: str(digest) for name, digest in plain["digests"].items()},
+        _number(plain.get("seconds", 0)),
+        str(plain.get("created", "")),
+        {name: str(version) for name, version in plain["versions"].items()},
+        int(_number(plain.get("unfinished", 0))),
+        str(plain.get("revision", "")),
+        int(_number(plain.get("memory", 0))),
+        str(plain.get("device", "")),
+    )
+
+
+def _measures(plain: Mapping[str, Any], group: str) -> Measures:
+    """A group of metrics, those of METRICS first; nan for one that was not measured.
+
+    Metrics of another version stay in it.
+    """
+    values = {metric.name: None for metric in METRICS.values() if metric.group == group}
+    values |= plain.get(group, {})
+    return Measures(
+        (name, math.nan if value is None else float(_number(value)))
+        for name, value in values.items()
+    )
+
+
+def _number(value: Any) -> Any:
+    if not 0 <= value < _LARGEST:  # nan, too
+        raise ValueError("no number of a record")
+    return value

@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.metrics import Metric
 from zsntta_cli.simulation.record import Record
@@ -353,18 +353,6 @@ def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
         for value in row.settings.values()
     ]
     return (method_place(row.method), presets.index(row.settings[PRESET]), values, row.stream)
-
-
-def method_place(name: str) -> tuple[int, int, str]:
-    """Where a method stands in lists: as in METHODS; a pair that is not there, by its detector."""
-    listed = _method_places()
-    detector, _, _ = name.rpartition("+")
-    place = listed.get(name, listed.get(detector, len(listed)))
-    return place, int(name not in listed), name
-
-
-def _method_places() -> dict[str, int]:
-    return {name: i for i, name in enumerate(METHODS)}
 
 
 def set_place(name: str) -> tuple[int, str]:

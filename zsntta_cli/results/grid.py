@@ -12,8 +12,7 @@ from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import TINY, EncoderChoice
-from zsntta_cli.settings.checks import check_choice
-from zsntta_cli.settings.options import option_name
+from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import prompt_template
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 

@@ -43,18 +43,18 @@ def kept_before(
     """
     if keeping.fresh or not keeping.path.exists():
         return {}
-    foreseen, keys = Foreseen(root), dict[str, RunSettings]()
+    foreseen, runs_by_key = Foreseen(root), dict[str, RunSettings]()
     for run in runs:
         digests, revised = foreseen.digests(run), revision(run.method)
         if digests is not None and revised is not None:
-            keys[run_key(run, digests, revised)] = run
+            runs_by_key[run_key(run, digests, revised)] = run
     with RecordStore(keeping.path) as store:
-        found = store.find(list(keys))
+        kept_by_key = store.find(list(runs_by_key))
     return {
-        keys[key]: kept
-        for key, kept in found.items()
+        runs_by_key[key]: kept
+        for key, kept in kept_by_key.items()
         # A default that has changed since is in no key, but in the settings.
-        if kept.record.settings == keys[key] and _has_all(kept, keeping)
+        if kept.record.settings == runs_by_key[key] and _has_all(kept, keeping)
     }
 
 
@@ -81,9 +81,9 @@ class Keeper:
             self._store = RecordStore(keeping.path, create=True)
 
     def keep(self, replay: Replay) -> Record:
-        """The record of a run, which is kept if the run was finished and can be told again."""
-        keeping, told = self._keeping, revision(replay.settings.method) is not None
-        if keeping is None or replay.unfinished or not told:
+        """The record of a run, which is kept if the run was finished and can be found again."""
+        keeping, has_revision = self._keeping, revision(replay.settings.method) is not None
+        if keeping is None or replay.unfinished or not has_revision:
             return replay.record()
         kept = kept_of(replay, keeping.items)
         try:

@@ -6,19 +6,68 @@ key; whoever takes a record compares all of its settings with those wanted, so a
 changed since gives no stale one.
 """
 
+import base64
 import dataclasses
 import functools
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.errors import StoreError
 from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
-from zsntta_cli.results.items import Items, items_of
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.stream import NOISE
+
+_NOISE, _RIGHT = 1, 2  # bits of an item
+_BROKEN = "the kept items of a run are broken"
+
+
+@dataclass(frozen=True)
+class KeptItems:
+    """Decisions on the test samples of a stream, in its order (T,): to pair methods by item."""
+
+    class_index: NDArray[np.uint16]
+    is_noise: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]  # an ID sample called clean and classified right, OOD called noise
+
+    def __len__(self) -> int:
+        return len(self.class_index)
+
+    def packed(self) -> bytes:
+        """At most three bytes an item: a column of classes, a column of bits, compressed."""
+        bits = self.is_noise * np.uint8(_NOISE) + self.is_right * np.uint8(_RIGHT)
+        raw = self.class_index.astype("<u2").tobytes() + bits.astype(np.uint8).tobytes()
+        return zlib.compress(raw, 1)
+
+    @classmethod
+    def unpacked(cls, packed: bytes, count: int) -> "KeptItems":
+        """The items of a run of `count` test samples.
+
+        Raises:
+            StoreError: they are others, or no items.
+        """
+        try:
+            reader = zlib.decompressobj()
+            raw = reader.decompress(packed, 3 * count + 1)
+        except zlib.error as error:
+            raise StoreError(f"{_BROKEN} ({error}).") from error
+        if len(raw) != 3 * count:
+            raise StoreError(f"{_BROKEN}: they are not {count:,}.")
+        classes = np.frombuffer(raw, "<u2", count).astype(np.uint16)
+        bits = np.frombuffer(raw, np.uint8, offset=2 * count)
+        return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
+
+    def text(self) -> str:
+        """Packed, as JSON has it."""
+        return base64.b64encode(self.packed()).decode()
 
 
 @dataclass(frozen=True)
@@ -27,7 +76,7 @@ class Kept:
 
     record: Record
     curves: Curves  # as they were kept, by this version or elsewhere
-    items: Items | None = None
+    items: KeptItems | None = None
 
     @property
     def key(self) -> str:
@@ -45,8 +94,18 @@ def kept_of(replay: Replay, with_items: bool = False) -> Kept:
 
     A run that Ctrl-C stopped is no finished one: its caller must not keep it.
     """
-    items = items_of(replay) if with_items else None
-    return Kept(replay.record(), curves_of(replay), items)
+    return Kept(replay.record(), curves_of(replay), _items_of(replay) if with_items else None)
+
+
+def _items_of(replay: Replay) -> KeptItems | None:
+    """The items of a run; None of one that decides nothing, or between too many classes."""
+    decisions, tests = replay.decisions, replay.stream.kind != NOISE
+    if decisions.is_noise is None or decisions.class_index.max(initial=0) >= 2**16:
+        return None
+    labels, classes = replay.labels[tests], decisions.class_index[tests]
+    is_noise = decisions.is_noise[tests]
+    right = np.where(labels >= 0, ~is_noise & (classes == labels), is_noise)
+    return KeptItems(classes.astype(np.uint16), is_noise, right)
 
 
 def run_key(settings: RunSettings, digests: Mapping[str, str], revision: str) -> str:

@@ -1,4 +1,4 @@
-"""Many runs, in order, in one process or several."""
+"""The results of many runs: from the store, or by replays in one process or several."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
-_WORTH = 4  # runs for which a process reads what another one has read
+_WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
 
 
@@ -37,7 +37,7 @@ def run_one(
     """
     if len(runs) != 1:
         raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _named(runs[0])):
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: _run_name(runs[0])):
         replay = Simulator(root, live).replay(runs[0], analyse=True)
         record = keeper.keep(replay)
     _tell(keeper.problem, reporter)
@@ -63,18 +63,18 @@ def run_all(
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
-    before = kept_before(root, runs, keeping) if keeping else {}
-    if before:
-        reporter.note(f"{len(before):,} of {len(runs):,} runs were kept from before")
-    left = [run for run in runs if run not in before]
-    if jobs > 1 and any(METHODS[run.method].live for run in left):
+    kept_runs = kept_before(root, runs, keeping) if keeping else {}
+    if kept_runs:
+        reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
+    new_runs = [run for run in runs if run not in kept_runs]
+    if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs == 1 or len(left) < _FEW:
-        made = _run_some(root, left, live, reporter, keeping)
+    if jobs == 1 or len(new_runs) < _FEW:
+        records = _run_here(root, new_runs, live, reporter, keeping)
     else:
-        made = _run_apart(root, left, jobs, reporter, keeping)
-    by_run = {run: kept.record for run, kept in before.items()}
-    by_run |= {record.settings: record for record in made}
+        records = _run_apart(root, new_runs, jobs, reporter, keeping)
+    by_run = {run: kept.record for run, kept in kept_runs.items()}
+    by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
 
 
@@ -85,7 +85,7 @@ def _run_apart(
     reporter: Reporter,
     keeping: Keeping | None,
 ) -> list[Record]:
-    """Runs in several processes, each of which takes another one when it is free."""
+    """Run in several processes, each of which takes another run when it is free."""
     from concurrent.futures import ProcessPoolExecutor
 
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
@@ -93,18 +93,20 @@ def _run_apart(
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
     if simulator:  # for all copies of this process
         simulator.prepare(runs)
-    left = _Left(runs, processes)
-    with ProcessPoolExecutor(jobs, processes, _begin, (left, root, simulator)) as workers:
+    queue = RunQueue(runs, processes)
+    with ProcessPoolExecutor(jobs, processes, _begin, (queue, root, simulator)) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        results = [workers.submit(_run_left, keeping, threads) for _ in range(jobs)]
+        futures = [workers.submit(_run_from_queue, keeping, threads) for _ in range(jobs)]
         with (
-            left,
-            reporter.waiting(lambda: f"{left.done:,} of {len(runs):,} runs done, {jobs} processes"),
+            queue,
+            reporter.waiting(
+                lambda: f"{queue.finished:,} of {len(runs):,} runs done, {jobs} processes"
+            ),
         ):
-            made = [result.result() for result in results]
-    _tell(next((problem for _, problem in made if problem), ""), reporter)
-    return [record for records, _ in made for record in records]
+            results = [future.result() for future in futures]
+    _tell(next((problem for _, problem in results if problem), ""), reporter)
+    return [record for records, _ in results for record in records]
 
 
 def _processes() -> Any:
@@ -118,10 +120,12 @@ def _processes() -> Any:
     return multiprocessing.get_context("fork" if sys.platform == "linux" and alone else "spawn")
 
 
-class _Left:
-    """Runs that are left to do, of which processes take one after the other.
+class RunQueue:
+    """Runs of which several processes take one after the other; the counts are shared memory.
 
-    Each stays with the sets that it has read as long as there are runs on them.
+    Reading and scoring a set costs as much as some runs on it, so each process stays with the sets
+    that it has read as long as there are runs on them, and helps another only with what is left of
+    a set where that is worth reading it again.
     """
 
     def __init__(self, runs: Sequence[RunSettings], processes: Any) -> None:
@@ -130,74 +134,82 @@ class _Left:
             by_sets.setdefault((run.encoder, run.id_set, run.ood_set), []).append(run)
         self._runs = list(by_sets.values())
         self._id_sets = [sets[:2] for sets in by_sets]
-        self._taken = processes.Array("q", len(by_sets))
-        self._done = processes.Value("q", 0)
+        self._begun = processes.Array("q", len(by_sets))  # runs that were taken, by sets
+        self._finished = processes.Value("q", 0)
 
     def take(self, last: int | None) -> tuple[RunSettings, int] | None:
         """A run and the place of its sets, given that of the run before; None if none is left."""
-        with self._taken.get_lock():
-            taken = self._taken[:]
-            read = {id_set for id_set, begun in zip(self._id_sets, taken, strict=True) if begun}
-            fits = [self._fit(place, taken[place], last, read) for place in range(len(taken))]
+        with self._begun.get_lock():
+            begun = self._begun[:]
+            id_sets_read = {
+                id_set for id_set, count in zip(self._id_sets, begun, strict=True) if count
+            }
+            fits = [
+                self._fit(place, begun[place], last, id_sets_read) for place in range(len(begun))
+            ]
             place = fits.index(max(fits))
             if fits[place] < (0, 0):
                 return None
-            self._taken[place] += 1
-            return self._runs[place][taken[place]], place
+            self._begun[place] += 1
+            return self._runs[place][begun[place]], place
 
     def _fit(
-        self, place: int, taken: int, last: int | None, read: Collection[tuple[str, str]]
+        self, place: int, begun: int, last: int | None, id_sets_read: Collection[tuple[str, str]]
     ) -> tuple[int, int]:
-        """How well runs on some sets suit a process, and how many are left; below 0: not at all."""
-        left, id_set = len(self._runs[place]) - taken, self._id_sets[place]
-        if not left or (taken and place != last and left < _WORTH):
-            return -1, left
-        if taken:
-            return (4 if place == last else 0), left
+        """How well the runs on some sets suit a process, and how many wait; below 0: not at all.
+
+        4: it has read the sets; 3: it has read the ID set; 2: nobody has read that ID set yet, so
+        processes spread out; 1: another process has; 0: another one is at work on these very sets.
+        """
+        waiting, id_set = len(self._runs[place]) - begun, self._id_sets[place]
+        if not waiting or (begun and place != last and waiting < _WORTH):
+            return -1, waiting
+        if begun:
+            return (4 if place == last else 0), waiting
         if last is not None and id_set == self._id_sets[last]:
-            return 3, left
-        return (1 if id_set in read else 2), left
+            return 3, waiting
+        return (1 if id_set in id_sets_read else 2), waiting
 
     @property
-    def done(self) -> int:
-        """How many are finished."""
-        return int(self._done.value)
+    def finished(self) -> int:
+        """How many runs are finished."""
+        return int(self._finished.value)
 
-    def finished(self) -> None:
-        """One more is."""
-        with self._done.get_lock():
-            self._done.value += 1
+    def mark_finished(self) -> None:
+        """Mark one more run as finished."""
+        with self._finished.get_lock():
+            self._finished.value += 1
 
-    def __enter__(self) -> "_Left":
+    def __enter__(self) -> "RunQueue":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """After an error of one process the others begin no other run."""
         if kind:
-            with self._taken.get_lock():
-                self._taken[:] = [len(runs) for runs in self._runs]
+            with self._begun.get_lock():
+                self._begun[:] = [len(runs) for runs in self._runs]
 
 
-_of_process: list[tuple[_Left, Simulator]] = []
+_of_process: list[tuple[RunQueue, Simulator]] = []
 
 
-def _begin(left: _Left, root: Path, simulator: Simulator | None) -> None:
-    """A process; a copy has what was read before."""
-    _of_process[:] = [(left, simulator or Simulator(root))]
+def _begin(queue: RunQueue, root: Path, simulator: Simulator | None) -> None:
+    """Begin a process; a copy of the first one has what that had read."""
+    _of_process[:] = [(queue, simulator or Simulator(root))]
 
 
-def _run_left(keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
-    """Runs in a process of their own, and why one of them could not be kept."""
-    [(left, simulator)], records, last = _of_process, list[Record](), None
-    with left, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
-        while taken := left.take(last):
-            settings, last = taken
+def _run_from_queue(keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
+    """Run what this process takes, and say why something could not be kept."""
+    [(queue, simulator)], records, last = _of_process, list[Record](), None
+    with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
+        while next_run := queue.take(last):
+            settings, last = next_run
             records.append(keeper.keep(simulator.replay(settings)))
-            left.finished()
+            queue.mark_finished()
         return records, keeper.problem
 
 
-def _run_some(
+def _run_here(
     root: Path,
     runs: Sequence[RunSettings],
     live: LiveFactory | None,
@@ -225,10 +237,10 @@ def _tell(problem: str, reporter: Reporter) -> None:
 
 
 def _progress(runs: Sequence[RunSettings], done: int) -> str:
-    now = _named(runs[min(done, len(runs) - 1)])
+    now = _run_name(runs[min(done, len(runs) - 1)])
     return f"run {done + 1:,} of {len(runs):,}: {now}"
 
 
-def _named(run: RunSettings) -> str:
+def _run_name(run: RunSettings) -> str:
     against = f" against {run.ood_set}" if run.ood_set else ""
     return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"

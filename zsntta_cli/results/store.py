@@ -1,22 +1,76 @@
-"""The store of results: one SQLite file, one transaction a run, any number of processes.
+"""The store of results: one SQLite file, one table, any number of processes.
 
 A run is in it whole or not at all, whenever its process or the machine stops. WAL with
 `synchronous=NORMAL`: a power cut may take the last runs with it, and breaks none.
+
+A row has what a line of an export has (exchange.py). Lists ask JSON paths of the records, so one
+more metric, setting or column changes no file. A store of format 1 has a table of list columns,
+`runs`, beside the same `contents`: it is read as it is, and loses that table when it is changed.
+
+Lists need neither NumPy nor the records themselves, so both are imported where runs are read.
 """
 
+import contextlib
 import json
+import math
+import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
-from zsntta_cli.cache.databases import BATCH, transaction
-from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.database import COLUMNS, CONTENTS, KIND, opened, readable
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.lines import NAMES, Line, lines_of, plain_text
-from zsntta_cli.results.reading import record_from
-from zsntta_cli.simulation.record import Record
+from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.errors import StoreError, first_line, short
+from zsntta_cli.files import check_target
+
+if TYPE_CHECKING:
+    from zsntta_cli.results.kept import Kept
+
+KIND = DatabaseKind(
+    0x7A736E74,  # "zsnt"
+    2,
+    # The record stands before what is large: SQLite reads a row from its front.
+    {"contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB"},
+)
+_UPSERT = """
+    INSERT INTO contents (key, record, curves, items) VALUES (?, ?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET
+        record=excluded.record, curves=excluded.curves, items=coalesce(excluded.items, items)
+"""
+
+_Number = int | float  # JSON has one kind of numbers
+
+
+class RunSummary(NamedTuple):
+    """What a list shows of a kept run, each with its place in the record."""
+
+    key: str
+    method: Annotated[str, "$.settings.method"]
+    encoder: Annotated[str, "$.settings.encoder"]
+    id_set: Annotated[str, "$.settings.id_set"]
+    ood_set: Annotated[str | None, "$.settings.ood_set"]
+    ratio: Annotated[_Number, "$.settings.stream.ratio"]
+    seed: Annotated[int, "$.settings.stream.seed"]
+    acc_s: Annotated[_Number | None, "$.accuracies.acc_s"]
+    acc_n: Annotated[_Number | None, "$.accuracies.acc_n"]
+    acc_h: Annotated[_Number | None, "$.accuracies.acc_h"]
+    auroc: Annotated[_Number | None, "$.detection.auroc"]
+    fpr95: Annotated[_Number | None, "$.detection.fpr95"]
+    seconds: Annotated[_Number, "$.seconds"]
+    created: Annotated[str, "$.created"]
+
+
+def _paths(columns: type) -> str:
+    """The places of a list's columns in a record, as SQLite takes them."""
+    places = get_type_hints(columns, include_extras=True)
+    return ", ".join(f"'{hint.__metadata__[0]}'" for name, hint in places.items() if name != "key")
+
+
+def _types(columns: type) -> list[Any]:
+    return [get_args(hint) or hint for hint in get_type_hints(columns).values()]
+
+
+_JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)
 
 
 class RecordStore:
@@ -29,60 +83,91 @@ class RecordStore:
             StoreError: there is none, or it cannot be opened, or is something else.
         """
         self.path = path
-        with readable(path):
-            self._connection = opened(path, create)
+        with self._worded_errors():
+            self._connection = _open(path, create)
 
-    def add(self, runs: Iterable[Kept]) -> None:
+    def add(self, runs: Iterable["Kept"]) -> None:
         """Keep finished runs, in one transaction; one of an equal key takes the older one's place.
 
         Items that the older one had, and the newer has not, stay.
         """
         rows = [_row(kept) for kept in runs]
-        lines, contents = [row[0] for row in rows], [row[1] for row in rows]
-        with readable(self.path), transaction(self._connection):
-            self._connection.executemany(_upsert("runs", COLUMNS), lines)
-            self._connection.executemany(_upsert("contents", CONTENTS), contents)
+        with self._change():
+            self._connection.executemany(_UPSERT, rows)
 
-    def add_new(self, runs: Sequence[Kept]) -> int:
+    def add_new(self, runs: Sequence["Kept"]) -> int:
         """Keep those that are not there, in one transaction; how many were there."""
-        there = {one.key for one in self.lines()}
+        there = set(self.keys())
         new = {kept.key: kept for kept in runs if kept.key not in there}
         self.add(new.values())
         return len(runs) - len(new)
 
-    def find(self, keys: Sequence[str]) -> dict[str, Kept]:
-        """Kept runs by their keys; those that are not there are left out."""
-        found: dict[str, Kept] = {}
-        for start in range(0, len(keys), BATCH):
-            some = keys[start : start + BATCH]
-            marks = ", ".join("?" * len(some))
-            for key, *content in self._query(f"key IN ({marks})", some):
-                if (kept := _kept(content)) is not None:
-                    found[key] = kept
-        return found
-
-    def all(self) -> Iterator[Kept]:
-        """All kept runs that can be read here, in the order in which they were kept."""
-        for _, *content in self._query("TRUE", ()):
-            if (kept := _kept(content)) is not None:
-                yield kept
-
-    def lines(self, **equal: Any) -> list[Line]:
-        """What lists show, of all runs or of those with some values; none of a record is read."""
-        with readable(self.path):
-            return lines_of(self._connection, **equal)
-
     def remove(self, keys: Sequence[str]) -> None:
-        """Take runs out."""
-        with readable(self.path), transaction(self._connection):
-            for table in KIND.tables:
-                delete = f"DELETE FROM {table} WHERE key = ?"
-                self._connection.executemany(delete, [(key,) for key in keys])
+        """Take runs out, in one transaction."""
+        with self._change():
+            delete = "DELETE FROM contents WHERE key = ?"
+            self._connection.executemany(delete, [(key,) for key in keys])
 
-    def _query(self, where: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        query = f"SELECT {', '.join(CONTENTS)} FROM contents WHERE {where} ORDER BY rowid"
-        with readable(self.path):
+    def keys(self) -> list[str]:
+        """The keys of all runs, in the order in which they were kept."""
+        return [key for (key,) in self._select("key", "TRUE")]
+
+    def summaries(self, **equal: Any) -> list[RunSummary]:
+        """What lists show, of all runs or of those with some values, in the order they were kept.
+
+        The values come as one JSON array, in which a name that is no UTF-8 is written out.
+        """
+        columns = f"key, json_extract(record, {_paths(RunSummary)})"
+        rows = self._select(columns, "json_valid(record)")  # or one would end the whole query
+        types, summaries = _types(RunSummary), ((key, *_JSON.decode(text)) for key, text in rows)
+        runs = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
+        return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
+
+    def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
+        """Kept runs by their keys; those that are not there are left out."""
+        runs: dict[str, Kept] = {}
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            marks = ", ".join("?" * len(batch))
+            runs |= self._runs(f"key IN ({marks})", batch)
+        return runs
+
+    def all(self) -> Iterator["Kept"]:
+        """All kept runs that can be read here, in the order in which they were kept."""
+        return (kept for _, kept in self._runs("TRUE"))
+
+    def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
+        """Runs and their keys; those of a method or a setting that is not known here are not."""
+        from zsntta_cli.results.exchange import read_row
+
+        for key, *contents in self._select("key, record, curves, items", where, values):
+            if (kept := read_row(*contents)) is not None:
+                yield key, kept
+
+    def _select(
+        self, columns: str, where: str, values: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        query = f"SELECT {columns} FROM contents WHERE {where} ORDER BY rowid"
+        with self._worded_errors():
             yield from self._connection.execute(query, tuple(values))
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[None]:
+        """Change the store in one transaction, in which one of format 1 is taken over."""
+        with self._worded_errors(), transaction(self._connection):
+            [version] = self._connection.execute("PRAGMA user_version").fetchone()
+            if version < KIND.format:
+                self._connection.execute("DROP TABLE IF EXISTS runs")
+                self._connection.execute(f"PRAGMA user_version={KIND.format}")
+            yield
+
+    @contextlib.contextmanager
+    def _worded_errors(self) -> Iterator[None]:
+        """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"the results in {self.path}: {first_line(error)}.") from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -95,44 +180,77 @@ class RecordStore:
         self.close()
 
 
-def _upsert(table: str, columns: Sequence[str]) -> str:
-    """A row in the place of the one of its key; items that are not given stay as they were."""
-    changes = [
-        f"{name}=coalesce(excluded.{name}, {name})"
-        if name == "items"
-        else f"{name}=excluded.{name}"
-        for name in columns[1:]
-    ]
-    return (
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
-        f"ON CONFLICT (key) DO UPDATE SET {', '.join(changes)}"
-    )
-
-
-def _row(kept: Kept) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """A run's row of each table."""
-    key, plain = kept.key, kept.record.to_dict()
-    settings, stream = plain["settings"], plain["settings"]["stream"]
-    accuracies, detection = plain["accuracies"], plain["detection"]
-    line = (
-        key, *(plain_text(settings[name]) for name in NAMES), stream["ratio"], stream["seed"],
-        accuracies["acc_s"], accuracies["acc_n"], accuracies["acc_h"], detection["auroc"],
-        detection["fpr95"], plain["seconds"], plain["created"],
-    )  # fmt: skip
+def _row(kept: "Kept") -> tuple[Any, ...]:
     items = kept.items.packed() if kept.items else None
-    return line, (key, json.dumps(plain), json.dumps(kept.curves), items)
+    return kept.key, json.dumps(kept.record.to_dict()), json.dumps(kept.curves), items
 
 
-def _kept(content: Sequence[Any]) -> Kept | None:
-    """A kept run; None where it is of a method or a setting that is not known here."""
-    record, curves, items = content
+def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
+    """Those of some keys that begin with some digits; all of them where none are given.
+
+    Raises:
+        StoreError: no key begins with them, or several do.
+    """
+    if not digits:
+        return list(keys)
+    chosen = []
+    for beginning in digits:
+        meant = [key for key in keys if beginning and key.startswith(beginning.lower())]
+        if len(meant) != 1:
+            how = f"{len(meant):,} keys begin" if meant else "no key begins"
+            raise StoreError(f"{how} with '{short(beginning)}'", remedy="list-records")
+        chosen += meant
+    return list(dict.fromkeys(chosen))
+
+
+def _open(path: Path, create: bool) -> sqlite3.Connection:
+    """A connection to a store.
+
+    Raises:
+        StoreError: there is none, or it is something else.
+        OSError, sqlite3.Error: it cannot be opened.
+    """
+    if check_target(path):
+        raise StoreError(f"{path} is no regular file, so it holds no results.")
+    if not create and not path.exists():
+        raise StoreError(f"there are no kept results at {path}", remedy="simulate")
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    connection = _connect(path, create)
     try:
-        made = record_from(json.loads(record))
-        return Kept(made, json.loads(curves), _items(made, items))
-    except (SettingsError, ValueError, RecursionError):
-        return None
+        _prepare(connection, path, create)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _items(record: Record, packed: bytes | None) -> Items | None:
-    tests = record.counts["id"] + record.counts["ood"]
-    return None if packed is None else Items.unpacked(packed, tests)
+def _connect(path: Path, create: bool) -> sqlite3.Connection:
+    """A connection. Where nothing can be written SQLite reads along with whoever writes, if it can.
+
+    Else the file is read as one that nobody changes.
+    """
+    writable = create or all(os.access(place, os.W_OK) for place in (path, path.parent))
+    modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
+    for mode in modes:
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            break
+        except sqlite3.Error as error:
+            connection.close()
+            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
+                raise
+    return connection
+
+
+def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
+    """Refuse what is no store of this format or an older one; make one of an empty file."""
+    if not KIND.is_made(database, path):
+        if create:
+            KIND.make(database)
+        else:  # its maker was stopped before there was anything in it
+            for name, columns in KIND.tables.items():
+                database.execute(f"CREATE TEMP TABLE {name} ({columns})")
+    database.execute("PRAGMA synchronous=NORMAL")

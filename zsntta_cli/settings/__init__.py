@@ -1,41 +1,150 @@
-"""Settings: frozen dataclasses, their defaults and the presets; the only place of defaults."""
+"""Settings: which encoder, which stream, which threshold; the only place of their defaults.
 
-from zsntta_cli.settings.encoders import (
-    DATA,
-    FEATURES,
-    PAPER_ENCODERS,
-    RANDOM_WEIGHTS,
-    RAY,
-    TINY,
-    EncoderChoice,
-    ExtractSettings,
-    LiveSettings,
-)
-from zsntta_cli.settings.streams import (
-    MATCH,
-    MCM,
-    NO_NOISE,
-    NOISE_TYPES,
-    SCORES,
-    StreamSettings,
-    ThresholdSettings,
-)
+How a setting is declared stands in options.py, prompts and word lists in prompts.py.
+"""
 
-__all__ = [
-    "DATA",
-    "FEATURES",
-    "MATCH",
-    "MCM",
-    "NOISE_TYPES",
-    "NO_NOISE",
-    "PAPER_ENCODERS",
-    "RANDOM_WEIGHTS",
-    "RAY",
-    "SCORES",
-    "TINY",
-    "EncoderChoice",
-    "ExtractSettings",
-    "LiveSettings",
-    "StreamSettings",
-    "ThresholdSettings",
-]
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
+
+TINY = "tiny"
+RANDOM_WEIGHTS = "none"
+LOCAL, RAY = "local", "ray"
+FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
+_OPENAI, _EMBEDDED = "openai", "embedded"
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
+
+    model: str = "ViT-B-16"
+    pretrained: str = _OPENAI  # a tag, a checkpoint's path, or "none": random weights
+    precision: str = "fp32"
+    folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, ("fp32", "fp16", "bf16"))
+        if self.model == TINY:
+            message = (
+                f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
+            )
+            check(self.pretrained in (_OPENAI, _EMBEDDED), message)
+            object.__setattr__(self, "pretrained", _EMBEDDED)
+
+    @property
+    def slug(self) -> str:
+        """The folder name of this encoder's features; a file's lacks the digits of its content."""
+        if self.folder:
+            return self.folder
+        weights = Path(self.pretrained).stem if self.is_file else self.pretrained
+        complete = self.model == TINY or ":" in self.model  # names its weights already
+        parts = [self.model] if complete else [self.model, weights]
+        parts += [self.precision] if self.precision != "fp32" else []
+        return re.sub(r"[^\w.-]+", "-", "-".join(parts))
+
+    @property
+    def is_file(self) -> bool:
+        """Whether `pretrained` is a checkpoint's path and no tag."""
+        return Path(self.pretrained).is_file()
+
+
+# Sec. 5.1 and the table of backbones.
+PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
+
+
+@dataclass(frozen=True)
+class ExtractSettings:
+    """How images are encoded; none of it but the batch size can change a feature's bits."""
+
+    batch_size: int = 128
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # reading, a device
+    skip_broken: bool = False  # leave unreadable images out instead of stopping
+    overwrite: bool = False  # replace a file that holds something else
+    engine: str = LOCAL  # this machine's devices, or a Ray cluster
+
+    def __post_init__(self) -> None:
+        check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
+        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
+        check_choice("engine", self.engine, (LOCAL, RAY))
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """How live methods get at images and the encoder; no decision depends on it."""
+
+    data_root: str = "data"
+    datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
+    device: str = "auto"
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # threads
+    pretrained: str | None = None  # where the file of weights lies now, should it have moved
+
+    def __post_init__(self) -> None:
+        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
+
+
+NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
+NO_NOISE = "none"
+LARGEST_QUEUE = 1 << 20
+MCM, MATCH = SCORES = ("mcm", "match")
+
+
+@dataclass(frozen=True)
+class StreamSettings(Settings):
+    """Which items a stream has and in which order (see simulation/stream.py)."""
+
+    # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
+    ratio: float = option(
+        0.5, "OOD share of the stream.", within=Range(least=0, below=1), example="0.25 for 25 %"
+    )
+    seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
+    order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
+        "shuffled", "Of the stream (docs/detector.md).",
+        choices=("shuffled", "class", "burst", "late", "first"),
+    )  # fmt: skip
+    noise: str = option(
+        NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)
+    )
+    noise_every: int = option(8, "M: one noise image after M samples.", within=Range(least=1))
+    placement: str = option(
+        "periodic", "Where noise images go: after every M-th, or anywhere.",
+        choices=("periodic", "shuffled"),
+    )  # fmt: skip
+    ood_fill: str = option(
+        "repeat", "Too few OOD images: repeat them, or cap the ratio.", choices=("repeat", "cap")
+    )
+    rounded_odds: bool = option(False, "OOD:ID odds rounded to two digits: 0.33, not 1/3.")
+    limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
+
+
+@dataclass(frozen=True)
+class ThresholdSettings(Settings):
+    """The noise score, and how its threshold is found (see methods/threshold.py)."""
+
+    score: str = option(  # Eq. 1, or by the best class's logit alone (methods/match.py)
+        MCM, "Noise score of the frozen model.", choices=SCORES
+    )
+    fixed: float | None = option(
+        None,
+        "A fixed ID score, or 'adaptive'.",
+        within=Range(least=0, most=1),
+        name="threshold",
+        shown="adaptive",
+    )
+    # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
+    fixed_on: str = option(
+        "id-score", "What a fixed threshold is on.", choices=("id-score", "noise-score")
+    )
+    queue: int = option(  # Sec. 5.1
+        512, "N_q, scores it is found on.", within=Range(least=1, most=LARGEST_QUEUE)
+    )
+    criterion: str = option(
+        "otsu", "Weighted by size, or Eq. 3 to the letter.", choices=("otsu", "unweighted")
+    )
+    degenerate: str = option(
+        "hold", "Where no split is valid: hold the last threshold, or zero.",
+        choices=("hold", "zero"),
+    )  # fmt: skip

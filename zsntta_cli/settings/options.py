@@ -7,6 +7,7 @@ import dataclasses
 import math
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -62,11 +63,11 @@ def option(
 
     `name` is that of its option and `shown` its default in a help text, where they are others.
     """
-    said = {
+    metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
         "shown": shown,
     }  # fmt: skip
-    return field(default=default, metadata=said)
+    return field(default=default, metadata=metadata)
 
 
 def option_name(declared: "Field[Any]") -> str:
@@ -91,21 +92,36 @@ class Settings:
 
 def _check(declared: "Field[Any]", value: Any) -> None:
     """Raise SettingsError where a value is not one of its setting."""
-    name, said, (kind, optional) = option_name(declared), declared.metadata, value_type(declared)
+    name, metadata = option_name(declared), declared.metadata
+    kind, optional = value_type(declared)
     if value is None and optional:
         return
     wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         words = "true or false" if kind is bool else words
-        raise SettingsError(f"{name} is {_shown(value)}, must be {words}.")
-    if said.get("choices") and value not in said["choices"]:
-        raise UnknownName(name, str(value), said["choices"])
-    if said.get("within") is not None and value not in said["within"]:
-        example = f": {said['example']}" if said["example"] else ""
-        raise SettingsError(f"{name} is {_shown(value)}, must be {said['within']}{example}.")
+        raise SettingsError(f"{name} is {_value_text(value)}, must be {words}.")
+    if metadata.get("choices") and value not in metadata["choices"]:
+        raise UnknownName(name, str(value), metadata["choices"])
+    if metadata.get("within") is not None and value not in metadata["within"]:
+        example = f": {metadata['example']}" if metadata["example"] else ""
+        raise SettingsError(
+            f"{name} is {_value_text(value)}, must be {metadata['within']}{example}."
+        )
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value in a message, cut to one short line."""
     text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
     return short(text)
+
+
+def check(ok: bool, message: str) -> None:
+    """Raise SettingsError with this message unless ok."""
+    if not ok:
+        raise SettingsError(message)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise UnknownName unless the value is one of the choices."""
+    if value not in choices:
+        raise UnknownName(name, value, tuple(choices))

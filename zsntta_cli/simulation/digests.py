@@ -3,14 +3,12 @@
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache.features import Header
+from zsntta_cli.cache.features import FeatureSet, Header, difference
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
@@ -22,32 +20,27 @@ from zsntta_cli.simulation.stream import ood_count
 MORE_TEXT = "more_text"
 
 
-@dataclass(frozen=True)
-class Source:
-    """One feature file of a run."""
-
-    name: str
-    digest: str
-    normalized: bool
-
-
 def run_digests(
-    sources: Sequence[Source], text_digest: str, encoder: Mapping[str, Any], more_text: str | None
+    sources: Sequence[tuple[str, FeatureSet | Header]],
+    text_digest: str,
+    encoder: Mapping[str, Any],
+    more_text: str | None,
 ) -> dict[str, str]:
     """The digests of a run: of its files by name, and of how their features are read.
 
-    `sources`: ID set first. `text/<ID set>` stands for the class text features, the logit scale
-    (of a sigmoid model its bias too) and whether the ID set's features are normalised; `norm/<set>`
-    marks another set whose are.
+    `sources`: files by the sets' names, the ID set first. `text/<ID set>` stands for the class text
+    features, the logit scale (of a sigmoid model its bias too) and whether the ID set's features
+    are normalised; `norm/<set>` marks another set whose are.
     """
-    digests = {source.name: source.digest for source in sources}
-    id_set, *others = sources
-    said = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
-    said += "" if encoder.get("logit_bias") is None else f" {float(encoder['logit_bias'])!r}"
-    digests[f"text/{id_set.name}"] = hashlib.sha256(said.encode()).hexdigest()
-    for other in others:
-        if other.normalized:
-            digests[f"norm/{other.name}"] = hashlib.sha256(b"normalized").hexdigest()
+    digests = {name: source.digest for name, source in sources}
+    (id_name, id_set), *other_sources = sources
+    text_identity = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
+    if encoder.get("logit_bias") is not None:
+        text_identity += f" {float(encoder['logit_bias'])!r}"
+    digests[f"text/{id_name}"] = hashlib.sha256(text_identity.encode()).hexdigest()
+    for name, source in other_sources:
+        if source.normalized:
+            digests[f"norm/{name}"] = hashlib.sha256(b"normalized").hexdigest()
     return digests if more_text is None else {**digests, MORE_TEXT: more_text}
 
 
@@ -59,7 +52,7 @@ class Foreseen:
         self._header = functools.lru_cache(maxsize=None)(self._read)
 
     def digests(self, settings: RunSettings) -> dict[str, str] | None:
-        """As a run has them; None where it would fail, for it to say how."""
+        """The digests that a run has; None where it would fail, for it to say how."""
         try:
             return self._digests(settings)
         except (ZsnttaError, ValueError, KeyError, TypeError):
@@ -74,10 +67,7 @@ class Foreseen:
         headers = [self._header(encoder, name) for name in names]
         if any(difference(id_set.identity, header.identity) for header in headers):
             return None
-        sources = [
-            Source(name, header.digest, header.normalized)
-            for name, header in zip(names, headers, strict=True)
-        ]
+        sources = list(zip(names, headers, strict=True))
         text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
         needs_more = METHODS[settings.method].needs
         more = self._library.more_text(settings) if needs_more else None

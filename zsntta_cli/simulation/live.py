@@ -1,29 +1,112 @@
-"""Runs of live methods: the encoder and the images they need, progress, what Ctrl-C leaves."""
+"""Runs of live methods: the encoder and the images they need, progress, what Ctrl-C leaves.
 
+Beside the decisions a run watches its accuracies, whose gradients are large (Sec. 3), the machine.
+"""
+
+import math
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from PIL import Image
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli import datasets
+from zsntta_cli.cache import features, hdf5
+from zsntta_cli.cache.features import FeatureSet, difference
+from zsntta_cli.datasets.drawn.builtin import noise_images
+from zsntta_cli.datasets.images import ImageSet, limited, pick_rows
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.encoders.clip import Encoder, load_encoder
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import MATCH, EncoderChoice, LiveSettings
-from zsntta_cli.simulation.live_images import stream_images
-from zsntta_cli.simulation.record import Machine
+from zsntta_cli.simulation.metrics import harmonic_mean
+from zsntta_cli.simulation.record import Columns, Machine
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import ID, Stream
-from zsntta_cli.simulation.watch import GradientNorms, Running, forget_peak, machine_of
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
-Columns = dict[str, NDArray[Any]]
+_SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
+
+
+class Running:
+    """Accuracies of the decisions so far; injected items do not count."""
+
+    def __init__(self, stream: Stream, labels: NDArray[np.int64]) -> None:
+        """`labels` (T,), -1 where an item belongs to no class."""
+        self._kind, self._labels = stream.kind, labels
+        self._right, self._seen = np.zeros(2), np.zeros(2)  # of ID and of OOD samples
+        self.items = 0
+
+    def add(self, part: Decisions) -> None:
+        """Count the decisions on the next items."""
+        items = slice(self.items, self.items + len(part.class_index))
+        kind, labels = self._kind[items], self._labels[items]
+        assert part.is_noise is not None
+        right = np.where(kind == ID, ~part.is_noise & (part.class_index == labels), part.is_noise)
+        for i, mask in enumerate((kind == ID, (kind != ID) & (kind != NOISE))):
+            self._right[i] += right[mask].sum()
+            self._seen[i] += mask.sum()
+        self.items = items.stop
+
+    @property
+    def text(self) -> str:
+        """Acc_S, Acc_N and Acc_H in percent, a dash for a kind that has not come yet."""
+        with np.errstate(invalid="ignore"):
+            acc_s, acc_n = (100 * self._right / self._seen).tolist()
+        values = (acc_s, acc_n, harmonic_mean(acc_s, acc_n))
+        return "S/N/H " + "/".join("-" if math.isnan(v) else f"{v:.1f}" for v in values)
+
+
+class GradientNorms:
+    """Norms of the gradient that clean and noisy samples give the last adapted norm layer.
+
+    For the figures of the gradient analysis: of the mean entropy over those of a step's samples
+    that are truly clean, and over those that are truly noisy. A method knows nothing of it.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._is_id = stream.kind == ID
+        self.clean, self.noisy = (np.full(len(stream), np.nan) for _ in range(2))
+        self.item = 0  # the first one of the batch that the next step follows: the step's row
+
+    def __call__(
+        self, entropies: torch.Tensor, items: NDArray[np.int64], tower: torch.nn.Module
+    ) -> None:
+        """Note a step on the entropies (B,) of some items (B,)."""
+        layers = [x for x in norm_layers(tower).values() if x.weight.requires_grad]
+        parameters = list(layers[-1].parameters())
+        is_id = self._is_id[items]
+        for column, mask in ((self.clean, is_id), (self.noisy, ~is_id)):
+            if mask.any():
+                loss = entropies[mask].mean() * _SCALE
+                gradients = torch.autograd.grad(loss, parameters, retain_graph=True)
+                norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+                column[self.item] = float(norm) / _SCALE
+
+
+def forget_peak() -> None:
+    """Count a GPU's peak memory from here on."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
+def machine_of(device: torch.device) -> Machine:
+    """What a run on a device ran on; the peak of a GPU's memory is since `forget_peak`."""
+    versions = {"torch": torch.__version__}
+    if device.type != "cuda":
+        return Machine(device.type, 0, versions)
+    peak = torch.cuda.max_memory_allocated(device)
+    return Machine(torch.cuda.get_device_name(device), peak, versions)
 
 
 @dataclass
@@ -99,7 +182,7 @@ class LiveSession:
             sources.id_set.class_names,
             settings.prompt,
             self.settings.workers,
-            stream.kind == ID if getattr(settings.options, "pipeline", "") == "gt" else None,
+            stream.kind == ID if settings.flat().get("pipeline") == "gt" else None,
         )
         if settings.threshold.score == MATCH:
             live = replace(live, match_bias=sources.id_set.identity["logit_bias"])
@@ -121,9 +204,84 @@ class LiveSession:
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
         encoder = self._encoders[choice]
-        if found := difference(made_by, encoder.identity):
+        if mismatch := difference(made_by, encoder.identity):
             raise StoreError(
-                f"{path} was made by another encoder than {choice.slug} is now ({found.key}: "
-                f"{found.one}, now {found.other}): extract the set again."
+                f"{path} was made by another encoder than {choice.slug} is now ({mismatch.key}: "
+                f"{mismatch.one}, now {mismatch.other}): extract the set again."
             )
         return encoder
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Read item t of a stream."""
+
+    stream: Stream
+    sets: dict[int, ImageSet]  # by kind
+
+    def __call__(self, t: int) -> Image.Image:
+        return self.sets[int(self.stream.kind[t])].read(int(self.stream.row[t]))
+
+
+def stream_images(
+    stream: Stream, sources: Sources, settings: LiveSettings, image_size: int
+) -> ImageSet:
+    """The images of a stream as a set: image t is item t of the stream.
+
+    Raises:
+        DatasetError: images that cannot be found, or are not those of the features.
+    """
+    present = {ID: sources.id_set, OOD: sources.ood_set, NOISE: sources.noise}
+    sets = {
+        kind: _with_features(source, settings, image_size)
+        for kind, source in present.items()
+        if source is not None
+    }
+    ids = [
+        sets[kind].sample_ids[row]
+        for kind, row in zip(stream.kind.tolist(), stream.row.tolist(), strict=True)
+    ]
+    nothing = np.full(len(stream), -1, np.int32)  # of labels: none of a method's business
+    return ImageSet(sources.id_set.name, _Items(stream, sets), nothing, ids)
+
+
+def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+    """The images that have features, in the order of these."""
+    images = _load_images(source, settings, image_size)
+    made_from = {k: v for k, v in source.source.items() if k not in ("skipped", "split")}
+    if images.identity() != made_from:
+        raise DatasetError(
+            f"the images of '{source.name}' are not those that {source.path} was made from",
+            remedy="extract-again",
+        )
+    if not {"skipped", "split"} & source.source.keys():
+        return images
+    encoded_ids = set(hdf5.read_sample_ids(source.path))
+    rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
+    return pick_rows(images, rows)
+
+
+def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+    if source.kind == features.NOISE:
+        noise = SetName.parse(source.name).bare
+        return noise_images(noise, source.source.get("images") or len(source), image_size)
+    if "imported" in source.source:
+        raise StoreError(
+            f"{source.path} was imported: a live method needs the images, so extract them here."
+        )
+    name = source.source["split"]["of"] if "split" in source.source else source.name
+    spec = _spec(name, settings.datasets)
+    return limited(datasets.load_images(spec, Path(settings.data_root)), source.source.get("limit"))
+
+
+def _spec(name: str, specs: Sequence[str]) -> str:
+    """How the images of a set are named: as they were given, or by the known set's name."""
+    for spec in specs:
+        if str(SetName.parse(spec)) == name:
+            return spec
+    if SetName.parse(name).base not in datasets.CATALOGUE:
+        raise StoreError(
+            f"a live method needs the images of '{name}', and it is not known where they are",
+            remedy="say-where",
+        )
+    return name

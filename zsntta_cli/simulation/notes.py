@@ -10,8 +10,6 @@ from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.classifiers.settings import DOTASettings
-from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
@@ -31,10 +29,10 @@ def notes(root: Path, runs: Sequence[RunSettings]) -> list[str]:
         try:
             noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
             sizes = size(run, run.id_set), size(run, run.ood_set), size(run, noise)
-            found = list(_of_run(run, header(run.encoder, run.id_set), sizes))
+            of_run = list(_of_run(run, header(run.encoder, run.id_set), sizes))
         except ZsnttaError:  # the run itself says it better
             continue
-        for kind, about, text, much in found:
+        for kind, about, text, much in of_run:
             strongest[kind, about] = max((much, text), strongest.get((kind, about), (much, text)))
     return [f"note: {text}" for _, text in strongest.values()]
 
@@ -54,26 +52,19 @@ def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> It
 
 
 def _of_method(run: RunSettings, id_set: Header, items: int) -> Iterator[Note]:
-    classes, dim = id_set.classes, id_set.dim
-    if METHODS[run.method].offline:
+    name, method = run.method, METHODS[run.method]
+    if method.offline:
+        text = f"{name} sees the whole stream before it decides: a reference, no online method."
+        yield "offline", name, text, 0
+    for phrase in method.notes(run.options, id_set.classes, id_set.dim):
+        yield "method", name, f"{name} {phrase}.", id_set.classes
+    warm_up = method.warm_up
+    if 0 < items <= (first := warm_up.items(run.options)):
         text = (
-            f"{run.method} sees the whole stream before it decides: a reference, no online method."
+            f"{name} decides as {warm_up.teacher} does throughout: a stream of {items:,} items "
+            f"ends before its detector decides, after {first:,} items ({warm_up.settings})."
         )
-        yield "offline", run.method, text, 0
-    if isinstance(run.options, DOTASettings) and run.options.pools(classes, dim):
-        text = (
-            f"{run.method} has one covariance of all classes, not the paper's one of each: those "
-            f"of {classes:,} classes of {dim:,} dims take more than {run.options.dota_memory:,} MB "
-            f"(dota-memory)."
-        )
-        yield "pooled", run.method, text, classes
-    if isinstance(run.options, AdaNDSettings) and run.options.stage1_items >= items:
-        text = (
-            f"{run.method} decides as {run.options.teacher} does throughout: a stream of {items:,} "
-            f"items ends before its detector decides, after {run.options.stage1_items:,} items "
-            f"(warmup x update-every)."
-        )
-        yield "warm-up", run.method, text, -items
+        yield "warm-up", name, text, -items
 
 
 def _again(name: str, times: float) -> Note:

@@ -15,7 +15,7 @@ from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.checks import check, check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import prompt_template
 
 _LONGEST_PROMPT = 1000  # characters

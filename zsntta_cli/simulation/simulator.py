@@ -20,7 +20,7 @@ from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
-from zsntta_cli.simulation.digests import Source, run_digests
+from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import Columns, Machine, Record, Replay, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
@@ -49,7 +49,7 @@ class Simulator:
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
-        """One run.
+        """Run one method on one stream: its decisions, judged.
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
@@ -70,26 +70,24 @@ class Simulator:
             self._pool(settings.encoder, settings.prompt, *sources.names)
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
-        """One run with its stream and decisions; `analyse` a live method's gradients too."""
+        """Run with the stream and the decisions kept; `analyse` a live method's gradients too."""
         sources = self._library.sources(settings)
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
-            given = {
-                one.name: getattr(more_text, one.name) for one in dataclasses.fields(more_text)
-            }
-            pool = dataclasses.replace(pool, **given)
+            names = [field.name for field in dataclasses.fields(more_text)]
+            pool = dataclasses.replace(pool, **{name: getattr(more_text, name) for name in names})
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
-        data = _scored(settings, data, sources.id_set.identity.get("logit_bias"))
+        data = _with_scores(settings, data, sources.id_set.identity.get("logit_bias"))
         self._load_kernels(settings, data)
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
-        read = [Source(one.name, one.digest, one.normalized) for one in sources.present]
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         encoder = sources.id_set.identity
+        read = [(source.name, source) for source in sources.present]
         digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
@@ -123,7 +121,7 @@ class Simulator:
         return decisions
 
     def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
-        """What a process compiles or loads once is no run's time: a method of ours sees two items.
+        """Load what a process compiles once, as no run's time: a method of ours sees two items.
 
         One that needs words would mine them for that, and has no kernels but the threshold's.
         """
@@ -150,8 +148,8 @@ class Simulator:
     def _digest_text(self, encoder_name: str, prompt: str, id_set: str) -> str:
         return hashlib.sha256(self._library.text(encoder_name, prompt, id_set).data).hexdigest()
 
-    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *others: str) -> Pool:
-        names = (id_set, *others)
+    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *other_names: str) -> Pool:
+        names = (id_set, *other_names)
         scores = [self._zero_shot(encoder_name, prompt, id_set, name) for name in names]
         return Pool(
             _raw_features([self._library.read(encoder_name, name) for name in names]),
@@ -164,7 +162,7 @@ class Simulator:
         )
 
 
-def _scored(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
+def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
     """The stream with the noise scores that are asked for."""
     method = METHODS[settings.method]
     if settings.threshold.score != MATCH:

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
@@ -27,8 +26,7 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.settings.prompts import NOUN_PROMPT, speech_prompt
-from zsntta_cli.settings.words import WORD_SETS, lists_of, set_of
+from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count
 
@@ -43,12 +41,12 @@ class Sources:
 
     @property
     def present(self) -> list[FeatureSet]:
-        """Those that take part."""
+        """The feature files that take part."""
         return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of those that take part."""
+        """Names of the sets that take part."""
         return tuple(source.name for source in self.present)
 
     @property
@@ -109,10 +107,10 @@ class Library:
     def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
         """Text features (C, D) of a set's class names, or of a word list."""
         features = self.read(encoder_name, name)
-        known = features.text_features
-        if prompt not in known:
-            raise MissingText(prompt, name, tuple(known), features.source.get("limit"))
-        return known[prompt]
+        cached = features.text_features
+        if prompt not in cached:
+            raise MissingText(prompt, name, tuple(cached), features.source.get("limit"))
+        return cached[prompt]
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """What text features a method wants besides those of the class names."""
@@ -130,12 +128,12 @@ class Library:
         Built-in lists have prompts of their own, and then so have all lists and the class names.
         """
         encoder, prompts = settings.encoder, self._word_lists(settings)
-        built_in = [WORD_SETS[one] for name in prompts if (one := set_of(name))]
-        by_speech = getattr(settings.options, "word_prompts", "run") == "speech"
+        built_in = [WORD_SETS[set_name] for name in prompts if (set_name := set_of(name))]
+        by_speech = settings.flat().get("word_prompts") == "speech"
         beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
-        own = built_in or by_speech
-        wanted = tuple((n, prompt if own else settings.prompt) for n, prompt in prompts.items())
-        return self._gathered(encoder, wanted, settings.id_set, beside)
+        if not (built_in or by_speech):
+            prompts = dict.fromkeys(prompts, settings.prompt)
+        return self._gathered(encoder, tuple(prompts.items()), settings.id_set, beside)
 
     def _gather(
         self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
@@ -164,25 +162,25 @@ class Library:
         """The only list or built-in set that is cached, but for those of one method."""
         files = set_names(self._root, settings.encoder, WORDS)
         lists = [SetName.parse(name).bare for name in files]
-        found = list(dict.fromkeys(set_of(name) or name for name in lists))
-        meant = [name for name in found if name not in WORD_SETS or not WORD_SETS[name].of_method]
+        cached = list(dict.fromkeys(set_of(name) or name for name in lists))
+        meant = [name for name in cached if name not in WORD_SETS or not WORD_SETS[name].of_method]
         if len(meant) != 1:
-            raise MissingWords(settings.method, tuple(found))
+            raise MissingWords(settings.method, tuple(cached))
         return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
-            there = set_names(self._root, encoder_name)
-            raise MissingFeatures(name, encoder_name, str(self._root), tuple(there))
+            cached_names = set_names(self._root, encoder_name)
+            raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
         return dataclasses.replace(read_features(path), name=name)  # of a copy that was renamed
 
 
-def _check_same_encoder(one: FeatureSet, other: FeatureSet) -> None:
-    if found := difference(one.identity, other.identity):
+def _check_same_encoder(id_set: FeatureSet, other: FeatureSet) -> None:
+    if mismatch := difference(id_set.identity, other.identity):
         raise StoreError(
-            f"{one.path} and {other.path} are of different encoders ({found.key}: {found.one} and "
-            f"{found.other}): extract one of them again."
+            f"{id_set.path} and {other.path} are of different encoders ({mismatch.key}: "
+            f"{mismatch.one} and {mismatch.other}): extract one of them again."
         )
 
 

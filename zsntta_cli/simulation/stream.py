@@ -31,7 +31,7 @@ class Stream:
         return len(self.kind)
 
     def first(self, count: int) -> "Stream":
-        """Its first items."""
+        """The first `count` items."""
         return Stream(self.kind[:count], self.row[:count])
 
 
@@ -97,7 +97,7 @@ def _by_class(generator: np.random.Generator, n_id: int, n_ood: int, labels: _La
 
 
 def _late(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
-    """Clean for a while, then mixed."""
+    """ID samples alone for a while, then all others mixed."""
     id_items = generator.permutation(n_id)
     head = round(_CLEAN_HEAD * n_id)
     rest = np.append(id_items[head:], n_id + np.arange(n_ood))

@@ -10,7 +10,7 @@ from reference import classifiers as reference
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
-from zsntta_cli.methods.classifiers.settings import (
+from zsntta_cli.methods.settings import (
     BCASettings,
     DOTASettings,
     OGASettings,

@@ -1,21 +1,18 @@
 """Classifiers that adapt: numbers worked by hand, and the ranges of their settings."""
 
-import types
-
 import numpy as np
 import pytest
 from given_features import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.classifiers import bca, dota, oga, onzeta, whitening
-from zsntta_cli.methods.classifiers.settings import (
+from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
+from zsntta_cli.methods.settings import (
     BCASettings,
     DOTASettings,
     OGASettings,
     OnZetaSettings,
 )
-from zsntta_cli.simulation.notes import _of_method
 from zsntta_cli.simulation.runs import build_run
 
 
@@ -83,7 +80,7 @@ def test_ogas_means_are_of_two_samples_or_the_text():
 
 
 def test_ogas_memory_keeps_the_lowest_entropies():
-    memory = oga.Memory(2, 1, 2)
+    memory = oga.OGAMemory(2, 1, 2)
     offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
     entered = [memory.offer(0, entropy, np.array([x])) for entropy, x in offers]
     assert entered == [False, True, True, False, True]
@@ -111,7 +108,7 @@ def test_dota_by_hand(memory):
     options = DOTASettings(
         dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5, dota_memory=memory
     )
-    gaussians = dota.Gaussians(1, 2, options)
+    gaussians = dota.DOTAGaussians(1, 2, options)
     logits = gaussians.learn(np.eye(2), np.ones((2, 1)))
     # Λ = 1 / (0.5 · 0.1 + 0.5); means (0.001, 0.001), then (1.001, 0.001) / 2; weights 0.3, 0.5.
     first = 0.3 * (0.001 - 0.5 * 2e-6) / 0.55
@@ -124,7 +121,7 @@ def test_dota_by_hand(memory):
 
 def test_ogas_deviations_are_from_means_texts_and_each_other():
     # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
-    gaussians = oga.Gaussians(np.array([[0.5], [0.7]]), OGASettings())
+    gaussians = oga.OGAGaussians(np.array([[0.5], [0.7]]), OGASettings())
     for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
         assert gaussians._memory.offer(label, 0.1, np.array([x]))
     scatter = gaussians._centred(np.array([[0.5], [3.0]]))
@@ -151,7 +148,10 @@ def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, modul
 def test_whitened_rows_multiply_as_by_the_precision():
     rng = np.random.default_rng(0)
     covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
-    for whiten in (whitening.inverse(covariance), whitening.pseudo_inverse(covariance)):
+    for whiten in (
+        blocks.whitening_of_inverse(covariance),
+        blocks.whitening_of_pseudo_inverse(covariance),
+    ):
         expected = rows @ np.linalg.inv(covariance) @ rows.T
         np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
 
@@ -164,17 +164,14 @@ def test_covariances_are_of_classes_up_to_the_memory_they_may_take():
 
 @pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
 def test_a_note_says_that_covariances_are_pooled(method, said):
-    run = build_run(method, "", "cifar10", None, "", warmup=1)
-    found = {}
-    for total in (1000, 10):
-        header = types.SimpleNamespace(classes=total, dim=512)
-        found[total] = [note for note in _of_method(run, header, 10_000) if note[0] == "pooled"]
-    assert bool(found[1000]) == said
-    assert not found[10]
+    options = METHODS[method].settings()
+    assert METHODS[method].notes(options, 10, 512) == []
+    notes = METHODS[method].notes(options, 1000, 512)
+    assert bool(notes) == said
     if said:
-        [(_, _, text, _)] = found[1000]
-        assert text.startswith(f"{method} has one covariance of all classes")
-        assert "1,000 classes of 512 dims take more than 512 MB (dota-memory)" in text
+        [note] = notes
+        assert note.startswith("has one covariance of all classes")
+        assert note.endswith("1,000 classes of 512 dims take more than 512 MB (dota-memory)")
 
 
 def test_the_official_preset_has_ogas_short_means():

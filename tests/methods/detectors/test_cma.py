@@ -11,8 +11,8 @@ from reference import cma as reference
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import cma
-from zsntta_cli.methods.detectors.settings import CmaSettings
 from zsntta_cli.methods.scores import unit, zero_shot
+from zsntta_cli.methods.settings import CmaSettings
 from zsntta_cli.settings import ThresholdSettings
 
 

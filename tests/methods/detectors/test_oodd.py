@@ -11,8 +11,8 @@ from reference import oodd as reference
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import oodd
-from zsntta_cli.methods.detectors.settings import OoddSettings
 from zsntta_cli.methods.scores import ZeroShot
+from zsntta_cli.methods.settings import OoddSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 

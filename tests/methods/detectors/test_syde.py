@@ -8,11 +8,10 @@ from reference import syde as reference
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import syde, zs_clip
-from zsntta_cli.methods.detectors.linear import NoiseDetector
-from zsntta_cli.methods.detectors.settings import SydeSettings
+from zsntta_cli.methods.detectors.linear import LinearDetector
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.scores import unit, zero_shot
-from zsntta_cli.methods.settings import ZsClipSettings
+from zsntta_cli.methods.settings import SydeSettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
 DIM, CLASSES = 16, 4
@@ -77,7 +76,7 @@ def test_the_map_is_the_references():
 
 
 def test_the_memory_by_hand():
-    memory = syde.Memory(np.eye(2, dtype=np.float32), shots=1)
+    memory = syde.SydeMemory(np.eye(2, dtype=np.float32), shots=1)
 
     def offer(feature, c, entropy):
         memory.offer(np.array([feature], np.float32), np.array([c]), np.array([entropy]))
@@ -100,7 +99,7 @@ def test_every_decision_is_the_references(known, seed, change):
     data, options = stream(seed, known=known), dataclasses.replace(SMALL, **change)
     weight, bias, cells = start(seed)
     classes, is_noise, id_score = reference.syde(data, options, QUEUE, weight, bias, cells)
-    found = syde.adapt(data, options, QUEUE, NoiseDetector(weight, bias), cells)
+    found = syde.adapt(data, options, QUEUE, LinearDetector(weight, bias), cells)
     np.testing.assert_allclose(found.id_score, id_score, atol=2e-4)
     assert np.array_equal(found.is_noise, is_noise)
     assert np.array_equal(found.class_index, classes)
@@ -112,7 +111,7 @@ def test_the_reference_test_sees_every_part_at_work():
 
     def decide(**change):
         options = dataclasses.replace(SMALL, **change)
-        return syde.adapt(data, options, QUEUE, NoiseDetector(weight, bias), cells)
+        return syde.adapt(data, options, QUEUE, LinearDetector(weight, bias), cells)
 
     usual = decide()
     for change in ({"syde_gap": 0.0}, {"syde_entropy": 0.5}, {"syde_map_rate": 0.5}):
@@ -139,9 +138,9 @@ def test_known_noise_is_noise_and_never_in_the_memory():
     moved = dataclasses.replace(data.pool, image_features=features)
     part = slice(0, SMALL.update_every)
     known = StreamData(moved, data.index, data.injected)
-    ring = syde.Ring.of(known, part, data.injected[part])
+    ring = syde.SydeQueue.of(known, part, data.injected[part])
     weight, bias, cells = start(0)
-    learner = syde._Syde(known, SMALL, QUEUE, NoiseDetector(weight, bias), cells)
+    learner = syde._Syde(known, SMALL, QUEUE, LinearDetector(weight, bias), cells)
     before = learner._memory.proxies.copy()
     only = dataclasses.replace(ring, is_noise=np.ones(len(ring.x), bool))
     learner.learn(only)
@@ -154,7 +153,7 @@ def test_without_labels_the_detector_stays_as_it_is():
     data = stream(4, known=0)
     options = dataclasses.replace(SMALL, syde_entropy=0.0)  # every item is too doubtful
     weight, bias, cells = start(4)
-    detector = NoiseDetector(weight, bias)
+    detector = LinearDetector(weight, bias)
     found = syde.adapt(data, options, QUEUE, detector, cells).part(slice(96, None))
     logits = detector.logits(data.features(slice(96, None)))
     np.testing.assert_allclose(found.id_score, 1 / (1 + np.exp(logits)), atol=1e-6)

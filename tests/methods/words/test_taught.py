@@ -10,7 +10,7 @@ from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.detectors.linear import NoiseDetector
+from zsntta_cli.methods.detectors.linear import LinearDetector
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.settings import ThresholdSettings
 
@@ -49,7 +49,7 @@ def test_a_step_learns_from_what_is_sure_alone():
     data = stream(2, items=20)
     options = AdaNDSettings(update_every=20, warmup=1, gap=0.5)
     stepper = adand.stepper(data, options, ThresholdSettings(fixed=0.5))
-    start = NoiseDetector.random(data.pool.image_features.shape[1], data.seed)
+    start = LinearDetector.random(data.pool.image_features.shape[1], data.seed)
     stepper.push(data)
     u = data.noise_score
     sure = (u < 0.25) | (u > 0.75) | data.injected

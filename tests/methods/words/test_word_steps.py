@@ -10,10 +10,10 @@ from word_streams import decide, stream
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.words.memory import Memory
-from zsntta_cli.methods.words.mining import mine_negatives
+from zsntta_cli.methods.words.adaneg import AdaNegMemory
 from zsntta_cli.methods.words.settings import TanlSettings
-from zsntta_cli.methods.words.tanl import ActivatedWords, Ring, growing_share, largest
+from zsntta_cli.methods.words.tanl import ActivatedWords, ActivationRing, growing_share, largest
+from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.settings import ThresholdSettings
 
 NAMES = np.eye(2, 3, dtype=np.float32)  # the third axis is no class
@@ -81,7 +81,7 @@ def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
 
 def test_the_memory_by_hand():
     images = np.array([[0, 3, 0], [0, 0, 2], [4, 0, 0], [0, 0, -1]], np.float32)
-    memory = Memory(np.eye(3, dtype=np.float32), images, shots=2)
+    memory = AdaNegMemory(np.eye(3, dtype=np.float32), images, shots=2)
     assert memory.proxies()[1].shape == (0, 3)
     entered, made = memory.enter([0, 0, 2, 0, 0], [0.5, 0.9, 0.1, 0.9, 0.2], [0, 1, 2, 2, 3])
     # Text 0 takes images 0 and 1; then 0.9 is no less than the largest, 0.2 is: image 1 leaves.
@@ -145,7 +145,7 @@ def test_the_largest_are_those_of_a_stable_sort(values, data):
 
 
 def test_a_ring_has_the_mean_of_the_last_few():
-    ring = Ring(size=2, words=1)
+    ring = ActivationRing(size=2, words=1)
     means = [ring.mean[0]]
     for value in (0.5, 0.25, 0.75, 0.125):
         ring.push(np.array([value], np.float32))
@@ -175,7 +175,7 @@ def test_tanl_by_hand():
 def test_sums_of_a_ring_are_exact_whatever_came_and_went():
     rng = np.random.default_rng(0)
     rows = (np.rint(rng.random((500, 7)) ** 9 * 2**40) / 2**40).astype(np.float32)
-    ring = Ring(size=30, words=7)
+    ring = ActivationRing(size=30, words=7)
     for row in rows:
         ring.push(row)
     np.testing.assert_array_equal(ring.mean, rows[-30:].astype(float).sum(axis=0) / 30)

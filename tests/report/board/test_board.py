@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import NOISE, WORDS, Text
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.board.contenders import VARIANTS, contenders
-from zsntta_cli.report.board.lines import COLUMNS, lines
+from zsntta_cli.report.board.lines import COLUMNS, board_rows
 from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
@@ -67,16 +67,16 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
             results[spot] = dataclasses.replace(results[spot], accuracies=record.accuracies)
         if spot.label == "mcm":
             results[spot] = dataclasses.replace(results[spot], accuracies=Measures())
-    row = by_label(lines(plan, results, "none"))["zs-clip"]
+    row = by_label(board_rows(plan, results, "none"))["zs-clip"]
     values = dict(zip(COLUMNS, row.values, strict=True))
     clean, middle = values["acc_s", 0.0], values["acc_h", 0.5]
     assert (clean.mean, clean.std) == (pytest.approx(0.4), pytest.approx(0))
     assert middle.mean == pytest.approx((0.50 + 0.60 + 0.70 + 0.52 + 0.62 + 0.72) / 6)
     assert middle.std == pytest.approx(0.02 / 2**0.5)  # 0.60 and 0.62
     assert values["acc_h", 0.05].mean == 0
-    of_pair = by_label(lines(plan, results, "none", PAIRS[2]))["zs-clip"].values
+    of_pair = by_label(board_rows(plan, results, "none", PAIRS[2]))["zs-clip"].values
     assert of_pair[2].mean == pytest.approx(0.71)
-    mcm = by_label(lines(plan, results, "none"))["mcm"]
+    mcm = by_label(board_rows(plan, results, "none"))["mcm"]
     assert [np.isnan(value.mean) for value in mcm.values] == [True] * 5 + [False]
 
 
@@ -86,7 +86,7 @@ def test_a_clean_stream_counts_once_for_an_id_set(tmp_path):
     clean = [spot for spot in results if not spot.ratio]
     assert {spot.pair for spot in clean} == {Pair("shapes", None), Pair("pets", None)}
     assert len(results) == (2 + 3 * 4) * 2  # ID sets, pairs at four ratios; seeds
-    assert lines(plan, results, "none")[0].values[0].mean == pytest.approx(0.5)
+    assert board_rows(plan, results, "none")[0].values[0].mean == pytest.approx(0.5)
 
 
 def test_marks_are_those_of_scipy_and_holm(tmp_path):
@@ -100,7 +100,7 @@ def test_marks_are_those_of_scipy_and_holm(tmp_path):
         return known, range(known % 7)
 
     results = results_of(plan, right)
-    rows, seen = by_label(lines(plan, results, "none")), set()
+    rows, seen = by_label(board_rows(plan, results, "none")), set()
     for i, column in enumerate(COLUMNS[:5]):
         metric = "acc_h" if column.ratio else "acc_s"
         values = {
@@ -118,7 +118,7 @@ def test_marks_are_those_of_scipy_and_holm(tmp_path):
             if p[name] * (len(p) - rank) >= 0.05:
                 break
             worse.add(name)
-        marked = {name for name in names if rows[name].values[i].is_best}
+        marked = {name for name in names if rows[name].marked[i]}
         assert marked == set(names) - worse
         seen.add(len(marked))
     assert seen & {2, 3}  # neither all nor the best alone
@@ -128,9 +128,9 @@ def test_what_sees_the_whole_stream_is_no_rival(tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, "seer", dataclasses.replace(METHODS["tda"], offline=True))
     plan = plan_of(tmp_path, "zs-clip", "tda", "seer")
     right = {"zs-clip": 50, "tda": 60, "seer": 90}
-    rows = by_label(lines(plan, results_of(plan, lambda s: (right[s.label], 50)), "none"))
+    rows = by_label(board_rows(plan, results_of(plan, lambda s: (right[s.label], 50)), "none"))
     assert [row.contender.label for row in rows.values()] == ["seer", "tda", "zs-clip"]
-    assert [name for name, row in rows.items() if row.values[0].is_best] == ["tda"]
+    assert [name for name, row in rows.items() if row.marked[0]] == ["tda"]
     assert rows["seer"].contender.inputs == ("the whole stream",)
 
 
@@ -145,7 +145,7 @@ def test_cost_is_the_median_of_an_items(tmp_path):
             results.items(), (900, 3, 1, 2, 4), items, strict=True
         )
     }
-    assert lines(plan, made, "none")[0].microseconds == pytest.approx(3)
+    assert board_rows(plan, made, "none")[0].microseconds == pytest.approx(3)
 
 
 def test_all_see_the_same_streams_whatever_their_preset(tmp_path):
@@ -216,11 +216,12 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
         assert heads[1:7] == [
             "Acc_S 0 %", "Acc_H 5 %", "Acc_H 25 %", "Acc_H 50 %", "Acc_H 75 %", "AUROC 50 %",
         ]  # fmt: skip
-        for row, line in zip(body, lines(plan, results, noise), strict=True):
+        for row, line in zip(body, board_rows(plan, results, noise), strict=True):
             assert row[0] == f"`{line.contender.label}`"
-            for cell, value in zip(row[1:7], line.values, strict=True):
-                assert cell.startswith("**") == cell.endswith("**") == value.is_best
-                assert cell.strip("*") == value.text(with_std=True)
+            shown = zip(row[1:7], line.values, line.marked, COLUMNS, strict=True)
+            for cell, value, is_marked, column in shown:
+                assert cell.startswith("**") == cell.endswith("**") == is_marked
+                assert cell.strip("*") == column.text(value)
             given = {"zs-clip": "", "neglabel": "words", "adand": "injected noise"}
             wanted = given[line.contender.label]
             assert row[8] == ("" if (noise, wanted) == ("none", "injected noise") else wanted)

@@ -7,8 +7,14 @@ import pytest
 from scipy.stats import binomtest
 
 from zsntta_cli.report.review.corrections import Correction
-from zsntta_cli.report.review.judged import notes, table
-from zsntta_cli.report.review.judging import Share, between_both, judgement, wilson
+from zsntta_cli.report.review.judging import (
+    Share,
+    between_both,
+    judgement,
+    notes,
+    table,
+    wilson,
+)
 
 LABELLED = [
     Correction(False, None, False, "cat"),  # right, of the class that was said
@@ -77,8 +83,8 @@ def test_the_table_and_what_is_said_beside_it():
         f"{100 * between_both(found.acc_s, found.acc_n).high:.2f}",
         "precision   66.67    20.77 – 93.85  2 of 3",
     ]
-    said = notes(found, 3)
+    said = list(notes(found, 3))
     assert said[0].startswith("7 images labelled, 4 clean and 3 noise. The figures are of these:")
     assert said[1].startswith("1 image labelled clean without another class:")
     assert said[2].startswith("3 of the lines gave way")
-    assert len(notes(judgement([LABELLED[1]]), 0)) == 1
+    assert len(list(notes(judgement([LABELLED[1]]), 0))) == 1

@@ -2,7 +2,7 @@
 
 from reviewed import verdict
 
-from zsntta_cli.report.review.ordering import borderline, by_closeness, by_suspicion, pictured
+from zsntta_cli.report.review.review import borderline, by_closeness, by_suspicion, pictured
 
 ROWS = [verdict(str(m), m) for m in (-0.5, 3.0, 0.25, -2.0, 0.25, -0.125)]
 

@@ -9,13 +9,11 @@ import re
 import pytest
 from parsed import Page
 from PIL import Image
-from reviewed import HOSTILE, unread, verdict
+from reviewed import HOSTILE, page, run_of, unread, verdict
 
 from zsntta_cli.detection.sources.item import Item, content_of, failed
-from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.report.review.pictures import pictures, small
-from zsntta_cli.report.review.review import review
-from zsntta_cli.report.review.writing import ReviewFile, check_review
+from zsntta_cli.report.review.review import ReviewFile
 
 PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]
 NAMES = [
@@ -27,11 +25,6 @@ ROWS += [verdict(HOSTILE, 0.5, HOSTILE, frame=7, time_s=1.5), unread(HOSTILE, HO
 DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
 
 
-def made(rows, **values):
-    classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
-    return review(rows, classes, "ridge", **values)
-
-
 def listed(html, key):
     """Numbers of the images of a section, in its order."""
     [part] = re.findall(rf'<h2 id="{key}">.*?</section>', html, re.DOTALL)
@@ -39,7 +32,7 @@ def listed(html, key):
 
 
 def test_each_image_is_in_one_list_in_its_order():
-    html = made(PLAIN)
+    html = page(PLAIN)
     near = listed(html, "borderline")
     assert near == [10, 9, 11, 8, 12, 7, 13, 6, 14, 5, 15, 4]
     assert listed(html, "noise") == list(range(39, 15, -1))
@@ -52,7 +45,7 @@ def test_each_image_is_in_one_list_in_its_order():
 
 
 def test_a_card_says_verdict_class_margin_and_place():
-    html = made([verdict("clip.mp4", -1.25, "dog", frame=3, time_s=0.5)], shown={0: DOT})
+    html = page([verdict("clip.mp4", -1.25, "dog", frame=3, time_s=0.5)], shown={0: DOT})
     [card] = re.findall(r"<li id=.*?\n", html)
     assert re.sub(r"<[^>]+>", " ", card).split() == [
         "clean", "−1.25", "dog", "clip.mp4", "at", "0.50", "s",
@@ -62,44 +55,44 @@ def test_a_card_says_verdict_class_margin_and_place():
 
 
 def test_what_could_not_be_read_is_listed_and_has_no_number():
-    html = made([unread("a.png", "no <i>"), *PLAIN])
+    html = page([unread("a.png", "no <i>"), *PLAIN])
     assert "<li>a.png: no &lt;i&gt;\n" in html
     assert 'href="#failed"' in html
     found = [i for key in ("borderline", "noise", "clean") for i in listed(html, key)]
     assert sorted(found) == list(range(40))
-    assert "Not read" not in made(PLAIN)
+    assert "Not read" not in page(PLAIN)
 
 
 def test_no_image_at_all_is_a_page_too():
-    assert "<ol></ol>" in made([unread("a.png")])
+    assert "<ol></ol>" in page([unread("a.png")])
 
 
 def test_the_script_gets_names_of_any_bytes_whole():
-    [plain] = re.findall(r'id="review-data">(.*?)</script>', made(ROWS))
+    [plain] = re.findall(r'id="review-data">(.*?)</script>', page(ROWS))
     data = json.loads(plain)
     assert [row[0] for row in data["rows"]] == [*NAMES, HOSTILE]
     assert data["columns"][:4] == ["source", "frame", "class", "noise"]
     assert data["rows"][-1][1] == 7
     assert set(data["classes"]) == set(NAMES)
     assert not set("<>&") & set(plain)
-    made(ROWS).encode()
+    page(ROWS).encode()
 
 
 def test_a_number_to_flag_is_named_only_where_the_command_takes_one():
-    assert '"flag":true' in made(PLAIN)
-    assert '"flag":false' in made(PLAIN, hindsight=False)
-    assert '"flag":false' in made(ROWS), "a frame that repeats is not counted by --flag"
+    assert '"flag":true' in page(PLAIN)
+    assert '"flag":false' in page(PLAIN, hindsight=False)
+    assert '"flag":false' in page(ROWS), "a frame that repeats is not counted by --flag"
 
 
 def test_the_same_rows_give_the_same_bytes_and_others_another_name():
-    assert made(ROWS, shown={0: DOT}) == made(ROWS, shown={0: DOT})
-    names = {re.search('"id":"([0-9a-f]{64})"', made(rows))[1] for rows in (PLAIN, PLAIN[1:])}
+    assert page(ROWS, shown={0: DOT}) == page(ROWS, shown={0: DOT})
+    names = {re.search('"id":"([0-9a-f]{64})"', page(rows))[1] for rows in (PLAIN, PLAIN[1:])}
     assert len(names) == 2
 
 
 @pytest.fixture(params=["plain", "hostile"])
 def html(request):
-    return made(PLAIN if request.param == "plain" else ROWS, shown={1: DOT, 3: DOT})
+    return page(PLAIN if request.param == "plain" else ROWS, shown={1: DOT, 3: DOT})
 
 
 def test_the_page_loads_nothing_and_handles_nothing_inline(html):
@@ -184,22 +177,15 @@ def batch(rows, data):
 
 def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
     rows = [unread("bad"), *PLAIN[:6]]
-    file = ReviewFile(tmp_path / "review.html", 2, 1)
+    path = tmp_path / "review.html"
+    file = ReviewFile(path, 2, 1)
+    file.open(run_of("cat", "dog"))
     file.take(batch(rows[:3], image_file((60, 30))))
     file.take(batch(rows[3:], image_file((30, 60))))
-    assert not file.path.exists()
-    file.close(["cat", "dog"], "ridge", True)
-    html = file.path.read_text()
+    assert not path.exists()
+    file.close()
+    html = path.read_text()
     cards = {int(i): card for i, card in re.findall(r'<li id="i(\d+)">(.*)', html)}
     assert [i for i, card in cards.items() if "<img" in card] == [5, 4]
     assert 'width="30" height="60"' in cards[5]
     assert cards[0].count("no picture") == 1
-
-
-def test_where_it_may_go(tmp_path):
-    with pytest.raises(SettingsError, match=r"photo\.jpg: it goes to a file with the ending"):
-        check_review(tmp_path / "photo.jpg")
-    (tmp_path / "x.html").mkdir()
-    with pytest.raises(StoreError, match="it is a folder"):
-        check_review(tmp_path / "x.html")
-    check_review(tmp_path / "new.HTML")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from reviewed import HOSTILE, unread, verdict
+from reviewed import HOSTILE, page, unread, verdict
 from watched import Watched
 
 from zsntta_cli.report.review.pictures import small
-from zsntta_cli.report.review.review import review
 
 ROWS = [
     verdict(f"photos/{i}.png", (i - 19.5) / 8, ("cat", "dog", "owl")[i % 3], threshold=1 + i / 7)
@@ -23,9 +22,8 @@ OWN = 10  # of ROWS are noise
 
 
 def write(path, rows, **values):
-    classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
     shown = dict.fromkeys(range(0, len(rows) - 1, 2), DOT)
-    path.write_bytes(review(rows, classes, "ridge", shown, **values).encode())
+    path.write_bytes(page(rows, shown, **values).encode())
     return path.as_uri()
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
     EncoderName,
     FeaturesDir,
@@ -15,6 +15,7 @@ from zsntta_cli.cli.options import (
     Pretrained,
     chosen_encoder,
 )
+from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import FEATURES, MCM, ExtractSettings
 
@@ -116,15 +117,13 @@ def detect(
         others = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
         if any(others) or classes is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
-        from zsntta_cli.cli.detection.judging import judged
-
-        judged(judge)
+        _judge(judge)
         return
     if embed is not None and not review:
         raise misused("--embed is of a page: add --review FILE.html.")
     if review and watch:
         raise misused("--review is of all images, and a watch goes on: leave one of them out.")
-    if bool(classes is not None) + bool(classes_file) + bool(set_name) == 0:
+    if classes is None and not classes_file and not set_name:
         raise misused("name your classes: --classes cat,dog or --classes-file FILE.")
     if classes is not None and classes_file:
         raise misused("--classes and --classes-file are both given: one of them.")
@@ -132,27 +131,59 @@ def detect(
         raise misused("--state is of a watch: add --watch.")
     if copy_to and link_to:
         raise misused("--copy-to and --link-to are both given: one of them.")
-    from zsntta_cli.cli.detection.detecting import Output, run
-    from zsntta_cli.detection.encoding.encoding import Encoding
+    from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
+    from zsntta_cli.detection.encoding import Encoding
+    from zsntta_cli.detection.runs import request as asked
     from zsntta_cli.detection.runs.flags import Flag
-    from zsntta_cli.detection.runs.request import Request, Watch, read_classes, split_classes
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.review.writing import ReviewFile
+    from zsntta_cli.report.review.review import ReviewFile
+    from zsntta_cli.report.verdict_files import FORMS, GROWING, GrowingFile, rows_file
+    from zsntta_cli.report.verdict_folders import Sorter
 
-    names = read_classes(classes_file) if classes_file else split_classes(classes or "")
-    request = Request(
-        tuple(sources or ()), set_name, names if classes is not None or classes_file else (),
-        prompt, method, seed, decide, Flag.parse(flag), clean, fps,
-        Watch(interval, looks) if watch else None, score,
-    )  # fmt: skip
+    form_of(out, GROWING if watch else FORMS, option="out")
+    form_of(review, PAGES, option="review")
+    names = asked.read_classes(classes_file) if classes_file else asked.split_classes(classes or "")
+    request = asked.Request(
+        images=asked.Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
+        classes=names if classes is not None or classes_file else (),
+        prompt=prompt,
+        rule=asked.DecisionRule(
+            method=method, score=score, flag=Flag.parse(flag), clean=clean, decide=decide, seed=seed
+        ),
+        watch=asked.Watch(interval=interval, looks=looks) if watch else None,
+    )
     reporter = ConsoleReporter()
-    output = Output(out, only, print0, copy_to or link_to, bool(link_to), reporter)
-    if review:
-        output.review = ReviewFile(review, EMBEDDED if embed is None else embed, workers)
-    output.check(watch)
+    growing = GrowingFile(out) if out and watch else None
+    wanted = [
+        growing,
+        rows_file(out) if out and not watch else None,
+        Sorter(copy_to, links=False, reporter=reporter) if copy_to else None,
+        Sorter(link_to, links=True, reporter=reporter) if link_to else None,
+    ]
+    most = EMBEDDED if embed is None else embed
+    everything = [ReviewFile(review, most, workers)] if review else []
+    is_alone = not (out or copy_to or link_to or review)
+    screen = Screen(print0, has_file=bool(out), is_alone=is_alone)
+    outputs = Outputs([sink for sink in wanted if sink], everything, only, screen)
     choice = chosen_encoder(model, pretrained, precision, encoder)
     encoding = Encoding(choice, features_dir, device, workers, reporter)
     with encoding.store:
-        noise = run(request, encoding, output, state)
-    if fail_on_noise and noise:
+        if watch:
+            run_watch(request, encoding, outputs, growing, state)
+        else:
+            run_once(request, encoding, outputs)
+    if fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)
+
+
+def _judge(path: Path) -> None:
+    """Tell what a file of corrections says of the verdicts."""
+    from zsntta_cli.report.review.corrections import read_corrections
+    from zsntta_cli.report.review.judging import judgement, notes, table
+
+    corrections, replaced = read_corrections(path)
+    judged = judgement(corrections)
+    for line in table(judged).splitlines():
+        say(line)
+    for line in notes(judged, replaced):
+        say(line, err=True)

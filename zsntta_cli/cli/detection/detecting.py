@@ -1,4 +1,4 @@
-"""How a detection is run from the command line: where rows go, and what ends it."""
+"""How a detection is run from the command line: which sinks take its rows, and what ends it."""
 
 import contextlib
 import os
@@ -6,174 +6,158 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
-from zsntta_cli.detection.encoding.encoding import Encoding
-from zsntta_cli.detection.runs.detecting import Batch, Detection, detection
-from zsntta_cli.detection.runs.request import Request, Watch
-from zsntta_cli.detection.runs.rows import Row
-from zsntta_cli.detection.runs.sorting import Sorter
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
+from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
-from zsntta_cli.progress import Reporter
-from zsntta_cli.report.review.writing import ReviewFile, check_review
-from zsntta_cli.report.verdict_files import GrowingFile, WholeFile, check_out, json_lines
-from zsntta_cli.report.verdicts import Tally, draw, line
+from zsntta_cli.detection.verdicts import VerdictRow
+from zsntta_cli.report.verdict_files import GrowingFile, json_lines
+from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
+Which = Literal["noise", "clean"]
 
 
-@dataclass
-class Output:
-    """Where rows go: a file, folders, standard output."""
+class Outputs:
+    """Where the rows of a run go, and what is to be said of all of them at the end."""
 
-    path: Path | None
-    only: str | None  # "noise" or "clean": rows of these alone
-    print0: bool
-    sort_to: Path | None
-    links: bool
-    reporter: Reporter
-    file: WholeFile | GrowingFile | None = None
-    sorter: Sorter | None = None
-    review: ReviewFile | None = None
-    tally: Tally = field(default_factory=lambda: Tally("", 0))
-    _later: list[Row] = field(default_factory=list)  # rows of the table at the end
-    _names: Sequence[str] = ()
-    _hindsight: bool = True
-    _heard: bool = True  # whether somebody reads standard output
+    def __init__(
+        self,
+        wanted: Sequence[RowSink],
+        everything: Sequence[RowSink],
+        only: Which | None,
+        screen: "Screen",
+    ) -> None:
+        """Have the first sinks and the screen take `only` rows of one verdict; others take all."""
+        self._wanted, self._screen = [*wanted, screen], screen
+        self._everything, self._only = everything, only
 
-    def check(self, grows: bool) -> None:
-        """Look at the file's name before anything is done: SettingsError where it will not do."""
-        if self.path:
-            check_out(self.path, grows)
-        if self.review:
-            check_review(self.review.path)
-
-    def open(self, job: Detection) -> None:
+    def open(self, run: DetectRun) -> None:
         """Begin: nothing is written yet."""
-        names = self._names = job.detector.class_names
-        self._hindsight = not job.request.on_arrival
-        self.tally = Tally(job.request.method, len(names))
-        if self.sort_to:
-            self.sorter = Sorter(self.sort_to, self.links, names, self.reporter)
+        self.tally = Tally.of(run.detector)
+        for sink in (*self._everything, *self._wanted):
+            sink.open(run)
 
-    def take(self, batch: Batch, show: Callable[[Sequence[Row]], None]) -> None:
-        """Take a batch of rows; `show` writes to standard output."""
+    def take(self, batch: Batch) -> None:
+        """Have all of them take the next rows."""
         self.tally.add(batch.rows)
-        pairs = [pair for pair in zip(*batch, strict=True) if self._is_wanted(pair[1])]
-        rows = [row for _, row in pairs]
-        if self.file:
-            self.file.write(rows)
-        if self.sorter:
-            self.sorter.put(Batch([item for item, _ in pairs], rows))
-        if self.review:
-            self.review.take(batch)
-        for start in range(0, len(rows), _AT_ONCE):
-            self._tell(lambda some=rows[start : start + _AT_ONCE]: show(some))  # type: ignore[misc]
+        for sink in self._everything:
+            sink.take(batch)
+        batch = batch.only(self._only) if self._only else batch
+        for sink in self._wanted:
+            sink.take(batch)
 
-    def _is_wanted(self, row: Row) -> bool:
-        return self.only is None or row["noise"] is (self.only == "noise")
+    def close(self) -> None:
+        """End: files are written, what was found is said."""
+        for sink in (*self._wanted, *self._everything):
+            sink.close()
+        for text in self.tally.lines(self._screen.shown):
+            say(text, err=True)
+
+
+class Screen(RowSink):
+    """Standard output: on a terminal a table at the end, or lines as images are decided on arrival.
+
+    Else it has rows as JSON Lines; `print0`: paths. With a file of rows it has none.
+    """
+
+    def __init__(self, print0: bool, has_file: bool, is_alone: bool) -> None:
+        self._print0, self._has_file, self._is_alone = print0, has_file, is_alone
+        self._later: list[VerdictRow] = []  # rows of the table at the end
+        self.shown = 0  # rows of it at most; none where there is no table
+        self._is_read = True  # whether somebody reads standard output
+
+    def open(self, run: DetectRun) -> None:
+        """Look at how images are decided."""
+        self._is_live = run.request.on_arrival
+
+    def take(self, batch: Batch) -> None:
+        """Show rows, or keep them for the table."""
+        for start in range(0, len(batch.rows), _AT_ONCE):
+            self._tell(partial(self._show, batch.rows[start : start + _AT_ONCE]))
 
     def _tell(self, write: Callable[[], None]) -> None:
         """Write to standard output; whoever closes it early has seen enough."""
-        if not self._heard:
+        if not self._is_read:
             return
         try:
             write()
         except BrokenPipeError:
             drop_unwritten()
-            self._heard = False
-            if not self.file and not self.sorter and not self.review:
+            self._is_read = False
+            if self._is_alone:
                 raise typer.Exit(0) from None
 
-    def whole(self, rows: Sequence[Row]) -> None:
-        """Show rows that are decided in hindsight: on a terminal as a table, at the end."""
-        self._show(rows, self._later.extend)
-
-    def live(self, rows: Sequence[Row]) -> None:
-        """Show rows as they are decided."""
-        self._show(rows, _tell_lines)
-
-    def _show(self, rows: Sequence[Row], on_terminal: Callable[[Sequence[Row]], Any]) -> None:
-        if self.print0:
+    def _show(self, rows: Sequence[VerdictRow]) -> None:
+        if self._print0:
             judged = (row for row in rows if row["error"] is None)
             _write(b"".join(os.fsencode(row["source"]) + b"\0" for row in judged))
-        elif sys.stdout.isatty():
-            on_terminal(rows)
-        elif not self.path:
-            _write(json_lines(rows))
+        elif not sys.stdout.isatty():
+            _write(b"" if self._has_file else json_lines(rows))
+        elif not self._is_live:
+            self._later += rows
+        else:
+            for row in rows:
+                if row["noise"] or row["error"] is not None:
+                    say(line(row))
 
     def close(self) -> None:
-        """End: the file is written, what was found is said."""
-        if self.file:
-            self.file.close()
+        """Show the table."""
         if table := draw(self._later):
-            self.tally.drawn = True
+            self.shown = SHOWN
             self._tell(lambda: typer.echo(table, nl=False))
-        if self.sorter:
-            self.sorter.close()
-        if self.review:
-            self.review.close(self._names, self.tally.method, self._hindsight)
-        for text in self.tally.lines():
-            say(text, err=True)
 
 
 def _write(content: bytes) -> None:
     typer.echo(content, nl=False)
 
 
-def _tell_lines(rows: Sequence[Row]) -> None:
-    for row in rows:
-        if row["noise"] or row["error"] is not None:
-            say(line(row))
-
-
-def run(request: Request, encoding: Encoding, output: Output, state: Path | None) -> int:
-    """Detect, and put rows where they go; how many are noise."""
-    if request.watch:
-        _watch(request, request.watch, encoding, output, state)
-    else:
-        _once(request, encoding, output)
-    return output.tally.counts["noise"]
-
-
-def _once(request: Request, encoding: Encoding, output: Output) -> None:
-    job = detection(request, encoding)
-    output.open(job)
-    output.file = WholeFile(output.path) if output.path else None
+def run_once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
+    """Detect, and put rows where they go."""
+    run = detect_run(request, encoding)
+    outputs.open(run)
     try:
-        for batch in job.batches():
-            output.take(batch, output.live if request.on_arrival else output.whole)
+        for batch in run.batches():
+            outputs.take(batch)
     except KeyboardInterrupt:
         if request.on_arrival:  # what was decided stays decided
-            output.close()
+            outputs.close()
         raise
-    output.close()
+    outputs.close()
 
 
-def _watch(
-    request: Request, watch: Watch, encoding: Encoding, output: Output, state: Path | None
+def run_watch(
+    request: Request,
+    encoding: Encoding,
+    outputs: Outputs,
+    file: GrowingFile | None,
+    state: Path | None,
 ) -> None:
+    """Watch folders, and put rows where they go; `file` is one of the outputs."""
+    assert request.watch
     with locked(state) if state else contextlib.nullcontext():
-        job = detection(request, encoding)
-        output.open(job)
-        is_new = not (state and state.exists())
-        known = resumed(state, job.detector, output.path)
-        file = GrowingFile(output.path, known.size, is_new) if output.path else None
-        output.file = file
-        if job.detector.seen:
-            encoding.reporter.note(f"{state}: goes on after {len(known.seen):,} images.")
+        run = detect_run(request, encoding)
+        kept = resumed(state, run.detector, file.path if file else None)
+        outputs.open(run)
+        if file:
+            file.begin(kept.size, kept.is_new)
+        if run.detector.seen:
+            encoding.reporter.note(f"{state}: goes on after {len(kept.seen):,} images.")
         if sys.stderr.isatty():
-            encoding.reporter.note(f"watching {', '.join(request.sources)}: Ctrl-C ends it.")
-        watching = Watching(job, watch, known, state)
+            folders = ", ".join(request.images.sources)
+            encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
+        watching = Watching(run, request.watch, kept, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(lambda: file.size if file else 0, stop):
-                output.take(batch, output.live)
-        output.close()
+                outputs.take(batch)
+        outputs.close()
 
 
 @contextlib.contextmanager

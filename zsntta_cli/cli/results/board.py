@@ -1,6 +1,5 @@
 """`zsntta board`."""
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,7 @@ from zsntta_cli.cli.options import (
     Records,
     chosen_encoder,
 )
-from zsntta_cli.cli.output import put
+from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.settings import FEATURES, EncoderChoice
 
 if TYPE_CHECKING:
@@ -64,18 +63,15 @@ def board(
     was run before is kept.
     """
     from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.files import check_target
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.board.contenders import contenders
-    from zsntta_cli.report.board.measuring import measured
+    from zsntta_cli.report.board.lines import obtain_results
     from zsntta_cli.report.board.page import not_run, page
     from zsntta_cli.report.board.plan import Plan
     from zsntta_cli.report.board.screen import screen
     from zsntta_cli.results.keeping import Keeping
 
-    gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
-    if output:
-        check_target(output)  # before the runs, which may take long
+    form_of(output, {".md": "markdown"}, default="markdown")
     choice = chosen_encoder(model, pretrained, precision, encoder)
     plan = Plan(
         features_dir, folder_name(features_dir, choice), _pairs(features_dir, choice, pair or ()),
@@ -84,7 +80,7 @@ def board(
     reporter = ConsoleReporter()
     for line in not_run(plan):
         reporter.note(line)
-    results = measured(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
+    results = obtain_results(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
     put(screen(plan, results), None)
     if output:
         put(page(plan, results), output)

@@ -13,20 +13,16 @@ if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
 
 
-def show(
-    number: int, wishes: "Wishes", machine: "Machine", output: Path | None, given: "Given"
-) -> None:
+def show(number: int, wishes: "Wishes", machine: "Machine", output: Path, given: "Given") -> None:
     """Draw a figure of the paper from its runs."""
     from zsntta_cli.paper.illustrating import illustrate
-    from zsntta_cli.report.plots import form_of
 
-    form_of(_target(number, output))  # before the runs, which may take long
     made = illustrate(number, wishes, machine)
     say_what_is_left(made, given)
     _write(number, made.figure(), output)
 
 
-def show_published(number: int, output: Path | None) -> None:
+def show_published(number: int, output: Path) -> None:
     """Draw what the paper's tables say of a figure: nothing is run."""
     from zsntta_cli.paper.figures import PAPER, draw, published
 
@@ -36,18 +32,14 @@ def show_published(number: int, output: Path | None) -> None:
     _write(number, draw(number, [], printed, PAPER), output)
 
 
-def _target(number: int, output: Path | None) -> Path:
-    return output or Path(f"fig{number}.pdf")
-
-
-def _write(number: int, figure: "Figure", output: Path | None) -> None:
+def _write(number: int, figure: "Figure", output: Path) -> None:
     from zsntta_cli.paper.figures import found
     from zsntta_cli.report.plots import write
 
     for note in figure.notes:
         say(f"note: {note}.", err=True)
-    write(_target(number, output), figure, found(number).width)
-    say(str(_target(number, output)))
+    write(output, figure, found(number).width)
+    say(str(output))
 
 
 def say_what_is_left(standing: "Standing | Illustration", given: "Given") -> None:

@@ -1,6 +1,5 @@
 """`zsntta paper`."""
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,28 +10,32 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
+    LIVE_WORKERS,
     EncoderName,
     FeaturesDir,
     Fresh,
+    LiveDataRoot,
+    LiveDatasets,
+    LiveDevice,
+    LiveWorkers,
     Model,
     Precision,
     Pretrained,
     Records,
     chosen_encoder,
+    live_option,
+    live_settings,
 )
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.cli.results import figures
 from zsntta_cli.paper.printed.tables import SAMPLES
+from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.paper.printed.tables import Table
     from zsntta_cli.paper.standing import Machine, Standing
     from zsntta_cli.paper.wanted import Wishes
-
-
-def _live(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Live methods")
 
 
 def paper(
@@ -68,33 +71,38 @@ def paper(
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
-    samples: Annotated[int, _live("Of table 4's timing; the first warm up.")] = SAMPLES,
-    live: Annotated[bool, _live("Run live methods too, which may take days.", "--live")] = False,
-    data_root: Annotated[Path, _live("Where data sets lie.")] = DATA,
-    dataset: Annotated[list[str] | None, _live("NAME=PATH of a set's images.")] = None,
-    device: Annotated[str, _live("auto, cpu, cuda, cuda:1.")] = "auto",
-    workers: Annotated[int, _live("Threads that read images.")] = LiveSettings().workers,
+    samples: Annotated[int, live_option("Of table 4's timing; the first warm up.")] = SAMPLES,
+    live: Annotated[
+        bool, live_option("Run live methods too, which may take days.", "--live")
+    ] = False,
+    data_root: LiveDataRoot = DATA,
+    dataset: LiveDatasets = None,
+    device: LiveDevice = "auto",
+    workers: LiveWorkers = LIVE_WORKERS,
 ) -> None:
     """The paper's tables: measured, published, and whether the difference is more than chance.
 
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.
     """
-    from zsntta_cli.files import check_target
     from zsntta_cli.paper.printed.tables import figure_number, find_table
 
-    shown = _Shown(form_of(form, output), output)
     named = any(value is not None for value in (model, pretrained, precision, encoder))
     choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
-    _check_usage(name, published, check, shown, named)
-    if form and name is not None and figure_number(name):
-        raise misused("--format is of tables: the ending of --output says what a figure is.")
-    if output:
-        check_target(output)  # before the runs, which may take long
+    _check_usage(name, published, check, output or form not in (None, "table"), named)
     figure = figure_number(name) if name is not None else None
+    if figure and form:
+        raise misused("--format is of tables: the ending of --output says what a figure is.")
+    if figure:
+        from zsntta_cli.report import plots
+
+        drawn = output or Path(f"fig{figure}.pdf")
+        plots.check_drawable(form_of(drawn, plots.FORMS))
+    else:
+        shown = _Shown(form_of(output, ENDINGS, form, "table"), output)
     if published:
         if figure:
-            figures.show_published(figure, output)
+            figures.show_published(figure, drawn)
         else:
             _show_published(find_table(str(name)), shown)
         return
@@ -102,7 +110,7 @@ def paper(
 
     wishes = _wishes(features_dir, choice, preset, seed or ())
     keeping = Keeping.beside(features_dir, records, fresh)
-    settings = LiveSettings(str(data_root), tuple(dataset or ()), device, workers, _weights(choice))
+    settings = live_settings(choice, data_root, dataset, device, workers)
     if name is None and not check:
         _show_overview(wishes, keeping)
         return
@@ -110,7 +118,7 @@ def paper(
     if check:
         _show_check(wishes, machine, ctx.params)
     elif figure:
-        figures.show(figure, wishes, machine, output, ctx.params)
+        figures.show(figure, wishes, machine, drawn, ctx.params)
     else:
         _show_table(find_table(str(name)), wishes, machine, shown, ctx.params)
 
@@ -123,9 +131,7 @@ class _Shown:
     output: Path | None
 
 
-def _check_usage(
-    name: str | None, published: bool, check: bool, shown: _Shown, named: bool
-) -> None:
+def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, named: bool) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -138,13 +144,8 @@ def _check_usage(
         raise misused(f"--published shows what is printed: leave --{other} out.")
     if check and name is not None:
         raise misused(f"--check is of all tables: leave '{name}' out.")
-    if name is None and (shown.output or shown.form != "table"):
+    if name is None and of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
-
-
-def _weights(choice: EncoderChoice | None) -> str | None:
-    """Where the file of weights lies, of an encoder that has one."""
-    return choice.pretrained if choice and choice.is_file else None
 
 
 def _wishes(
@@ -152,7 +153,7 @@ def _wishes(
 ) -> "Wishes":
     from zsntta_cli.paper.cells import Encoder
     from zsntta_cli.paper.wanted import Wishes
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import PRESETS
 
     check_choice("preset", preset, tuple(PRESETS))
@@ -166,7 +167,6 @@ def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
 
     reporter = ConsoleReporter()
     if live is None:
-        gc.disable()  # replays make no cycles, and looking for some takes a tenth of their time
         return Machine(reporter, keeping, jobs)
     return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
 

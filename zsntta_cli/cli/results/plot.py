@@ -8,6 +8,7 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.cli.output import form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import FEATURES
@@ -62,13 +63,11 @@ def plot(
 
     Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
     """
-    from zsntta_cli.files import check_target
     from zsntta_cli.report import plots
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
 
     check_choice("kind", kind, KINDS)
-    plots.form_of(output)
-    check_target(output)
+    plots.check_drawable(form_of(output, plots.FORMS))
     filters = plots.Filters(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
         _settings(setting or ()),
@@ -93,7 +92,7 @@ def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]
 
 def _settings(texts: "Any") -> dict[str, list[str]]:
     """Values of settings by name: "warmup=10"."""
-    from zsntta_cli.settings.checks import check_choice
+    from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import setting_names
 
     names = (*setting_names(), "preset", "prompt")

@@ -7,6 +7,7 @@ import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import FEATURES
 
@@ -36,12 +37,11 @@ def list_runs(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """A line a kept run, in the order in which they were made."""
-    from zsntta_cli.report.run_list import run_lines
-    from zsntta_cli.results.lines import listed
+    from zsntta_cli.report.runs import run_lines
 
-    chosen = _chosen(method, id_set, ood_set, encoder)
-    found = listed(store_path(features_dir, records), **chosen)
-    typer.echo("\n".join(run_lines(found)))
+    with _open(records, features_dir) as store:
+        runs = store.summaries(**_equal(method, id_set, ood_set, encoder))
+    typer.echo("\n".join(run_lines(runs)))
 
 
 @app.command(cls=Command)
@@ -52,16 +52,16 @@ def show(
 ) -> None:
     """Everything about some runs: settings, digests, counts, time, versions."""
     from zsntta_cli.progress import console
-    from zsntta_cli.report.runs import run_card
+    from zsntta_cli.report.runs import DIGITS, run_card
 
-    with _store(records, features_dir) as store:
-        names = _keys(store, keys, {})
-        found = store.find(names)
-    for name in names:
-        if name in found:
-            console().print(run_card(found[name]))
+    with _open(records, features_dir) as store:
+        wanted = _keys(store, keys)
+        runs = store.find(wanted)
+    for key in wanted:
+        if key in runs:
+            console().print(run_card(runs[key]))
         else:
-            say(f"{name[:8]} is of a method or a setting that is not known here.", err=True)
+            say(f"{key[:DIGITS]} is of a method or a setting that is not known here.", err=True)
 
 
 @app.command(cls=Command)
@@ -73,26 +73,26 @@ def export(
     encoder: Encoder = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
-        Literal["jsonl", "json"],
-        typer.Option("--format", help="All that is kept, or what simulate --format json gives."),
-    ] = "jsonl",
+        Literal["jsonl", "json"] | None,
+        typer.Option(
+            "--format",
+            help="jsonl: all that is kept; json: what simulate gives. "
+            "[by the output's ending, or jsonl]",
+        ),
+    ] = None,
     records: Records = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Kept runs as JSON Lines, for `records import` and `report` elsewhere."""
-    from zsntta_cli.files import write_whole
-    from zsntta_cli.report.runs import exported
+    from zsntta_cli.results.exchange import export_text
 
-    with _store(records, features_dir) as store:
-        names = _keys(store, keys or [], _chosen(method, id_set, ood_set, encoder))
-        found = store.find(names)
-    if left := len(names) - len(found):
-        say(f"note: {left:,} runs of methods that are not known here are left out.", err=True)
-    text = exported([found[name] for name in names if name in found], form)
-    if output:
-        write_whole(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
+    written = form_of(output, {".jsonl": "jsonl", ".json": "json"}, form, "jsonl")
+    with _open(records, features_dir) as store:
+        wanted = _keys(store, keys, **_equal(method, id_set, ood_set, encoder))
+        runs = store.find(wanted)
+    if strange := len(wanted) - len(runs):
+        say(f"note: {strange:,} runs of methods that are not known here are left out.", err=True)
+    put(export_text([runs[key] for key in wanted if key in runs], written), output)
 
 
 @app.command("import", cls=Command)
@@ -107,11 +107,11 @@ def import_(
     from zsntta_cli.results.store import RecordStore
 
     note = ConsoleReporter().note
-    read = {path: read_lines(path, note) for path in files}
+    runs_by_file = {path: read_lines(path, note) for path in files}
     with RecordStore(store_path(features_dir, records), create=True) as store:
-        for path, found in read.items():
-            there = store.add_new(found)
-            say(f"{path}: {len(found):,} runs, {there:,} of them were there")
+        for path, runs in runs_by_file.items():
+            there = store.add_new(runs)
+            say(f"{path}: {len(runs):,} runs, {there:,} of them were there")
 
 
 @app.command(cls=Command)
@@ -126,29 +126,30 @@ def remove(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Forget some runs."""
-    chosen = _chosen(method, id_set, ood_set, encoder)
-    if not (keys or chosen or everything):
+    equal = _equal(method, id_set, ood_set, encoder)
+    if not (keys or equal or everything):
         raise misused("say which: KEY, --method, --id, --ood, --encoder, or --all")
-    with _store(records, features_dir) as store:
-        names = _keys(store, keys or [], chosen)
-        store.remove(names)
-    say(f"removed {len(names):,} runs")
+    with _open(records, features_dir) as store:
+        unwanted = _keys(store, keys, **equal)
+        store.remove(unwanted)
+    say(f"removed {len(unwanted):,} runs")
 
 
-def _chosen(*values: str | None) -> dict[str, Any]:
-    """Columns and the values wanted in them."""
+def _equal(*values: str | None) -> dict[str, Any]:
+    """The values wanted of a list's columns."""
     names = ("method", "id_set", "ood_set", "encoder")
     return {k: v for k, v in zip(names, values, strict=True) if v is not None}
 
 
-def _keys(store: "RecordStore", digits: "Sequence[str]", chosen: dict[str, Any]) -> list[str]:
-    """Keys of the chosen runs, of those that begin with some digits."""
-    from zsntta_cli.results.lines import with_digits
+def _keys(store: "RecordStore", digits: "Sequence[str] | None", **equal: Any) -> list[str]:
+    """Keys of the runs with some values, of those that begin with some digits."""
+    from zsntta_cli.results.store import keys_that_begin
 
-    return with_digits([line.key for line in store.lines(**chosen)], digits)
+    keys = [run.key for run in store.summaries(**equal)] if equal else store.keys()
+    return keys_that_begin(keys, digits or ())
 
 
-def _store(records: Path | None, features_dir: Path) -> "RecordStore":
+def _open(records: Path | None, features_dir: Path) -> "RecordStore":
     from zsntta_cli.results.store import RecordStore
 
     return RecordStore(store_path(features_dir, records))

@@ -1,6 +1,5 @@
 """`zsntta report`."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,7 @@ import typer
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.report.page import BASELINE, TITLE
 from zsntta_cli.settings import FEATURES
 
@@ -34,15 +34,14 @@ def report(
 ) -> None:
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
     from zsntta_cli.cli.results.repeat import repeat_command
-    from zsntta_cli.files import check_target, write_whole
+    from zsntta_cli.files import write_whole
     from zsntta_cli.methods import check_method
     from zsntta_cli.paper.reported import reported
     from zsntta_cli.report.page.page import page
 
-    gc.disable()  # records make no cycles, and looking for some takes a tenth of the time
     check_method(baseline, "baseline")
     if output != _STDOUT:
-        check_target(output)  # before the work
+        form_of(output, PAGES, default="html")
     kept = _kept(records or [], store, features_dir)
     made = page(kept, repeat_command, title, baseline, reported())
     for words in made.left_out:

@@ -1,20 +1,26 @@
-"""The built-in image sets: rendered on demand, the same on every machine.
+"""Images that come with the package, drawn on demand and the same on every machine.
 
-Image i of a set depends on the set's name, `VERSION` and i alone, so it can be drawn in
+Image i of a built-in set depends on the set's name, `VERSION` and i alone, so it can be drawn in
 any order and by any worker. All rendered sets come from the held-out distribution of
 `drawing`, which the embedded encoder never saw; as in the real benchmark each set has a
 style of its own. `digits` are the real handwritten digits that scikit-learn carries.
+
+Noise image i (Sec. 4.2; the four types of the ablation on injected noise) depends on (type, seed,
+i) alone. Values are drawn for each pixel and channel, min-max scaled to bytes per image, and go
+through the encoder's normal preprocessing.
 """
 
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.datasets.catalogue import BUILTIN
 from zsntta_cli.datasets.drawn.concepts import (
     LETTERS,
     NUMERALS,
@@ -25,23 +31,11 @@ from zsntta_cli.datasets.drawn.concepts import (
 )
 from zsntta_cli.datasets.drawn.drawing import HELD_OUT, Distribution, draw
 from zsntta_cli.datasets.drawn.outlines import SIZE
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import ImageSet, numbered
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.settings import NOISE_TYPES
 
 VERSION = 1  # of the rendering: raise it when pictures change, caches then miss
-
-
-@dataclass(frozen=True)
-class BuiltinSet:
-    """One built-in set: its size, its classes in the words of a caption, its drawing."""
-
-    name: str
-    role: str  # "id" or "ood": what the demo uses it as
-    count: int
-    class_names: tuple[str, ...]
-    description: str
-    prompt: str = "a photo of a {}."
-    concepts: tuple[Concept, ...] = field(default=(), repr=False)
-    distribution: Distribution | None = field(default=None, repr=False)
 
 
 def _styled(styles: Mapping[str, float], backgrounds: tuple[str, ...]) -> Distribution:
@@ -59,84 +53,69 @@ _SKETCHBOOK = _styled(
 )
 
 
-def _rendered(
-    name: str,
-    concepts: tuple[Concept, ...],
-    distribution: Distribution,
-    description: str,
-    role: str = "ood",
-    prompt: str = "a photo of a {}.",
-) -> BuiltinSet:
-    words = tuple(c.name if c.kind in prompt else c.noun for c in concepts)
-    return BuiltinSet(name, role, 10_000, words, description, prompt, concepts, distribution)
+@dataclass(frozen=True)
+class _Look:
+    """What the pictures of a set show and how; the catalogue has the set's size and prompt."""
+
+    concepts: tuple[Concept, ...]
+    distribution: Distribution | None  # None: scikit-learn's scans, which nobody draws
 
 
-_SETS = (
-    _rendered("shapes", SHAPES, HELD_OUT, "ten shapes in every style and light", "id"),
-    _rendered(
-        "glyphs",
-        LETTERS,
-        _PRINTED,
-        "printed capital letters",
-        prompt="a photo of the letter {}.",
-    ),
-    _rendered("textures", SURFACES, _CLOSE_UP, "patterns that fill the picture"),
-    _rendered("other-shapes", OTHER_SHAPES, _SKETCHBOOK, "ten other things, mostly sketched"),
-    BuiltinSet(
-        "digits",
-        "ood",
-        1_797,
-        tuple(c.name for c in NUMERALS),
-        "handwritten digits of scikit-learn (8 x 8 pixels, enlarged)",
-        "a photo of the digit {}.",
-    ),
-)
-BUILTIN: dict[str, BuiltinSet] = {entry.name: entry for entry in _SETS}
+_LOOKS = {
+    "shapes": _Look(SHAPES, HELD_OUT),  # in every style and light
+    "glyphs": _Look(LETTERS, _PRINTED),
+    "textures": _Look(SURFACES, _CLOSE_UP),
+    "other-shapes": _Look(OTHER_SHAPES, _SKETCHBOOK),
+    "digits": _Look(NUMERALS, None),  # 8 x 8 pixels, enlarged
+}
 
 
 class RenderedImages:
     """The images of one built-in set. Cheap to make, to pickle and to share."""
 
-    def __init__(self, entry: BuiltinSet) -> None:
-        self.entry = entry
+    def __init__(self, name: str) -> None:
+        """`name` is one of the catalogue's BUILTIN; raises KeyError for another."""
+        self.name = name
+        self._entry, self._look = BUILTIN[name], _LOOKS[name]
         self._scans: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
-        return self.entry.count
+        return self._entry.images
 
     @property
     def is_drawn(self) -> bool:
         """Whether pictures are drawn, not looked up."""
-        return self.entry.distribution is not None
+        return self._look.distribution is not None
 
     @property
     def class_names(self) -> list[str]:
-        """Words for the classes, as they stand in a caption."""
-        return list(self.entry.class_names)
+        """Words for the classes, as they stand in the catalogue's prompt."""
+        prompt = self._entry.prompt
+        return [c.name if c.kind in prompt else c.noun for c in self._look.concepts]
 
     @property
     def labels(self) -> NDArray[np.int32]:
         """Class of every image: cyclic where rendered, scikit-learn's own for digits."""
-        if not self.entry.concepts:
+        if not self.is_drawn:
             return _load_digits()[1]
-        return (np.arange(len(self)) % len(self.entry.concepts)).astype(np.int32)
+        return (np.arange(len(self)) % len(self._look.concepts)).astype(np.int32)
 
     @property
     def sample_ids(self) -> list[str]:
         """Names such as "shapes/00001-square"."""
-        slugs = [name.lower().replace(" ", "-") for name in self.entry.class_names]
-        return [f"{self.entry.name}/{i:05}-{slugs[k]}" for i, k in enumerate(self.labels)]
+        slugs = [name.lower().replace(" ", "-") for name in self.class_names]
+        return [f"{self.name}/{i:05}-{slugs[label]}" for i, label in enumerate(self.labels)]
 
     def image(self, i: int) -> Image.Image:
         """Draw image i (RGB, 32 x 32)."""
         if not 0 <= i < len(self):
-            raise IndexError(f"{self.entry.name} has {len(self)} images, no image {i}")
-        if self.entry.distribution is None:
+            raise IndexError(f"{self.name} has {len(self)} images, no image {i}")
+        if self._look.distribution is None:
             return self._scan(i)
-        seed = (zlib.crc32(self.entry.name.encode()), VERSION, i)
+        seed = (zlib.crc32(self.name.encode()), VERSION, i)
         gen = np.random.Generator(np.random.PCG64(seed))
-        concept = self.entry.concepts[i % len(self.entry.concepts)]
-        return Image.fromarray(draw(concept, self.entry.distribution, gen).pixels)
+        concept = self._look.concepts[i % len(self._look.concepts)]
+        return Image.fromarray(draw(concept, self._look.distribution, gen).pixels)
 
     __call__ = image
 
@@ -158,7 +137,7 @@ def _load_digits() -> tuple[NDArray[np.float64], NDArray[np.int32]]:
 
 def read(name: str, _root: Path) -> ImageSet:
     """A built-in set; needs no files."""
-    images = render(name)
+    images = RenderedImages(name)
     return ImageSet(
         name, images, images.labels, images.sample_ids, images.class_names,
         f"rendering {VERSION}",
@@ -166,5 +145,45 @@ def read(name: str, _root: Path) -> ImageSet:
 
 
 def render(name: str) -> RenderedImages:
-    """Return the images of a built-in set. Raises KeyError for a name not in BUILTIN."""
-    return RenderedImages(BUILTIN[name])
+    """Give the images of a built-in set; KeyError for a name that none has."""
+    return RenderedImages(name)
+
+
+_SALT = 0.025  # share of values that salt-and-pepper sets to the maximum
+
+_Draw = Callable[[np.random.Generator, tuple[int, int, int]], NDArray[np.floating]]
+_DRAW: dict[str, _Draw] = {
+    "gaussian": lambda generator, shape: generator.standard_normal(shape),
+    "uniform": lambda generator, shape: generator.random(shape),
+    "salt-and-pepper": lambda generator, shape: (generator.random(shape) < _SALT).astype(float),
+    "poisson": lambda generator, shape: generator.poisson(1, shape).astype(float),
+}
+
+
+@dataclass(frozen=True)
+class _NoiseImage:
+    """Draw noise image i."""
+
+    noise_type: str
+    seed: int
+    size: int
+
+    def __call__(self, i: int) -> Image.Image:
+        generator = np.random.Generator(np.random.PCG64([self.seed, i]))
+        values = _DRAW[self.noise_type](generator, (self.size, self.size, 3))
+        low, high = values.min(), values.max()
+        scaled = (values - low) / (high - low or 1) * 255
+        return Image.fromarray(scaled.astype(np.uint8))
+
+
+def noise_images(noise_type: str, count: int, size: int, seed: int = 0) -> ImageSet:
+    """`count` noise images of the encoder's image size."""
+    assert noise_type in NOISE_TYPES
+    return ImageSet(
+        noise_name(noise_type),
+        _NoiseImage(noise_type, seed, size),
+        np.full(count, -1, np.int32),
+        numbered(count),
+        fingerprint=f"{noise_type} seed {seed} size {size}",
+        reload=partial(noise_images, noise_type, count, size, seed),
+    )

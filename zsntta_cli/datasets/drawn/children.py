@@ -34,7 +34,7 @@ def drawing(images: RenderedImages, processes: int) -> Iterator[Draw]:
         def draw(rows: Sequence[int]) -> list[Image.Image]:
             child = idle.get()
             try:
-                return child.draw(images.entry.name, rows)
+                return child.draw(images.name, rows)
             except OSError:
                 return [images.image(i) for i in rows]
             finally:

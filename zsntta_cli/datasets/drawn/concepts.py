@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from zsntta_cli.datasets.drawn.handwriting import DIGITS
-from zsntta_cli.datasets.drawn.outlines import OUTLINES
+from zsntta_cli.datasets.drawn.outlines import DIGITS, OUTLINES
 from zsntta_cli.datasets.drawn.textures import TEXTURES
 
 PALETTE: dict[str, tuple[float, float, float]] = {

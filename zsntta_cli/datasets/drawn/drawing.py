@@ -15,7 +15,6 @@ from PIL import Image, ImageFilter
 
 from zsntta_cli.datasets.drawn.camera import photograph
 from zsntta_cli.datasets.drawn.concepts import IMPOSSIBLE, PALETTE, STYLES, Concept
-from zsntta_cli.datasets.drawn.handwriting import pen_strokes
 from zsntta_cli.datasets.drawn.outlines import (
     OUTLINES,
     SIZE,
@@ -23,6 +22,7 @@ from zsntta_cli.datasets.drawn.outlines import (
     Placement,
     draw_glyph,
     draw_parts,
+    pen_strokes,
 )
 from zsntta_cli.datasets.drawn.textures import (
     BACKGROUNDS,
@@ -101,10 +101,10 @@ def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) 
     """Draw one of the styles that the concept can have, by weight."""
     impossible = IMPOSSIBLE[concept.kind]
     allowed = [(name, weight) for name, weight in dist.styles.items() if name not in impossible]
-    left = gen.random() * sum(weight for _, weight in allowed)
+    remaining = gen.random() * sum(weight for _, weight in allowed)
     for name, weight in allowed:
-        left -= weight
-        if left < 0:
+        remaining -= weight
+        if remaining < 0:
             return name
     return allowed[-1][0]
 

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet
-from zsntta_cli.datasets.readers.folders import by_folder, existing, folder
+from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
@@ -31,31 +31,31 @@ def archive(name: str, path: Path) -> ImageSet:
         DatasetError: not there, cut off, of another kind, without images, or with images beside
             class folders.
     """
-    members, read = opened(name, path)
-    found = images_among(members)
-    if not found:
+    members, read = open_archive(name, path)
+    images = images_among(members)
+    if not images:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    places = _below_common_folder(list(found))
+    places = _below_common_folder(list(images))
     labels, class_names = by_folder(name, path, places)
     return ImageSet(
         name,
-        MemberImage([(read, member) for member in found.values()]),
+        MemberImage([(read, member) for member in images.values()]),
         np.array(labels, np.int32),
         ["/".join(place) for place in places],
         class_names,
-        fingerprint=",".join(str(member.size) for member in found.values()),
+        fingerprint=",".join(str(member.size) for member in images.values()),
     )
 
 
-def unpacked(name: str, root: Path, *, path: str) -> ImageSet:
-    """A known set: a folder of images at `path` under the data root, or the archive it comes in.
+def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:
+    """The images of a known set: of a folder `path` under the data root, or its archive.
 
     The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
     """
     packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
     if packed and not (root / path).exists():
         return archive(name, packed[0])
-    return folder(name, existing(root / path))
+    return folder(name, require_path(root / path))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class MemberImage:
             return image.convert("RGB")
 
 
-def opened(name: str, path: Path) -> tuple[list[Member], Read]:
+def open_archive(name: str, path: Path) -> tuple[list[Member], Read]:
     """The regular files of an archive, and what reads one of them.
 
     Raises:
@@ -103,8 +103,8 @@ def images_among(
 
     Without what macOS adds, and without paths that lead out of the archive.
     """
-    found = {PurePosixPath(member.path).parts: member for member in members}
-    return {parts: found[parts] for parts in sorted(found) if _is_image(parts, suffixes)}
+    by_parts = {PurePosixPath(member.path).parts: member for member in members}
+    return {parts: by_parts[parts] for parts in sorted(by_parts) if _is_image(parts, suffixes)}
 
 
 def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.folders import existing
+from zsntta_cli.datasets.readers.folders import require_path
 from zsntta_cli.datasets.readers.imagenet import by_wnids
 from zsntta_cli.errors import DatasetError
 
@@ -54,8 +54,8 @@ def parameters(name: str) -> tuple[tuple[str, ...], int]:
     Raises:
         DatasetError: they are missing or unknown.
     """
-    base, *given = name.split(":")
-    corruption, severity = given if len(given) == 2 else ("", "")
+    base, *choices = name.split(":")
+    corruption, severity = choices if len(choices) == 2 else ("", "")
     levels = [str(level) for level in range(1, SEVERITIES + 1)]
     if corruption not in (ALL, *CORRUPTIONS, *EXTRA) or severity not in levels:
         raise DatasetError(
@@ -93,7 +93,7 @@ def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
 
 def _array(name: str, path: Path) -> NDArray[Any]:
     try:
-        return np.load(existing(path), mmap_mode="r", allow_pickle=False)
+        return np.load(require_path(path), mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DatasetError(f"data set '{name}': {path} is broken or no .npy file.") from error
 

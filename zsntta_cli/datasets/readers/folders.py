@@ -15,18 +15,18 @@ from zsntta_cli.errors import DatasetError
 
 
 def folder(name: str, path: Path) -> ImageSet:
-    """A folder of images: class subfolders are labels; without subfolders there are no labels.
+    """The images of a folder: class subfolders are labels; without subfolders there are no labels.
 
     Raises:
         DatasetError: no such folder, no image in it, or images beside class folders.
     """
     if not path.is_dir():
         raise DatasetError(f"data set '{name}': there is no folder {path}.")
-    found = images_in(path)
-    if not found:
+    paths = images_in(path)
+    if not paths:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in found])
-    return listed(name, path, found, labels, class_names)
+    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in paths])
+    return listed_images(name, path, paths, labels, class_names)
 
 
 def by_folder(
@@ -47,10 +47,10 @@ def by_folder(
             f"{places[classes.index('')][0]}: each must be in a folder of its class."
         )
     index = {class_name: -1 if class_name == "" else i for i, class_name in enumerate(names)}
-    return [index[one] for one in classes], [] if names == [""] else names
+    return [index[class_name] for class_name in classes], [] if names == [""] else names
 
 
-def listed(
+def listed_images(
     name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], class_names: Sequence[str]
 ) -> ImageSet:
     """Image files with their labels; the ids are the paths below `base`.
@@ -65,13 +65,15 @@ def listed(
             f"data set '{name}' is not whole: {len(missing):,} of {len(paths):,} images are "
             f"missing, such as {missing[0]}."
         )
-    checked = _checked(name, labels, class_names)
+    checked = _check_labels(name, labels, class_names)
     sizes = ",".join(str(path.stat().st_size) for path in paths)
     ids = [path.relative_to(base).as_posix() for path in paths]
     return ImageSet(name, _FileImage(paths), checked, ids, class_names, fingerprint=sizes)
 
 
-def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> NDArray[np.int32]:
+def _check_labels(
+    name: str, labels: Sequence[int], class_names: Sequence[str]
+) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
     if class_names and len(array) and not 0 <= array.min() <= array.max() < len(class_names):
         raise DatasetError(
@@ -84,16 +86,16 @@ def _checked(name: str, labels: Sequence[int], class_names: Sequence[str]) -> ND
 def images_in(path: Path) -> list[Path]:
     """All image files below a folder, sorted; without what macOS adds."""
     files = (Path(at) / name for at, _, names in os.walk(path, onerror=_refuse) for name in names)
-    found = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
-    return sorted(p for p in found if "__MACOSX" not in p.parts and not p.name.startswith("._"))
+    images = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
+    return sorted(p for p in images if "__MACOSX" not in p.parts and not p.name.startswith("._"))
 
 
 def _refuse(error: OSError) -> None:
-    """A folder that cannot be listed may hold images: leaving them out gives wrong numbers."""
+    """Raise: a folder that cannot be listed may hold images, and without them numbers are wrong."""
     raise error
 
 
-def existing(path: Path) -> Path:
+def require_path(path: Path) -> Path:
     """The path, if there is something.
 
     Raises:

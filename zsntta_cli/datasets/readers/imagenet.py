@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.folders import existing, images_in, listed
+from zsntta_cli.datasets.readers.folders import images_in, listed_images, require_path
 from zsntta_cli.errors import DatasetError
 
 _TABLE = Path(__file__).with_name("imagenet_classes.tsv")
@@ -33,15 +33,15 @@ def classes(subset: str = "") -> tuple[ImageNetClass, ...]:
 
 
 def by_wnid(name: str, root: Path, *, path: str, subset: str = "") -> ImageSet:
-    """A set with one folder a wnid at `path` under the data root."""
+    """The images of a set with one folder a wnid at `path` under the data root."""
     return by_wnids(name, root, [path], subset)
 
 
 def by_wnids(name: str, root: Path, paths: list[str], subset: str = "") -> ImageSet:
-    """Several such folders, one after the other; labels count the classes of the subset."""
-    known = classes(subset)
-    index = {row.wnid: label for label, row in enumerate(known)}
-    return _class_folders(name, root, paths, index, [row.name for row in known])
+    """The images of several such folders in a row; labels count the classes of the subset."""
+    rows = classes(subset)
+    index = {row.wnid: label for label, row in enumerate(rows)}
+    return _class_folders(name, root, paths, index, [row.name for row in rows])
 
 
 def by_number(name: str, root: Path, *, path: str) -> ImageSet:
@@ -54,24 +54,24 @@ def by_number(name: str, root: Path, *, path: str) -> ImageSet:
 def _class_folders(
     name: str, root: Path, paths: list[str], index: Mapping[str, int], class_names: list[str]
 ) -> ImageSet:
-    found: list[Path] = []
+    image_paths: list[Path] = []
     labels: list[int] = []
     for path in paths:
-        _check_folders(name, existing(root / path), index)
+        _check_folders(name, require_path(root / path), index)
         for folder, label in index.items():
             images = images_in(root / path / folder)
-            found += images
+            image_paths += images
             labels += [label] * len(images)
-    if not found:
+    if not image_paths:
         raise DatasetError(f"data set '{name}': the class folders in {root / paths[0]} are empty.")
     base = root / paths[0] if len(paths) == 1 else root
-    return listed(name, base, found, labels, class_names)
+    return listed_images(name, base, image_paths, labels, class_names)
 
 
 def _check_folders(name: str, path: Path, index: Mapping[str, int]) -> None:
-    """Every class has its folder, and every folder is a class."""
-    found = {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
-    missing, unknown = sorted(index.keys() - found), sorted(found - index.keys())
+    """Raise DatasetError unless every class has its folder, and every folder is a class."""
+    folders = {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
+    missing, unknown = sorted(index.keys() - folders), sorted(folders - index.keys())
     if missing:
         raise DatasetError(
             f"data set '{name}': {len(missing):,} of {len(index):,} class folders are missing in "
@@ -79,6 +79,6 @@ def _check_folders(name: str, path: Path, index: Mapping[str, int]) -> None:
         )
     if unknown:
         raise DatasetError(
-            f"data set '{name}': {len(unknown):,} of {len(found):,} folders in {path} are no class "
-            f"of it, such as {unknown[0]}."
+            f"data set '{name}': {len(unknown):,} of {len(folders):,} folders in {path} are no "
+            f"class of it, such as {unknown[0]}."
         )

@@ -38,7 +38,7 @@ def _tar(path: Path) -> tuple[list[Member], Read]:
 
 
 def _tar_gz(path: Path) -> tuple[list[Member], Read]:
-    """With points to start from, noted while the archive is listed."""
+    """List a .tar.gz, and note points to start reading from."""
     from indexed_gzip import IndexedGzipFile
 
     file = IndexedGzipFile(str(path), spacing=_SPACING, buffer_size=_BUFFER)
@@ -50,7 +50,7 @@ def _tar_gz(path: Path) -> tuple[list[Member], Read]:
 
 
 def _check_end(path: Path, size: int) -> None:
-    """EOFError for what ends before its checksum: indexed_gzip checks none that is not there."""
+    """Raise EOFError for what ends before its checksum: indexed_gzip checks none that is gone."""
     with path.open("rb") as file:
         file.seek(-4, io.SEEK_END)
         if file.read() == (size % 2**32).to_bytes(4, "little"):

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.archives import MemberImage, images_among, opened
+from zsntta_cli.datasets.readers.archives import MemberImage, images_among, open_archive
 from zsntta_cli.datasets.readers.members import Member, Read
 from zsntta_cli.errors import DatasetError
 
@@ -32,14 +32,14 @@ def is_pattern(path: Path) -> bool:
     return re.search(r"\{.*\}", str(path)) is not None and not path.exists()
 
 
-def expanded(pattern: str) -> Iterator[str]:
+def expand_braces(pattern: str) -> Iterator[str]:
     """All that `a-{000..009}.tar` or `{x,y}.tar` stands for, as a shell has it."""
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if braces is None:
         yield pattern
         return
     for choice in _choices(braces[1]):
-        yield from expanded(pattern[: braces.start()] + choice + pattern[braces.end() :])
+        yield from expand_braces(pattern[: braces.start()] + choice + pattern[braces.end() :])
 
 
 def _choices(inside: str) -> Iterator[str]:
@@ -57,7 +57,7 @@ def shards(name: str, pattern: Path) -> ImageSet:
     Raises:
         DatasetError: a shard is missing or not whole, no image, or a label that is none.
     """
-    paths = (Path(path) for path in expanded(str(pattern)))
+    paths = (Path(path) for path in expand_braces(str(pattern)))
     samples = [sample for path in paths for sample in _samples(name, path)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {pattern} (looked for .jpg, .png, …).")
@@ -72,7 +72,7 @@ def shards(name: str, pattern: Path) -> ImageSet:
 
 
 def _samples(name: str, path: Path) -> list[_Sample]:
-    members, read = opened(name, path)
+    members, read = open_archive(name, path)
     labels = {PurePosixPath(m.path).parts: m for m in members if m.path.endswith(".cls")}
     samples: dict[str, _Sample] = {}
     for parts, image in images_among(members).items():

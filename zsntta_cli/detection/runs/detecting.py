@@ -4,37 +4,43 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
-from zsntta_cli.cache.identity import difference
-from zsntta_cli.detection.encoding.encoding import Encoded, Encoding
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
+from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.runs.deciding import Arrivals, in_hindsight, matrix
 from zsntta_cli.detection.runs.request import Request
-from zsntta_cli.detection.runs.rows import Row
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
+from zsntta_cli.detection.verdicts import VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 
+AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to be compared
-_AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 
 
 class Batch(NamedTuple):
     """Images and what is said of them."""
 
     items: list[Item]
-    rows: list[Row]
+    rows: list[VerdictRow]
+
+    def only(self, which: Literal["noise", "clean"]) -> "Batch":
+        """The images of one verdict; what could not be read is neither."""
+        is_noise = which == "noise"
+        kept = [pair for pair in zip(*self, strict=True) if pair[1]["noise"] is is_noise]
+        return Batch([item for item, _ in kept], [row for _, row in kept])
 
 
 @dataclass(frozen=True)
-class Detection:
+class DetectRun:
     """A detector and the images that it is to see."""
 
     request: Request
@@ -48,41 +54,57 @@ class Detection:
         Raises:
             DatasetError: a source that holds no image; what cannot be read is a row.
         """
-        request, name = self.request, self.encoding.name
-        if request.on_arrival:
-            arrivals = Arrivals(self.detector, request.flag, name)
+        rule, name = self.request.rule, self.encoding.name
+        if self.request.on_arrival:
+            arrivals = Arrivals(self.detector, rule.flag, name)
             for encoded in self._encoded():
-                for start in range(0, len(encoded), _AT_ONCE):
-                    some = encoded[start : start + _AT_ONCE]
-                    yield Batch([one.item for one in some], arrivals.rows(some))
+                for start in range(0, len(encoded), AT_ONCE):
+                    part = encoded[start : start + AT_ONCE]
+                    yield Batch([one.item for one in part], arrivals.rows(part))
             return
         clean = self._clean()
-        everything = [one for encoded in self._encoded() for one in encoded]
-        rows = in_hindsight(everything, self.detector, request.flag, request.seed, name, clean)
+        everything = list(chain.from_iterable(self._encoded()))
+        rows = in_hindsight(everything, self.detector, rule.flag, rule.seed, name, clean)
         yield Batch([one.item for one in everything], rows)
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
-            yield _of_set(self.cached)
+            yield _encoded_set(self.cached)
             return
-        for items in batches(self.request.sources, self.request.fps):
-            step = _AT_ONCE if self.request.on_arrival else len(items)
+        for items in batches(self.request.images.sources, self.request.images.fps):
+            step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), max(step, 1)):
-                some = items[start : start + step]
-                yield self.encoding.images(some, "images" if len(some) > _AT_ONCE else "")
+                part = items[start : start + step]
+                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
-        if self.request.clean is None:
+        path = self.request.rule.clean
+        if path is None:
             return None
-        items = [item for some in batches([str(self.request.clean)], 1) for item in some]
-        found = matrix(self.encoding.images(items, "clean images"), 1)
-        if not len(found):
-            raise DatasetError(f"not one image of {self.request.clean} could be read.")
-        return found
+        items = list(chain.from_iterable(batches([str(path)], 1)))
+        features = matrix(self.encoding.images(items, "clean images"), 1)
+        if not len(features):
+            raise DatasetError(f"not one image of {path} could be read.")
+        return features
 
 
-def detection(request: Request, encoding: Encoding) -> Detection:
+class RowSink(Protocol):
+    """Where verdict rows go: a file, a page, folders, a terminal."""
+
+    def open(self, run: DetectRun) -> None:  # noqa: ARG002 - most begin with nothing
+        """Begin, before the first batch."""
+        return
+
+    def take(self, batch: Batch) -> None:
+        """Take the next rows."""
+
+    def close(self) -> None:
+        """End: what appears as a whole appears now."""
+        return
+
+
+def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     """A detector that has seen nothing, on what is asked for.
 
     Raises:
@@ -90,21 +112,22 @@ def detection(request: Request, encoding: Encoding) -> Detection:
         EncoderError: the encoder is needed and cannot be had.
     """
     request.check_sources()
-    cached = _cached(request, encoding) if request.set_name else None
+    set_name = request.images.set_name
+    cached = _cached_set(set_name, encoding) if set_name else None
     names = request.classes or (cached.class_names if cached else ())
     if not names:
-        raise SettingsError(f"'{request.set_name}' has no class names: name them.")
+        raise SettingsError(f"'{set_name}' has no class names: name them.")
     text = _text(names, request.template, encoding, cached)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
     identity = cached.identity if cached else encoding.identity
     detector = OnlineDetector(
-        text, identity.get("logit_scale", math.nan), request.method, class_names=names,
+        text, identity.get("logit_scale", math.nan), request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=identity.get("logit_bias"),
-        score=request.score,
+        score=request.rule.score,
     )  # fmt: skip
     detector.identity = identity
-    return Detection(request, encoding, detector, cached)
+    return DetectRun(request, encoding, detector, cached)
 
 
 def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
@@ -123,34 +146,30 @@ def _text(
     names: tuple[str, ...], template: str, encoding: Encoding, cached: FeatureSet | None
 ) -> NDArray[np.float32]:
     """Text features (C, D) of the classes, from the set's own file where it has them."""
-    known = cached.text_features.get(template) if cached else None
     if cached is None:
         return encoding.texts(names, template)
-    if known is not None and set(names) <= set(cached.class_names):
-        return known[[cached.class_names.index(name) for name in names]]
-    found = encoding.texts(names, template)
+    kept = cached.text_features.get(template)
+    if kept is not None and set(names) <= set(cached.class_names):
+        return kept[[cached.class_names.index(name) for name in names]]
+    text = encoding.texts(names, template)
     if other := difference(cached.identity, encoding.identity):
         raise StoreError(
             f"{cached.path} is of another encoder than this is now ({other.key}: {other.one}, "
             f"now {other.other})",
             remedy="extract-again",
         )
-    return found
+    return text
 
 
-def _cached(request: Request, encoding: Encoding) -> FeatureSet:
-    name = request.set_name or ""
+def _cached_set(name: str, encoding: Encoding) -> FeatureSet:
     path = feature_path(encoding.root, encoding.name, name)
     if not path.exists():
-        there = tuple(set_names(encoding.root, encoding.name))
-        raise MissingFeatures(name, encoding.name, str(encoding.root), there)
+        others = tuple(set_names(encoding.root, encoding.name))
+        raise MissingFeatures(name, encoding.name, str(encoding.root), others)
     return read_features(path)
 
 
-def _of_set(cached: FeatureSet) -> list[Encoded]:
+def _encoded_set(cached: FeatureSet) -> list[Encoded]:
     load = partial(refuse, "its features are cached, and not where it lies")
-    features = cached.image_features
-    return [
-        Encoded(Item(source, load), row)
-        for source, row in zip(read_sample_ids(cached.path), features, strict=True)
-    ]
+    sources, features = read_sample_ids(cached.path), cached.image_features
+    return [Encoded(Item(name, load), row) for name, row in zip(sources, features, strict=True)]

@@ -6,48 +6,88 @@ state is cut off when the watch goes on, and those images are judged again: no i
 that file, or in it twice.
 """
 
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from zsntta_cli.detection import kept
-from zsntta_cli.detection.online import OnlineDetector
+from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import Arrivals
-from zsntta_cli.detection.runs.detecting import Batch, Detection
-from zsntta_cli.detection.runs.flags import Ranking
+from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun
 from zsntta_cli.detection.runs.request import Watch
-from zsntta_cli.detection.sources.growing import Growing, Seen
+from zsntta_cli.detection.sources import images_below
+from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
 
 FORMAT = 1
-_AT_ONCE = 64  # images to a batch
+_STILL = 2  # looks in a row at which a file is as it was at the one before
 _SHARE = 9  # times as long as a state takes to write, batches go on before the next
 
+Seen = dict[str, tuple[int, int]]  # path -> size, time of its content in nanoseconds
 
-class Stop(Protocol):
-    """What ends a watch: a threading.Event."""
 
-    def is_set(self) -> bool:
-        """Whether it is to end."""
+class Growing:
+    """Which images of some folders are finished, and were not taken before."""
 
-    def wait(self, timeout: float) -> bool:
-        """Wait for that so many seconds."""
+    def __init__(self, folders: Sequence[Path], seen: Seen | None = None) -> None:
+        self.seen: Seen = {} if seen is None else seen  # as they were when they were taken
+        self._folders = folders
+        self._waiting: dict[str, tuple[tuple[int, int], int]] = {}
+
+    def look(self) -> list[Item]:
+        """Images that stand still, the older first; each until it is taken.
+
+        One that changes after it was taken is another one. An empty file is not finished.
+        """
+        waiting, ready = {}, []
+        for item in chain.from_iterable(map(images_below, self._folders)):
+            path, now = os.path.abspath(item.source), _status(item)
+            if now is None or now[0] == 0 or self.seen.get(path) == now:
+                continue
+            before, still = self._waiting.get(path, (None, 0))
+            still = still + 1 if before == now else 0
+            waiting[path] = (now, still)
+            if still >= _STILL:
+                ready.append((now[1], path, item))
+        self._waiting = waiting
+        return [item for *_, item in sorted(ready, key=lambda entry: entry[:2])]
+
+    def take(self, items: Sequence[Item]) -> None:
+        """Some of those that stood still were judged, as they were at the last look."""
+        for item in items:
+            path = os.path.abspath(item.source)
+            self.seen[path], _ = self._waiting.pop(path)
+
+
+def _status(item: Item) -> tuple[int, int] | None:
+    """Size and time of an item's file; None where there is none (any more)."""
+    if item.file is None:
+        return None
+    try:
+        status = os.stat(item.file)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 @dataclass
-class Known:
-    """What a watch knows beside its detector."""
+class WatchState:
+    """What a watch keeps beside its detector."""
 
     seen: Seen = field(default_factory=dict)
     margins: list[float] = field(default_factory=list)
     out: str | None = None  # where rows are written
     size: int = 0  # bytes of it
+    is_new: bool = True  # nothing was kept yet
 
 
 @contextmanager
@@ -66,7 +106,7 @@ def locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> Known:
+def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> WatchState:
     """What the state in a file says; the detector goes on from it. Nothing where there is none.
 
     Raises:
@@ -74,26 +114,25 @@ def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> Kn
     """
     where = str(out.absolute()) if out else None
     if path is None or not path.exists():
-        return Known(out=where)
-    kept.resume(path, detector)
-    known = _known(path, kept.read(path)[1].get("watch"))
-    if known.out not in (None, where):
-        raise StoreError(f"{path} goes with the rows in {known.out}: name that file.")
-    return Known(known.seen, known.margins, where, known.size if known.out else 0)
+        return WatchState(out=where)
+    state = _state(path, kept.resume(path, detector).get("watch"))
+    if state.out not in (None, where):
+        raise StoreError(f"{path} goes with the rows in {state.out}: name that file.")
+    return replace(state, out=where, size=state.size if state.out else 0)
 
 
-def _known(path: Path, value: Any) -> Known:
+def _state(path: Path, value: Any) -> WatchState:
     """What a state file says of a watch, looked at before it is used."""
-    if not isinstance(value, Mapping):
-        raise StoreError(f"{path} is a detector, and no state of a watch.")
-    seen, margins, out, size = (value.get(key) for key in ("seen", "margins", "out", "size"))
-    sound = isinstance(seen, dict) and all(_is_pair(one) for one in seen.values())
-    sound = sound and isinstance(margins, list) and all(isinstance(m, float) for m in margins)
-    if not sound or not isinstance(out, str | None) or not isinstance(size, int) or size < 0:
-        raise StoreError(f"{path} is no state of a watch of this version.")
-    assert isinstance(seen, dict)
-    assert isinstance(margins, list)
-    return Known({name: (one[0], one[1]) for name, one in seen.items()}, margins, out, size)
+    match value:
+        case None:
+            raise StoreError(f"{path} is a detector, and no state of a watch.")
+        case {"seen": dict(seen), "margins": list(margins), "out": str() | None as out,
+              "size": int(size)}:  # fmt: skip
+            is_sound = size >= 0 and all(map(_is_pair, seen.values()))
+            if is_sound and all(isinstance(margin, float) for margin in margins):
+                sizes_and_times = {name: (pair[0], pair[1]) for name, pair in seen.items()}
+                return WatchState(sizes_and_times, margins, out, size, is_new=False)
+    raise StoreError(f"{path} is no state of a watch of this version.")
 
 
 def _is_pair(value: Any) -> bool:
@@ -102,36 +141,34 @@ def _is_pair(value: Any) -> bool:
 
 @dataclass
 class Watching:
-    """A watch over the folders of a detection."""
+    """A watch over the folders of a run."""
 
-    detection: Detection
+    run: DetectRun
     watch: Watch
-    known: Known
-    state: Path | None = None
+    state: WatchState
+    path: Path | None = None  # of its state
     _due: float = 0.0  # when the state is written again, should much come at once
 
-    def batches(self, size: Callable[[], int], stop: Stop) -> Iterator[Batch]:
+    def batches(self, size: Callable[[], int], stop: threading.Event) -> Iterator[Batch]:
         """What comes, as it is decided, until it is to stop; `size` is that of the file of rows.
 
         The state says that a batch is done once the next one is asked for, or a few later where
         much comes at once.
         """
-        detection, known = self.detection, self.known
-        folders = [Path(source).expanduser() for source in detection.request.sources]
-        growing = Growing(folders, known.seen)
-        arrivals = Arrivals(
-            detection.detector, detection.request.flag, detection.encoding.name,
-            Ranking(known.margins),
-        )  # fmt: skip
+        run, state = self.run, self.state
+        folders = [Path(source).expanduser() for source in run.request.images.sources]
+        growing = Growing(folders, state.seen)
+        flag, name = run.request.rule.flag, run.encoding.name
+        arrivals = Arrivals(run.detector, flag, name, state.margins)
         self._save(arrivals, size())
         looks = 0
         while True:
             ready = growing.look()
-            for start in range(0, len(ready), _AT_ONCE):
-                items = ready[start : start + _AT_ONCE]
-                yield Batch(items, arrivals.rows(detection.encoding.images(items)))
+            for start in range(0, len(ready), AT_ONCE):
+                items = ready[start : start + AT_ONCE]
+                yield Batch(items, arrivals.rows(run.encoding.images(items)))
                 growing.take(items)
-                is_last = start + _AT_ONCE >= len(ready) or stop.is_set()
+                is_last = start + AT_ONCE >= len(ready) or stop.is_set()
                 if is_last or time.monotonic() > self._due:
                     self._save(arrivals, size())
                 if stop.is_set():
@@ -141,14 +178,14 @@ class Watching:
                 return
 
     def _save(self, arrivals: Arrivals, size: int) -> None:
-        if self.state is None:
+        if self.path is None:
             return
-        known = self.known
+        state = self.state
         more = {
-            "format": FORMAT, "seen": known.seen, "margins": arrivals.ranking.margins,
-            "out": known.out, "size": size,
+            "format": FORMAT, "seen": state.seen, "margins": arrivals.ranking.margins,
+            "out": state.out, "size": size,
         }  # fmt: skip
         began = time.monotonic()
-        kept.write(self.state, self.detection.detector, {"watch": more})
+        kept.write(self.path, self.run.detector, {"watch": more})
         now = time.monotonic()
         self._due = now + _SHARE * (now - began)

@@ -3,20 +3,28 @@
 import contextlib
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from zsntta_cli.datasets.readers.archives import is_archive
-from zsntta_cli.datasets.readers.members import KINDS
-from zsntta_cli.datasets.readers.shards import expanded, is_pattern
-from zsntta_cli.detection.sources.folders import images_below
-from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
+from zsntta_cli.datasets.readers.archives import images_among, is_archive, open_archive
+from zsntta_cli.datasets.readers.members import KINDS, Member
+from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
+from zsntta_cli.detection.sources.item import (
+    LARGEST,
+    PHOTOS,
+    Content,
+    Item,
+    content_of,
+    failed,
+    of_file,
+)
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
-from zsntta_cli.detection.sources.packed import members
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
 PIPE = "-"
 VIDEOS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".ogv")
+_LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
 
 
 def is_stream(source: str) -> bool:
@@ -68,9 +76,9 @@ def _whole(source: str) -> list[Path]:
         if path.exists():
             return [path]
         if is_pattern(path):
-            return [Path(one) for one in expanded(str(path))]
-        if glob.has_magic(source) and (found := glob.glob(str(path), recursive=True)):
-            return [Path(one) for one in sorted(found)]
+            return [Path(name) for name in expand_braces(str(path))]
+        if glob.has_magic(source) and (names := glob.glob(str(path), recursive=True)):
+            return [Path(name) for name in sorted(names)]
     raise DatasetError(f"there is no {_missing(path)}")
 
 
@@ -83,12 +91,12 @@ def _missing(path: Path) -> str:
 
 def _of_path(path: Path, fps: float) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_some(path, list(images_below(path)))]
+        return [_not_empty(path, list(images_below(path)))]
     name = path.name.lower()
     if name.endswith(LISTS):
         return [listed(path)]
     if name.endswith(tuple(KINDS)) and is_archive(path):
-        return [_some(path, _unpacked(path))]
+        return [_not_empty(path, _members(path))]
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
@@ -96,15 +104,67 @@ def _of_path(path: Path, fps: float) -> Iterable[list[Item]]:
     return [[of_file(path)]]
 
 
-def _unpacked(path: Path) -> list[Item]:
+def _members(path: Path) -> list[Item]:
+    """The images of an archive, read in place, in the order that its folder would have.
+
+    Raises:
+        DatasetError: it cannot be read, or is not whole.
+    """
     try:
-        return members(path)
+        archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
+    return [
+        Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
+        for parts, member in images_among(archived, PHOTOS).items()
+    ]
 
 
-def _some(path: Path, items: list[Item]) -> list[Item]:
+def _content(read: Callable[[Member], bytes], member: Member) -> Content:
+    if member.size > LARGEST:
+        raise OSError(f"{member.size:,} bytes are no image")
+    return content_of(read(member))
+
+
+def _not_empty(path: Path, items: list[Item]) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
         raise DatasetError(f"no image in {path} (looked for {suffixes}).")
     return items
+
+
+def images_below(root: Path) -> Iterator[Item]:
+    """The images of a folder and of those within, by the parts of their paths.
+
+    What is hidden is left out. Links are followed, and each folder is looked into once. One that
+    cannot be looked into is an item of its own, which cannot be read.
+    """
+    yield from _below(root, set())
+
+
+def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Item]:
+    try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
+        with os.scandir(folder) as entries:
+            ordered = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        yield failed(str(folder), first_line(error))
+        return
+    for entry in ordered:
+        if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+            continue
+        path = folder / entry.name
+        if _is_folder(entry):
+            yield from _below(path, seen)
+        elif path.suffix.lower() in PHOTOS:
+            yield of_file(path)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False

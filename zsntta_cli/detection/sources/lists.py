@@ -60,14 +60,14 @@ def named_file(name: str) -> Item:
 
 def piped(read: Callable[[int], bytes]) -> Iterator[list[Item]]:
     """The images whose paths come through a pipe, as they come: a line each, or split by NULs."""
-    left, mark = b"", b""
+    begun, mark = b"", b""  # of the last line, what has come
     while piece := read(_PIECE):
         mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
-        *whole, left = (left + piece).split(mark) if mark else (left + piece,)
-        if found := _named(whole, mark):
-            yield found
-    if last := _named([left], mark):
-        yield last
+        *whole, begun = (begun + piece).split(mark) if mark else (begun + piece,)
+        if items := _named(whole, mark):
+            yield items
+    if items := _named([begun], mark):
+        yield items
 
 
 def _named(names: list[bytes], mark: bytes) -> list[Item]:

@@ -28,9 +28,9 @@ def frames(path: Path, fps: float) -> Iterator[list[Item]]:
         import av
     except ImportError as error:
         raise DatasetError(f"{path} is a video", remedy="install-video") from error
-    found = _frames(av, path, Fraction(fps).limit_denominator(1000))
-    while some := list(islice(found, _AT_A_TIME)):
-        yield some
+    items = _frames(av, path, Fraction(fps).limit_denominator(1000))
+    while batch := list(islice(items, _AT_A_TIME)):
+        yield batch
 
 
 def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image.Image]]:
@@ -53,12 +53,12 @@ def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[Item]:
             if not container.streams.video:
                 yield failed(str(path), "it has no pictures")
                 return
-            yield from _taken(path, container.decode(video=0), fps)
+            yield from _on_grid(path, container.decode(video=0), fps)
     except (av.FFmpegError, OSError, ValueError) as error:
         yield failed(str(path), first_line(error))
 
 
-def _taken(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[Item]:
+def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[Item]:
     first: Fraction | None = None
     due = Fraction(0)
     for number, frame in enumerate(decoded):

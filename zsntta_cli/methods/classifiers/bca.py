@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, largest, moved, to_softmax
-from zsntta_cli.methods.classifiers.settings import BCASettings
+from zsntta_cli.methods.settings import BCASettings
 
 _LEAST = 1e-18  # of a cluster's likelihood: less adds nothing that double precision keeps
 

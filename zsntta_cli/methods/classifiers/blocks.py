@@ -6,17 +6,20 @@ the rows of the block's start and those among its items, two products.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.scores import softmax, unit
 
 Floats = NDArray[np.float64]
+# Of a precision matrix Λ: rows (N, D) to rows w(x) (N, D) with w(x)·w(y) = xᵀ Λ y, without Λ itself
+Whitening = Callable[[Floats], Floats]
 
 BLOCK = 64  # items a product at a time: bounds memory, changes no decision
 
@@ -30,15 +33,14 @@ class Frozen:
 
     @classmethod
     def of(cls, data: StreamData, part: slice) -> "Frozen":
-        """That of a run of the stream's items."""
+        """Ask it about a run of the stream's items."""
         raw = data.features(part)
         return cls(unit(raw).astype(np.float64), data.logits(part, raw).astype(np.float64))
 
     @property
     def probability(self) -> Floats:
         """Softmax (B, C) of the logits."""
-        powers = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        return softmax(self.logits)
 
 
 def blocks(total: int, size: int = BLOCK) -> Iterator[slice]:
@@ -53,6 +55,24 @@ def cut(cuts: NDArray[np.integer], total: int, size: int) -> Iterator[tuple[slic
     for start, stop in itertools.pairwise(bounds):
         for first in range(start, stop, size):
             yield slice(first, min(first + size, stop)), first in at
+
+
+def leaving(
+    row: NDArray[np.intp], item: NDArray[np.intp], rows: int, end: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The item from which the key of each row, and that of each item that entered, is no more.
+
+    `end` where it stays.
+    """
+    left, replaced = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
+    latest: dict[int, int] = {}
+    for key, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
+        if r in latest:
+            replaced[latest[r]] = i
+        else:
+            left[r] = i
+        latest[r] = key
+    return left, replaced
 
 
 def moved(rows: Floats, steps: Floats, features: Floats) -> Floats:
@@ -81,3 +101,28 @@ def to_softmax(row: Floats) -> None:
 def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
     """Entropy (B,) in nats of probabilities (B, C)."""
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1))
+
+
+def whitening_by(factor: float) -> Whitening:
+    """The whitening of Λ = factor² I."""
+    return lambda rows: factor * rows
+
+
+def whitening_of_inverse(covariance: Floats) -> Whitening:
+    """The whitening of the inverse of a positive definite matrix (D, D), else LinAlgError."""
+    lower = cholesky(covariance, lower=True, check_finite=False)
+
+    def whitened(rows: Floats) -> Floats:
+        solved = solve_triangular(lower, rows.T, lower=True, check_finite=False)
+        return np.ascontiguousarray(solved.T)
+
+    return whitened
+
+
+def whitening_of_pseudo_inverse(covariance: Floats) -> Whitening:
+    """The whitening of the pseudo-inverse of a positive semi-definite matrix (D, D)."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    roots = np.zeros_like(values)
+    roots[kept] = 1 / np.sqrt(values[kept])
+    return lambda rows: np.asarray(rows @ (vectors * roots))

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers import whitening
-from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut
-from zsntta_cli.methods.classifiers.settings import DOTASettings
+from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut, whitening_of_inverse
+from zsntta_cli.methods.settings import DOTASettings
 
 _BLOCK = 128  # items a product at a time
 _START = 0.001  # of all means, as in the released code
@@ -31,7 +30,7 @@ def classes(
 ) -> NDArray[np.int32]:
     """Classes (T,) by the frozen logits plus the Gaussians'; `offered` (T,): what is learned."""
     total, dim = data.pool.text_features.shape
-    gaussians = Gaussians(total, dim, options)
+    gaussians = DOTAGaussians(total, dim, options)
     class_index = np.empty(len(data), np.int32)
     after = np.flatnonzero(offered)[options.dota_every - 1 :: options.dota_every] + 1
     for part, renews in cut(after, len(data), _BLOCK):
@@ -44,7 +43,7 @@ def classes(
     return class_index
 
 
-class Gaussians:
+class DOTAGaussians:
     """Counts c (C,), sums U = c μ (C, D), and covariances of classes or of all."""
 
     def __init__(self, classes: int, dim: int, options: DOTASettings) -> None:
@@ -59,7 +58,7 @@ class Gaussians:
         """Λ from what was learned up to now."""
         share, covariance = self._options.dota_shrinkage, self._covariance.mean(self._count)
         shrunk = (1 - share) * covariance + share * np.eye(len(covariance))
-        self._whiten = whitening.inverse(shrunk)
+        self._whiten = whitening_of_inverse(shrunk)
         self._whitened = self._whiten(self._sums)
         self._squares = (self._whitened**2).sum(axis=1)
 

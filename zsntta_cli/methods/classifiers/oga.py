@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers import whitening
-from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut, entropy_of
-from zsntta_cli.methods.classifiers.settings import OGASettings
+from zsntta_cli.methods.classifiers.blocks import (
+    Floats,
+    Frozen,
+    Whitening,
+    cut,
+    entropy_of,
+    whitening_by,
+    whitening_of_inverse,
+    whitening_of_pseudo_inverse,
+)
+from zsntta_cli.methods.settings import OGASettings
 
 _BLOCK = 256  # items a product at a time
 _NOTHING = 1e-12  # variance a sample: less is rounding
@@ -27,7 +35,7 @@ def classes(
     data: StreamData, options: OGASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
     """Classes (T,) by p · softmax(τ ℓ); `offered` (T,): the items that may enter the memory."""
-    gaussians = Gaussians(data.pool.text_features.astype(np.float64), options)
+    gaussians = OGAGaussians(data.pool.text_features.astype(np.float64), options)
     class_index = np.empty(len(data), np.int32)
     completing = np.flatnonzero(offered)[options.oga_every - 1 :: options.oga_every]
     for part, renews in cut(completing, len(data), _BLOCK):
@@ -37,7 +45,7 @@ def classes(
     return class_index
 
 
-class Memory:
+class OGAMemory:
     """Per class, the `shots` samples of lowest entropy, and their sums.
 
     Sample k of class c has row `c * shots + k` of the keys (C * shots, D).
@@ -85,21 +93,17 @@ class Memory:
         return self._scatter
 
 
-class Gaussians:
+class OGAGaussians:
     """The memory, the means of its classes and their covariance."""
 
     def __init__(self, text: Floats, options: OGASettings) -> None:
         self._text, self._options = text, options
-        self._memory = Memory(len(text), text.shape[1], options.oga_shots)
-        self._whiten = whitening.scaled(float(np.sqrt(text.shape[1])))  # Λ = D I at the start
+        self._memory = OGAMemory(len(text), text.shape[1], options.oga_shots)
+        self._whiten = whitening_by(float(np.sqrt(text.shape[1])))  # Λ = D I at the start
         self._means = self._whiten(text)
 
     def densities(
-        self,
-        frozen: Frozen,
-        label: NDArray[np.int32],
-        offered: NDArray[np.bool_],
-        renews: bool,
+        self, frozen: Frozen, label: NDArray[np.int32], offered: NDArray[np.bool_], renews: bool
     ) -> Floats:
         """ℓ (B, C) of items, but for what all classes share; where it `renews`, the first does."""
         entropy = entropy_of(frozen.probability)
@@ -113,7 +117,7 @@ class Gaussians:
         return self._moving(self._whiten(frozen.features), moves)
 
     def _mean(self, label: int) -> Floats:
-        """That of a class's samples, its text where there are fewer than two."""
+        """The mean of a class's samples, its text where there are fewer than two."""
         count = self._memory.count[label]
         if count < 2:
             return self._text[label]
@@ -149,12 +153,12 @@ class Gaussians:
         return np.asarray(memory.scatter() - half - half.T - apart)
 
 
-def _whitening(scatter: Floats, count: int) -> whitening.Whitening:
-    """That of Λ: D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else the pseudo-inverse of Σ."""
+def _whitening(scatter: Floats, count: int) -> Whitening:
+    """The whitening of D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else of Σ's pseudo-inverse."""
     dim = len(scatter)
     trace = np.trace(scatter) / (count - 1)
     if trace <= _NOTHING:
-        return whitening.scaled(0.0)
+        return whitening_by(0.0)
     if count > 4 * dim:
-        return whitening.pseudo_inverse(scatter / (count - 1))
-    return whitening.inverse((scatter + trace * np.eye(dim)) / dim)
+        return whitening_of_pseudo_inverse(scatter / (count - 1))
+    return whitening_of_inverse((scatter + trace * np.eye(dim)) / dim)

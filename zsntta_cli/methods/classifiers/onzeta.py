@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved, to_softmax
-from zsntta_cli.methods.classifiers.settings import OnZetaSettings
+from zsntta_cli.methods.settings import OnZetaSettings
 
 
 def classes(

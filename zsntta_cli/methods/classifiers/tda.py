@@ -5,7 +5,7 @@ looks like, a negative one that says which classes an uncertain sample is not. E
 samples of lowest entropy per predicted class. A sample first enters the caches, then is classified.
 
 Alone (`run`), noise is what ZS-CLIP calls noise, and every sample is offered to the caches, also
-those called noise, as the decisions of AdaND's released code show. Behind a detector (behind.py),
+those called noise, as the decisions of AdaND's released code show. Behind a detector,
 the samples that it calls clean are. Injected noise never is.
 
 What enters and leaves a cache depends on the frozen model alone, not on adapted logits. So a block
@@ -14,7 +14,6 @@ block, each of which counts within its own time only. The result is that of goin
 """
 
 import bisect
-from collections.abc import Iterator
 from operator import itemgetter
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.blocks import entropy_of
+from zsntta_cli.methods.classifiers.blocks import blocks, entropy_of, leaving
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -62,7 +61,7 @@ class Cache:
         samples that are not `offered` (B,) do not enter.
         """
         item, row = self._enter(label, entropy, np.flatnonzero(offered))
-        left, replaced = _leaving(row, item, len(self._keys), len(features))
+        left, replaced = leaving(row, item, len(self._keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
         self._add(self._keys, self._pairs, np.zeros_like(left), left, features, logits)
         if len(item):
@@ -104,14 +103,14 @@ class Cache:
         used, first = np.unique(pairs[0], return_index=True)  # the others say nothing
         bounds, classes = np.append(first, pairs.shape[1]), np.ascontiguousarray(pairs[1])
         for start in range(0, len(used), _KEYS):
-            some = used[start : start + _KEYS]
-            weights = keys[some] @ features.T
+            rows = used[start : start + _KEYS]
+            weights = keys[rows] @ features.T
             weights -= 1  # in place: a third of a replay's time are these four
             weights *= self._beta
             np.exp(weights, out=weights)
             weights *= self._alpha
-            bound = bounds[start : start + len(some) + 1]
-            _add_values(weights, bound, classes, since[some], until[some], logits)
+            bound = bounds[start : start + len(rows) + 1]
+            _add_values(weights, bound, classes, since[rows], until[rows], logits)
 
     def _keep(
         self,
@@ -132,24 +131,6 @@ class Cache:
 def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Pairs (2, P) of a row and a class where values (B, C) are true, in order."""
     return np.stack(np.nonzero(values)).astype(np.int32)
-
-
-def _leaving(
-    row: NDArray[np.intp], item: NDArray[np.intp], rows: int, end: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The item from which the key of each row, and that of each item that entered, is no more.
-
-    `end` where it stays.
-    """
-    left, replaced = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
-    latest: dict[int, int] = {}
-    for key, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
-        if r in latest:
-            replaced[latest[r]] = i
-        else:
-            left[r] = i
-        latest[r] = key
-    return left, replaced
 
 
 @compiled
@@ -177,7 +158,7 @@ def adapted_classes(
     positive = Cache(classes, dim, o.positive_shots, o.positive_alpha, o.positive_beta)
     negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
     adapted = np.empty(len(data), np.int32)
-    for block in _blocks(len(data)):
+    for block in blocks(len(data), _BLOCK):
         raw = data.features(block)
         features, logits = unit(raw), data.logits(block, raw)
         probability, label = softmax(logits), data.class_index[block]
@@ -194,13 +175,9 @@ def adapted_classes(
 def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) -> Decisions:
     """Noise as ZS-CLIP decides it, classes by the adapted logits, every sample offered."""
     u = data.noise_score
-    found = OnlineThreshold(threshold, options.batch_size)(u)
+    thresholds = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
-    return Decisions(class_index, u > found, 1 - u, found)
-
-
-def _blocks(total: int) -> Iterator[slice]:
-    return (slice(start, min(start + _BLOCK, total)) for start in range(0, total, _BLOCK))
+    return Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 def _is_uncertain(

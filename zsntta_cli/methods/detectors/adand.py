@@ -10,17 +10,16 @@ thresholds depend on nothing but the scores.
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
-from zsntta_cli.methods.detectors.queue import Held
-from zsntta_cli.methods.gate import is_sure
+from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.methods.state import State, checked, nested, within
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.threshold import OnlineThreshold, is_sure
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -36,15 +35,15 @@ def stepper(
     return AdaNDStepper(options, threshold, initial_detector(data, options))
 
 
-def initial_detector(data: StreamData, options: AdaNDSettings) -> NoiseDetector:
+def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
     """The detector as it is before the first item."""
     dim = data.pool.image_features.shape[1]
-    start = NoiseDetector.zero if options.detector_init == "zero" else NoiseDetector.random
+    start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
     return start(dim, data.seed)
 
 
 def adapt(
-    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
+    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
 ) -> Decisions:
     """Algorithm 1 from a given detector."""
     return AdaNDStepper(options, threshold, detector).push(data)
@@ -59,30 +58,60 @@ def pseudo_labels(
 
 
 @dataclass(frozen=True)
+class Held:
+    """Items in the queue, of one piece or of several."""
+
+    features: NDArray[np.float32]  # (B, D) raw
+    score: NDArray[np.float64]  # (B,) v, each by the detector of its time
+    evidence: NDArray[np.float64]  # (B,) the frozen model's log odds, weighted
+    label: NDArray[np.bool_]  # (B,) pseudo-labels from ZS-CLIP
+    injected: NDArray[np.bool_]  # (B,)
+    sure: NDArray[np.bool_]  # (B,) whether the label is one to learn from
+
+    @classmethod
+    def joined(cls, parts: list["Held"], dim: int) -> "Held":
+        """Join the items of several pieces; features are of `dim` dims."""
+        if not parts:
+            return cls(np.empty((0, dim), np.float32), *np.empty((2, 0)), *np.empty((3, 0), bool))
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
+
+    def state(self, has_gap: bool) -> State:
+        """The columns; without a gap all labels are sure: states are as before there was one."""
+        return {name: v for name, v in vars(self).items() if has_gap or name != "sure"}
+
+    @classmethod
+    def restored(cls, state: State) -> "Held":
+        """Make items of a state that was checked to be like that of others."""
+        columns: dict[str, Any] = dict(state)
+        return cls(**{"sure": np.ones(len(columns["score"]), np.bool_), **columns})
+
+
+@dataclass(frozen=True)
 class AdaNDJudge:
     """The detector and the thresholds of one moment; in stage 1 it is ZS-CLIP."""
 
     options: AdaNDSettings
-    detector: NoiseDetector
+    detector: LinearDetector
     zero_shot: float  # threshold on u
     threshold: float  # on v, nan in stage 1
 
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no queue."""
         u, zero_shot = data.noise_score, np.full(len(data), self.zero_shot)
-        found = np.full(len(data), self.threshold)
+        thresholds = np.full(len(data), self.threshold)
         if np.isnan(self.threshold):
-            return Decisions(data.class_index, u > zero_shot, 1 - u, zero_shot, found)
+            return Decisions(data.class_index, u > zero_shot, 1 - u, zero_shot, thresholds)
         logits = self.detector.logits(data.features(slice(None)))
         v = _score(logits, _evidence(u, zero_shot, self.options), self.options)
-        return Decisions(data.class_index, v > found, 1 - v, zero_shot, found)
+        return Decisions(data.class_index, v > thresholds, 1 - v, zero_shot, thresholds)
 
 
 class AdaNDStepper:
     """Algorithm 1 as the stream runs, in pieces of whole batches."""
 
     def __init__(
-        self, options: AdaNDSettings, threshold: ThresholdSettings, detector: NoiseDetector
+        self, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
     ) -> None:
         size = options.batch_size
         self._options, self._detector = options, detector
@@ -111,14 +140,14 @@ class AdaNDStepper:
         evidence = _evidence(u, zero_shot, self._options)
         v = self._learn(data, is_noise | data.injected, sure, evidence)
         stage1 = np.arange(first, first + len(u)) < self._options.stage1_items
-        found = np.full(len(v), np.nan)
-        found[~stage1] = self._threshold(v[~stage1])
+        thresholds = np.full(len(v), np.nan)
+        thresholds[~stage1] = self._threshold(v[~stage1])
         # Known noise is called noise in batches but not one by one, as the released code does;
         # injected items enter no metric.
         known = data.injected & (self._options.batch_size > 1)
         return Decisions(
-            data.class_index, np.where(stage1, is_noise | known, v > found),
-            1 - np.where(stage1, u, v), zero_shot, found,
+            data.class_index, np.where(stage1, is_noise | known, v > thresholds),
+            1 - np.where(stage1, u, v), zero_shot, thresholds,
         )  # fmt: skip
 
     def _learn(
@@ -164,15 +193,16 @@ class AdaNDStepper:
             self._held, self._waiting = [], 0
 
     def _step(self) -> None:
-        """One step of the detector on the full queue."""
+        """Take a step of the detector on the full queue."""
         options, queue = self._options, self._queue()
         start, labels, sure = self._seen - self._waiting, queue.label, queue.sure
         is_own = options.pseudo_labels == "detector" and start >= options.stage1_items
         if is_own:
             v = queue.score
-            found = copy.deepcopy(self._label_threshold)(v)
+            thresholds = copy.deepcopy(self._label_threshold)(v)
             labels, sure = (
-                rule | queue.injected for rule in (v > found, is_sure(v, found, options.gap))
+                rule | queue.injected
+                for rule in (v > thresholds, is_sure(v, thresholds, options.gap))
             )
         if sure.any():  # else there is nothing to learn from
             taught = slice(None) if sure.all() else sure
@@ -211,15 +241,15 @@ class AdaNDStepper:
 
     def restore(self, state: State) -> None:
         """Go on from a state: ValueError where it is another's."""
-        taken = checked(state, self.state())
-        held = Held.restored(within(taken, "waiting"))
-        seen = int(taken["items.seen"])
+        new = checked(state, self.state())
+        held = Held.restored(within(new, "waiting"))
+        seen = int(new["items.seen"])
         if len(held.score) != _waiting_at(seen, self._options):
             raise ValueError(f"{len(held.score)} items wait after {seen}")
-        self._detector = NoiseDetector.restored(within(taken, "detector"))
-        self._zero_shot.restore(within(taken, "zero_shot"))
-        self._threshold.restore(within(taken, "threshold"))
-        self._label_threshold.restore(within(taken, "label_threshold"))
+        self._detector = LinearDetector.restored(within(new, "detector"))
+        self._zero_shot.restore(within(new, "zero_shot"))
+        self._threshold.restore(within(new, "threshold"))
+        self._label_threshold.restore(within(new, "label_threshold"))
         self._held, self._waiting, self._seen = [held], len(held.score), seen
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.settings import CmaSettings
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import energy
+from zsntta_cli.methods.settings import CmaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -29,8 +29,8 @@ def run(data: StreamData, options: CmaSettings, threshold: ThresholdSettings) ->
 
     id_score = image_scores(data, score, np.concatenate([names, neutral[times > 0]]))
     u = 1 - id_score
-    found = OnlineThreshold(threshold)(u)
-    return Decisions(data.class_index, u > found, id_score, detector_threshold=found)
+    thresholds = OnlineThreshold(threshold)(u)
+    return Decisions(data.class_index, u > thresholds, id_score, detector_threshold=thresholds)
 
 
 def repetitions(texts: int, total: int) -> NDArray[np.intp]:

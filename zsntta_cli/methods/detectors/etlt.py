@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.ridge.rule import otsu
-from zsntta_cli.methods.detectors.settings import EtltSettings
 from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import EtltSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -27,10 +27,10 @@ def run(data: StreamData, options: EtltSettings, threshold: ThresholdSettings) -
     """Noise iff the fitted value is above the split, or above the threshold where that is fixed."""
     test = ~data.injected
     v = fitted(unit(data.features(slice(None))).astype(float), data.noise_score, test, options)
-    found = OnlineThreshold(threshold).latest if threshold.fixed is not None else split(v[test])
+    value = OnlineThreshold(threshold).latest if threshold.fixed is not None else split(v[test])
     return Decisions(
-        data.class_index, (v > found) | data.injected, 1 - v,
-        detector_threshold=np.full(len(v), found),
+        data.class_index, (v > value) | data.injected, 1 - v,
+        detector_threshold=np.full(len(v), value),
     )  # fmt: skip
 
 
@@ -51,11 +51,11 @@ def _least_squares(x: Floats, u: Floats, of: NDArray[np.bool_], penalty: float) 
     """Values (T,) of the regression of some items' scores on their features and a constant."""
     center, mean = x[of].mean(axis=0), u[of].mean()
     centered = x - center
-    known = centered[of]
-    covariance = known.T @ known / len(known)
+    learned = centered[of]
+    covariance = learned.T @ learned / len(learned)
     ridge = penalty * max(np.trace(covariance) / len(covariance), 1e-12)
     covariance[np.diag_indices_from(covariance)] += ridge
-    weight = np.linalg.solve(covariance, known.T @ (u[of] - mean) / len(known))
+    weight = np.linalg.solve(covariance, learned.T @ (u[of] - mean) / len(learned))
     return np.asarray(mean + centered @ weight)
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.state import State
 
 
-class NoiseDetector:
+class LinearDetector:
     """`Linear(D, 2)` under softmax and cross-entropy, trained by Adam.
 
     Output 0 is noise, 1 is clean. Softmax over two outputs depends on their difference alone, and
@@ -23,14 +23,14 @@ class NoiseDetector:
         self._steps = 0
 
     @classmethod
-    def random(cls, dim: int, seed: int) -> "NoiseDetector":
+    def random(cls, dim: int, seed: int) -> "LinearDetector":
         """The default initialisation of torch's linear layers: uniform in ±1/sqrt(D)."""
         generator = np.random.Generator(np.random.PCG64(seed))
         bound = 1 / np.sqrt(dim)
         return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
     @classmethod
-    def zero(cls, dim: int, _seed: int) -> "NoiseDetector":
+    def zero(cls, dim: int, _seed: int) -> "LinearDetector":
         """All zero: no random start for the first steps to overcome (ours, not the paper's)."""
         return cls(np.zeros((2, dim)), np.zeros(2))
 
@@ -41,7 +41,7 @@ class NoiseDetector:
 
     def after(
         self, features: NDArray[np.float32], is_noise: NDArray[np.bool_], learning_rate: float
-    ) -> "NoiseDetector":
+    ) -> "LinearDetector":
         """That after one Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.
 
         `features` (B, D) raw, `is_noise` (B,) pseudo-labels.
@@ -49,7 +49,7 @@ class NoiseDetector:
         logits = features @ self._weight[:-1].astype(np.float32) + self._weight[-1]
         error = ((sigmoid(logits) - is_noise) / len(features)).astype(np.float32)
         gradient = np.append(error @ features, error.sum()).astype(np.float64)
-        new = object.__new__(NoiseDetector)
+        new = object.__new__(LinearDetector)
         new._steps = self._steps + 1
         new._mean = self._mean + 0.1 * (gradient - self._mean)
         new._square = self._square + 0.001 * (gradient**2 - self._square)
@@ -71,7 +71,7 @@ class NoiseDetector:
         }  # fmt: skip
 
     @classmethod
-    def restored(cls, state: State) -> "NoiseDetector":
+    def restored(cls, state: State) -> "LinearDetector":
         """From a state that was checked to be like that of a detector of as many dims."""
         detector = cls(np.zeros((2, 0)), np.zeros(2))
         for name, value in state.items():

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.settings import OoddSettings
+from zsntta_cli.methods.classifiers.blocks import leaving
 from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import OoddSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -33,8 +34,8 @@ _BLOCK = 256  # items a product at a time, or one batch: changes no decision
 def run(data: StreamData, options: OoddSettings, threshold: ThresholdSettings) -> Decisions:
     """Noise iff the mean of u and of the K-th cosine is above the online threshold."""
     u = noise_scores(data, options)
-    found = OnlineThreshold(threshold, options.batch_size)(u)
-    return Decisions(data.class_index, u > found, 1 - u, detector_threshold=found)
+    thresholds = OnlineThreshold(threshold, options.batch_size)(u)
+    return Decisions(data.class_index, u > thresholds, 1 - u, detector_threshold=thresholds)
 
 
 def noise_scores(data: StreamData, options: OoddSettings) -> NDArray[np.float64]:
@@ -45,8 +46,8 @@ def noise_scores(data: StreamData, options: OoddSettings) -> NDArray[np.float64]
         block = slice(start, min(start + step * options.batch_size, len(data)))
         u = data.noise_score[block]
         cosine = dictionary.push(unit(data.features(block)), u, data.injected[block])
-        known = ~np.isnan(cosine)
-        scores[block][known] = (u + np.clip(cosine, 0, 1))[known] / 2
+        has_neighbours = ~np.isnan(cosine)
+        scores[block][has_neighbours] = (u + np.clip(cosine, 0, 1))[has_neighbours] / 2
     return scores
 
 
@@ -71,15 +72,15 @@ class Dictionary:
         filled = len(self._ranked)
         item, row, sizes = self._enter(u, known)
         when = np.minimum(np.arange(count) // size * size + size, count) - 1  # its batch is in
-        left, gone = _leaving(row, item, filled, count)
+        left, gone = leaving(row, item, len(self._keys), count)
         new = features[item]
-        found, best = np.empty(count), np.empty(self._options.oodd_neighbour, np.float32)
+        cosines, best = np.empty(count), np.empty(self._options.oodd_neighbour, np.float32)
         old = features @ self._keys[:filled].T
-        _kth_largest(old, left, features @ new.T, item, gone, when, best, found)
+        _kth_largest(old, left[:filled], features @ new.T, item, gone, when, best, cosines)
         stays = gone == count
         self._keys[row[stays]] = new[stays]
-        found[sizes[when] <= self._options.oodd_neighbour] = np.nan
-        return found
+        cosines[sizes[when] <= self._options.oodd_neighbour] = np.nan
+        return cosines
 
     def _enter(
         self, u: NDArray[np.float64], known: NDArray[np.bool_]
@@ -100,21 +101,6 @@ class Dictionary:
             self._arrivals += 1
             sizes.append(len(ranked))
         return np.array(items, np.intp), np.array(rows, np.intp), np.array(sizes, np.intp)
-
-
-def _leaving(
-    row: NDArray[np.intp], item: NDArray[np.intp], filled: int, count: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The item at which each old entry (filled,) and each new one leaves; `count` if none."""
-    left, gone = np.full(filled, count), np.full(len(row), count)
-    latest: dict[int, int] = {}
-    for new, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
-        if r in latest:
-            gone[latest[r]] = i
-        elif r < filled:
-            left[r] = i
-        latest[r] = new
-    return left, gone
 
 
 @compiled

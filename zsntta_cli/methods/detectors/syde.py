@@ -7,7 +7,7 @@ Adaptation", by its released code; no article is known. Whenever L items are in 
    noise; of what it calls clean each class keeps the images of lowest entropy: its prototype w is
    the direction of their sum with the text feature.
 2. The visual noise score is 1 - the mass of w in the softmax of w and o. Only scores far from their
-   threshold are labels: see gate.py. An item of high entropy is none.
+   threshold are labels, by the gap rule. An item of high entropy is none.
 3. A step of the detector on these.
 
 From the N-th step on the detector decides, by a threshold of its own; until then ZS-CLIP does. The
@@ -25,12 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import NoiseDetector, sigmoid
-from zsntta_cli.methods.detectors.settings import SydeSettings
+from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
-from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.settings import SydeSettings
+from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.settings import ThresholdSettings
 
 Array = NDArray[np.float32]
@@ -41,7 +40,7 @@ def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -
     """Decide on every item of the stream as it would be online."""
     dim = data.pool.image_features.shape[1]
     return adapt(
-        data, options, threshold, NoiseDetector.random(dim, data.seed),
+        data, options, threshold, LinearDetector.random(dim, data.seed),
         first_cells(options.syde_map**2, dim, data.seed),
     )  # fmt: skip
 
@@ -56,33 +55,33 @@ def adapt(
     data: StreamData,
     options: SydeSettings,
     threshold: ThresholdSettings,
-    detector: NoiseDetector,
+    detector: LinearDetector,
     cells: Array,
 ) -> Decisions:
-    """The same from a given detector and map."""
+    """Decide on every item, from a given detector and map on."""
     u, size = data.noise_score, options.update_every
     zero_shot = OnlineThreshold(threshold)(u)
     is_noise = (u > zero_shot) | data.injected
     syde = _Syde(data, options, threshold, detector, cells)
     v, classes = np.empty(len(u)), data.class_index.copy()
-    first = options.warmup * size
+    first = options.stage1_items
     for start in range(0, len(u), size):
         part = slice(start, min(start + size, len(u)))
-        ring = Ring.of(data, part, is_noise[part])
-        v[part] = syde.noise_scores(ring)
+        queue = SydeQueue.of(data, part, is_noise[part])
+        v[part] = syde.noise_scores(queue)
         if start >= first:
-            classes[part] = syde.classes(ring)
-        if len(ring.is_noise) == size:
-            syde.learn(ring)
+            classes[part] = syde.classes(queue)
+        if len(queue.is_noise) == size:
+            syde.learn(queue)
     late = np.arange(len(u)) >= first
-    found = np.full(len(u), np.nan)
-    found[late] = OnlineThreshold(threshold)(v[late])
-    decided = np.where(late, v > found, is_noise) | data.injected
-    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, found)
+    thresholds = np.full(len(u), np.nan)
+    thresholds[late] = OnlineThreshold(threshold)(v[late])
+    decided = np.where(late, v > thresholds, is_noise) | data.injected
+    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, thresholds)
 
 
 @dataclass(frozen=True)
-class Ring:
+class SydeQueue:
     """Items of a queue, full or not."""
 
     raw: Array  # (B, D) features as the encoder gives them
@@ -94,7 +93,7 @@ class Ring:
     known: Mask  # (B,)
 
     @classmethod
-    def of(cls, data: StreamData, part: slice, is_noise: Mask) -> "Ring":
+    def of(cls, data: StreamData, part: slice, is_noise: Mask) -> "SydeQueue":
         """A run of a stream's items."""
         raw, classes = data.features(part), len(data.pool.text_features)
         entropy = data.detail(part).entropy * np.log(max(classes, 2))
@@ -104,7 +103,7 @@ class Ring:
         )  # fmt: skip
 
 
-class Memory:
+class SydeMemory:
     """Per class the text feature and the images of lowest entropy: their directions (C, D)."""
 
     def __init__(self, text: Array, shots: int) -> None:
@@ -127,45 +126,45 @@ class Memory:
 
 
 class _Syde:
-    """All that is learned."""
+    """What Syde learns: the detector, the memory, the map and the threshold."""
 
     def __init__(
         self,
         data: StreamData,
         options: SydeSettings,
         threshold: ThresholdSettings,
-        detector: NoiseDetector,
+        detector: LinearDetector,
         cells: Array,
     ) -> None:
         self._options, self._scale = options, np.float32(data.pool.logit_scale)
         self._detector = detector
-        self._memory = Memory(data.pool.text_features, options.syde_shots)
+        self._memory = SydeMemory(data.pool.text_features, options.syde_shots)
         self._map = SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
         self._threshold = OnlineThreshold(threshold, options.update_every)  # one for a full queue
 
-    def noise_scores(self, ring: Ring) -> NDArray[np.float64]:
+    def noise_scores(self, queue: SydeQueue) -> NDArray[np.float64]:
         """The detector's noise scores v (B,)."""
-        return sigmoid(self._detector.logits(ring.raw))
+        return sigmoid(self._detector.logits(queue.raw))
 
-    def classes(self, ring: Ring) -> NDArray[np.int32]:
+    def classes(self, queue: SydeQueue) -> NDArray[np.int32]:
         """Classes (B,) by text and by prototypes."""
         share = np.float32(self._options.syde_visual)
-        visual = softmax(self._scale * (ring.x @ self._memory.proxies.T))
-        mixed = (1 - share) * softmax(ring.logits) + share * visual
+        visual = softmax(self._scale * (queue.x @ self._memory.proxies.T))
+        mixed = (1 - share) * softmax(queue.logits) + share * visual
         return mixed.argmax(axis=1).astype(np.int32)
 
-    def learn(self, ring: Ring) -> None:
+    def learn(self, queue: SydeQueue) -> None:
         """What a full queue changes: prototypes first, then the detector by their labels."""
-        o, noise = self._options, ring.is_noise
-        self._map.learn(ring.x[noise], o.syde_map_steps)
-        self._memory.offer(ring.x[~noise], ring.class_index[~noise], ring.entropy[~noise])
-        u = self._visual_scores(ring.x)
-        found = self._threshold(u)
-        is_noise = is_surely_noise(u, found, o.syde_gap) | ring.known
-        used = is_noise | is_surely_id(u, found, o.syde_gap)
-        used &= (ring.entropy <= o.syde_entropy) | ring.known
+        o, noise = self._options, queue.is_noise
+        self._map.learn(queue.x[noise], o.syde_map_steps)
+        self._memory.offer(queue.x[~noise], queue.class_index[~noise], queue.entropy[~noise])
+        u = self._visual_scores(queue.x)
+        thresholds = self._threshold(u)
+        is_noise = is_surely_noise(u, thresholds, o.syde_gap) | queue.known
+        used = is_noise | is_surely_id(u, thresholds, o.syde_gap)
+        used &= (queue.entropy <= o.syde_entropy) | queue.known
         if used.any():
-            self._detector = self._detector.after(ring.raw[used], is_noise[used], o.learning_rate)
+            self._detector = self._detector.after(queue.raw[used], is_noise[used], o.learning_rate)
 
     def _visual_scores(self, x: Array) -> NDArray[np.float64]:
         """1 - the mass of the classes' prototypes in the softmax with those of noise, (B,)."""

@@ -20,14 +20,14 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
     Raises:
         EncoderError: it has none.
     """
-    found: dict[str, nn.Module] = {
+    layers: dict[str, nn.Module] = {
         name: module
         for name, module in tower.named_modules()
         if isinstance(module, NORMS) and module.weight is not None
     }
-    if not found:
+    if not layers:
         raise EncoderError("the image tower has no normalisation layers that could be adapted.")
-    return found
+    return layers
 
 
 def batch_norms(tower: nn.Module) -> list[_BatchNorm]:

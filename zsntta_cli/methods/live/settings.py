@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from zsntta_cli.methods.settings import AdaNDSettings
-from zsntta_cli.settings.checks import check
-from zsntta_cli.settings.options import Range, Settings, option
+from zsntta_cli.settings.options import Range, Settings, check, option
 
 PIPELINES = ("normal", "gt", "all")
 _LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser

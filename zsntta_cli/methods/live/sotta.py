@@ -49,7 +49,7 @@ def run(
     """Decide on every item, as many at a time as there are between two steps."""
     online = OnlineThreshold(threshold)
     text = data.text_features()
-    memory = Memory(options.memory, data.stream.seed)
+    memory = SottaMemory(options.memory, data.stream.seed)
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
         step = SharpnessStep(data, options, parameters, text)
@@ -57,13 +57,13 @@ def run(
             with torch.no_grad():
                 logits = data.logits(data.encoder.image_features(images), text)
             class_index, u = zero_shot_scores(logits, data.match_bias)
-            found = online(u)
-            enters = data.adapts_on(options.pipeline, items, u > found)
+            thresholds = online(u)
+            enters = data.adapts_on(options.pipeline, items, u > thresholds)
             for i in np.flatnonzero(enters & (1 - u >= options.confidence)):
                 memory.add(Sample(int(items[i]), int(class_index[i]), images[i].clone()))
             if len(items) >= options.update_every:
                 step(memory.samples)
-            yield Decisions(class_index, u > found, 1 - u, found)
+            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]]:
@@ -92,8 +92,8 @@ def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, n
 
 def _block(name: str) -> int | None:
     """The number of the transformer block that a layer is in, if it is in one."""
-    found = re.search(r"(?<!\w)(?:res)?blocks\.(\d+)\.", name)
-    return int(found[1]) if found and "stages." not in name else None
+    match = re.search(r"(?<!\w)(?:res)?blocks\.(\d+)\.", name)
+    return int(match[1]) if match and "stages." not in name else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Sample:
     image: torch.Tensor  # (3, H, W) encoder input
 
 
-class Memory:
+class SottaMemory:
     """At most so many samples; a full one drops a random member of a largest class."""
 
     def __init__(self, capacity: int, seed: int) -> None:

@@ -47,9 +47,9 @@ def run(
         for items, images in data.batches(in_batches(np.arange(len(data)), size)):
             likely = data.adapts_on(options.pipeline, items, frozen_noise[items])
             class_index, u = zero_shot_scores(tent.predict(images, likely), data.match_bias)
-            found = online(u)
-            tent.adapt(items, data.adapts_on(options.pipeline, items, u > found))
-            yield Decisions(class_index, u > found, 1 - u, found)
+            thresholds = online(u)
+            tent.adapt(items, data.adapts_on(options.pipeline, items, u > thresholds))
+            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 @contextmanager
@@ -65,10 +65,7 @@ class Tent:
     """A classifier that adapts: `predict` a batch (or `encode` it), then `adapt` on some of it."""
 
     def __init__(
-        self,
-        data: LiveData,
-        options: TentSettings,
-        parameters: Sequence[torch.nn.Parameter],
+        self, data: LiveData, options: TentSettings, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
         self._data = data
         self.mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
@@ -98,7 +95,7 @@ class Tent:
         return self._data.logits(features, self._text)
 
     def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
-        """One step on the mean entropy of the chosen (B,) samples of the batch just predicted."""
+        """Take a step on the mean entropy of the chosen (B,) samples of the last batch."""
         again = chosen & ~self._likely
         known = chosen & self._likely
         parts = [self._graph[chosen[self._likely]]] if known.any() else []

@@ -50,8 +50,8 @@ def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> G
 def _decided(
     items: slice, class_index: NDArray[np.int32], u: NDArray[np.float64], online: OnlineThreshold
 ) -> Decisions:
-    found = online(u[items])
-    return Decisions(class_index[items], u[items] > found, 1 - u[items], found)
+    thresholds = online(u[items])
+    return Decisions(class_index[items], u[items] > thresholds, 1 - u[items], thresholds)
 
 
 def _chosen(

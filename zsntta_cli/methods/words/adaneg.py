@@ -14,16 +14,16 @@ What enters follows from texts alone. So a block of items is one product with th
 start and one with those that its items make, each of which counts from its item on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import Rows
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
-from zsntta_cli.methods.scores import cosine_logits, energy, entropy
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.methods.words.memory import Memory
+from zsntta_cli.methods.scores import cosine_logits, energy, entropy, unit
+from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.methods.words.neglabel import decided
 from zsntta_cli.methods.words.settings import AdaNegSettings
 from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
@@ -36,7 +36,7 @@ def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings)
     """Noise where 1 - S / (1 + λ) is above its online threshold; classes by texts and proxies."""
     pool, weight = data.pool, options.adaneg_text
     vocabulary = Vocabulary.of(pool, options)
-    memory = Memory(vocabulary.text, pool.image_features, options.adaneg_shots)
+    memory = AdaNegMemory(vocabulary.text, pool.image_features, options.adaneg_shots)
     text_threshold = OnlineThreshold(threshold)
     score, class_index = np.empty(len(data)), np.empty(len(data), np.int32)
     for block in item_blocks(len(data), len(vocabulary.text)):
@@ -50,6 +50,57 @@ def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings)
     return decided(class_index, score / (1 + weight), threshold)
 
 
+class AdaNegMemory:
+    """Per text, up to `shots` images of lowest entropy; more only take the place of higher ones.
+
+    A row is a text and its images; its proxy is the unit mean of both. Only rows that have an image
+    are held, as a running sum each and its images' places in the pool: the other proxies are texts.
+    """
+
+    def __init__(self, text: Array, images: Array | Rows, shots: int) -> None:
+        """Texts (K, D) of unit norm, raw images (P, D)."""
+        self._text, self._images, self._shots = text, images, shots
+        self._held: dict[int, list[tuple[float, int]]] = {}  # entropy and image
+        self._sum: dict[int, NDArray[np.float64]] = {}
+        self._proxy: dict[int, Array] = {}
+
+    def proxies(self) -> tuple[NDArray[np.intp], Array]:
+        """The rows (A,) that hold an image, and their proxies (A, D)."""
+        return np.array(list(self._proxy), np.intp), self._stacked(list(self._proxy.values()))
+
+    def enter(
+        self, rows: Sequence[int], entropies: Sequence[float], images: Sequence[int]
+    ) -> tuple[list[int], Array]:
+        """Offer images in turn: which of them entered, and the proxy (E, D) that each made."""
+        entered, proxies = [], []
+        for i, (row, doubt, image) in enumerate(zip(rows, entropies, images, strict=True)):
+            if self._place(row, doubt, image):
+                entered.append(i)
+                proxies.append(self._proxy[row])
+        return entered, self._stacked(proxies)
+
+    def _place(self, row: int, doubt: float, image: int) -> bool:
+        """Put an image into a row: into a free place, or that of the largest entropy above its."""
+        held = self._held.setdefault(row, [])
+        if len(held) == self._shots:
+            worst = max(held)
+            if doubt >= worst[0]:
+                return False
+            held.remove(worst)
+            self._sum[row] = self._sum[row] - self._feature(worst[1])
+        held.append((doubt, image))
+        start = self._sum.get(row)
+        total = self._feature(image) + (self._text[row] if start is None else start)
+        self._sum[row], self._proxy[row] = total, unit(total[None])[0].astype(np.float32)
+        return True
+
+    def _feature(self, image: int) -> NDArray[np.float64]:
+        return np.asarray(unit(self._images[image : image + 1].astype(np.float64))[0])
+
+    def _stacked(self, rows: list[Array]) -> Array:
+        return np.array(rows, np.float32).reshape(len(rows), self._text.shape[1])
+
+
 @dataclass(frozen=True)
 class _Offers:
     """Items of a block that the memory is offered, (B,) each."""
@@ -61,13 +112,18 @@ class _Offers:
 def _offers(
     u: NDArray[np.float64], threshold: OnlineThreshold, injected: NDArray[np.bool_], gap: float
 ) -> _Offers:
-    found = threshold(u)
-    as_noise = is_surely_noise(u, found, gap) | injected
-    return _Offers(is_surely_id(u, found, gap) & ~injected, as_noise)
+    thresholds = threshold(u)
+    as_noise = is_surely_noise(u, thresholds, gap) | injected
+    return _Offers(is_surely_id(u, thresholds, gap) & ~injected, as_noise)
 
 
 def _by_proxies(
-    data: StreamData, block: slice, logits: Array, offers: _Offers, memory: Memory, classes: int
+    data: StreamData,
+    block: slice,
+    logits: Array,
+    offers: _Offers,
+    memory: AdaNegMemory,
+    classes: int,
 ) -> Array:
     """Logits (B, C + M) by the proxies as they are once each item was offered itself."""
     features, scale, seen = data.features(block), data.pool.logit_scale, logits.copy()
@@ -75,9 +131,9 @@ def _by_proxies(
     if len(rows):
         seen[:, rows] = cosine_logits(features, proxies, scale)
     items, row, doubt = _nearest(logits, offers, classes)
-    entered, made = memory.enter(row.tolist(), doubt.tolist(), data.index[block][items].tolist())
-    if len(made):
-        by_made = cosine_logits(features, made, scale)
+    entered, new = memory.enter(row.tolist(), doubt.tolist(), data.index[block][items].tolist())
+    if len(new):
+        by_made = cosine_logits(features, new, scale)
         for e, i in enumerate(entered):
             seen[items[i] :, row[i]] = by_made[items[i] :, e]
     return seen

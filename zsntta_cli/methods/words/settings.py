@@ -1,12 +1,10 @@
 """The settings of methods that reject what negative words name better than the classes do."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from zsntta_cli.methods.settings import GAP, AdaNDSettings
+from zsntta_cli.methods.settings import GAP, WORDS, AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, option
 
-WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
 _FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, most=1)
 
 
@@ -90,7 +88,6 @@ class TanlSettings(WordSettings):
 class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
     """AdaND that learns from NegLabel's decisions (ours)."""
 
-    teacher: ClassVar[str] = "neglabel"
     gap: float = option(0.5, GAP, within=_SHARE)
 
 
@@ -98,5 +95,4 @@ class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
 class CspAdaNDSettings(AdaNDSettings, CspSettings):
     """AdaND that learns from CSP's decisions (ours)."""
 
-    teacher: ClassVar[str] = "csp"
     gap: float = option(0.5, GAP, within=_SHARE)

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.gate import is_surely_id, is_surely_noise
 from zsntta_cli.methods.scores import cosine_logits, energy
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.methods.words.settings import TanlSettings
 from zsntta_cli.methods.words.vocabulary import item_blocks, mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
@@ -29,7 +28,7 @@ Array = NDArray[np.float32]
 Order = NDArray[np.intp]
 
 
-class Ring:
+class ActivationRing:
     """The last activations (M,) of one kind, and their mean: zero before the first."""
 
     def __init__(self, size: int, words: int) -> None:
@@ -55,7 +54,7 @@ class ActivatedWords:
     """Which words are negatives now, by what is in both rings."""
 
     def __init__(self, words: int, options: TanlSettings) -> None:
-        self._noise, self._id = (Ring(options.tanl_ring, words) for _ in "-+")
+        self._noise, self._id = (ActivationRing(options.tanl_ring, words) for _ in "-+")
         self._count = min(options.tanl_words, words)
         self._order: Order | None = None
 
@@ -100,7 +99,7 @@ def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -
     words = words if options.tanl_candidates == "all" else mined_words(pool, options)
     text = np.concatenate([names, words])
     activated = _started(names, text, pool.logit_scale, options)
-    score, found = np.empty(len(data)), np.empty(len(data))
+    score, thresholds = np.empty(len(data)), np.empty(len(data))
     for block in item_blocks(len(data), len(text)):
         logits = cosine_logits(data.features(block), text, pool.logit_scale)
         id_mass, activation = _activations(logits, len(names))
@@ -108,12 +107,12 @@ def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -
             negatives = logits[i, len(names) :][activated.order]
             score[t] = growing_share(float(id_mass[i]), negatives, options.tanl_step)
             u = np.array([1 - score[t]])
-            found[t] = (now := online(u))[0]
+            thresholds[t] = (now := online(u))[0]
             if data.injected[t] or is_surely_noise(u, now, options.gap)[0]:
                 activated.push(activation[i], is_noise=True)
             elif is_surely_id(u, now, options.gap)[0]:
                 activated.push(activation[i], is_noise=False)
-    return Decisions(data.class_index, 1 - score > found, score, detector_threshold=found)
+    return Decisions(data.class_index, 1 - score > thresholds, score, detector_threshold=thresholds)
 
 
 def _activations(logits: Array, classes: int) -> tuple[Array, Array]:

@@ -1,16 +1,22 @@
-"""The texts an image is compared with: the class names and the negative words, in their groups."""
+"""The texts an image is compared with: the class names and the negative words, in their groups.
 
-from collections.abc import Iterator
+Negative words are those far from the names: "Negative Label Guided OOD Detection with Pretrained
+Vision-Language Models", arXiv 2403.20078; "Conjugated Semantic Pool Improves OOD Detection …",
+arXiv 2410.08611, puts synonyms of names last.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Pool
+from zsntta_cli.methods.classifiers.blocks import blocks
 from zsntta_cli.methods.scores import energy
-from zsntta_cli.methods.words.mining import groups, mined
 from zsntta_cli.methods.words.settings import NegLabelSettings, WordSettings
 
+_CHUNK = 1024  # words at a time: bounds memory where there are many
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
 _SURE = 80.0  # log odds that single precision can still take the exponential of
@@ -32,7 +38,50 @@ def mined_words(pool: Pool, options: WordSettings) -> Array:
 def item_blocks(items: int, texts: int) -> Iterator[slice]:
     """Runs of items whose logits on so many texts are few enough to be held."""
     size = max(1, min(_LARGEST_ITEMS, _NUMBERS // texts))
-    return (slice(start, min(start + size, items)) for start in range(0, items, size))
+    return blocks(items, size)
+
+
+def mine_negatives(
+    words: Array, names: Array, count: int, percentile: float, too_near: float | None = None
+) -> NDArray[np.intp]:
+    """NegMining: rows of the `count` words (W, D) farthest from the ID names (C, D).
+
+    A word's distance is the η-percentile of its negative cosines to all names: nearly that to the
+    nearest one, but for outliers. Words of a cosine above `too_near` to any name come last.
+    """
+    distance = np.empty(len(words))
+    for start in range(0, len(words), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        negative = -words[part] @ names.T
+        distance[part] = np.quantile(negative, percentile, axis=1)
+        if too_near is not None:
+            distance[part] -= 4 * (negative.min(axis=1) < -too_near)  # below every other, in order
+    return np.argsort(-distance, kind="stable")[:count]
+
+
+def mined(
+    words: Array, sizes: Sequence[int], names: Array, options: WordSettings
+) -> NDArray[np.intp]:
+    """Rows of the words that are mined: M of all lists, or a share of each one, at least a word."""
+    o = options
+    if o.mined_share is None:
+        return mine_negatives(words, names, o.negatives, o.percentile, o.too_near)
+    starts = np.cumsum([0, *sizes])
+    parts = []
+    for start, size in zip(starts, sizes, strict=False):
+        count = max(1, int(o.mined_share * size + 1e-9))  # rounded down, but not 0.29 * 100
+        part = words[start : start + size]
+        parts.append(start + mine_negatives(part, names, count, o.percentile, o.too_near))
+    return np.concatenate(parts)
+
+
+def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+    """Columns of each group: neighbours by distance, or shuffled, where the remainder is left."""
+    number = min(options.groups, count)
+    if options.grouping == "ranked":
+        return np.array_split(np.arange(count), number)
+    shuffled = np.random.default_rng(0).permutation(count)  # one order for all seeds, as released
+    return np.split(shuffled[: count // number * number], number)
 
 
 @dataclass(frozen=True)
@@ -49,9 +98,9 @@ class Vocabulary:
         """The mined words of a pool."""
         names, far = names_and_words(pool)[0], mined_words(pool, options)
         parts = groups(len(far), options)
-        left = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
+        ungrouped = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
         bounds = len(names) + np.cumsum([0, *map(len, parts)])
-        text = np.concatenate([names, far[np.concatenate([*parts, left])]])
+        text = np.concatenate([names, far[np.concatenate([*parts, ungrouped])]])
         return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
 
     def id_share(self, logits: Array) -> Array:

@@ -1,23 +1,36 @@
-"""The rows of the board: means over pairs, their deviation over seeds, marks, cost."""
+"""The rows of the board: averages over pairs, what is best, cost."""
 
 import math
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
-from zsntta_cli.report.board.measuring import Results
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
 from zsntta_cli.report.page.ranking import average_marks
-from zsntta_cli.report.page.rows import Value, folded
+from zsntta_cli.results.frame import NOTHING, Value, average
+from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.simulation.metrics import METRICS, metrics_of
 from zsntta_cli.simulation.record import Record
 
-_METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC"}
-_NOTHING = Value(math.nan)
+Results = Mapping[Spot, Record]
 
 
-class Column(NamedTuple):
+def obtain_results(plan: Plan, jobs: int, reporter: Reporter, keeping: Keeping) -> Results:
+    """The records of all runs, made or taken from the store, where Ctrl-C leaves what is done."""
+    runs, started = plan.runs(), time.monotonic()
+    wanted = list(dict.fromkeys(runs.values()))
+    records = run_all(plan.root, wanted, jobs, None, reporter, keeping)
+    reporter.note(f"{len(wanted):,} runs in {time.monotonic() - started:,.0f} s")
+    by_run = dict(zip(wanted, records, strict=True))
+    return {spot: by_run[run] for spot, run in runs.items()}
+
+
+class BoardColumn(NamedTuple):
     """A metric at a noise ratio."""
 
     metric: str
@@ -26,75 +39,91 @@ class Column(NamedTuple):
     @property
     def head(self) -> str:
         """Its name and its ratio."""
-        return f"{_METRICS[self.metric]} {self.ratio:.0%}".replace("%", " %")
+        return f"{METRICS[self.metric].head} {self.ratio:.0%}".replace("%", " %")
+
+    def text(self, value: Value, with_std: bool = True) -> str:
+        """A value of it as the board shows it."""
+        return METRICS[self.metric].text(value.mean, value.std if with_std else math.nan)
 
 
 COLUMNS = (
-    *(Column("acc_h" if ratio else "acc_s", ratio) for ratio in RATIOS),
-    Column("auroc", MIDDLE),
+    *(BoardColumn("acc_h" if ratio else "acc_s", ratio) for ratio in RATIOS),
+    BoardColumn("auroc", MIDDLE),
 )
-OF_A_PAIR = tuple(Column(metric, MIDDLE) for metric in ("acc_s", "acc_n", "acc_h", "auroc"))
+
+
+def columns_of_a_pair() -> tuple[BoardColumn, ...]:
+    """The columns of a single pair's table."""
+    names = [metric.name for metric in metrics_of("accuracy")]
+    return tuple(BoardColumn(name, MIDDLE) for name in (*names, "auroc"))
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row; a value is best where it is, or where it is not significantly worse."""
+class BoardRow:
+    """One row: a value for each column, and whether it is the best or not significantly worse."""
 
     contender: Contender
-    values: tuple[Value, ...]  # of the columns
+    values: tuple[Value, ...]
+    marked: tuple[bool, ...]
     microseconds: float  # an item
 
 
-_ByRun = Mapping[tuple[Pair, int], float]  # by pair and seed
+_BySeed = Mapping[Pair, Mapping[int, float]]  # a metric by pair and seed
 
 
-def lines(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -> list[Line]:
-    """The rows of all pairs, or of one by OF_A_PAIR; best first: by Acc_H, then by AUROC."""
-    columns = OF_A_PAIR if pair else COLUMNS
-    rows: dict[str, dict[Spot, Record]] = {one.label: {} for one in plan.running}
+def board_rows(
+    plan: Plan, results: Results, noise: str, pair: Pair | None = None
+) -> list[BoardRow]:
+    """The rows over all pairs, or on one; best first: by Acc_H, then by AUROC."""
+    columns = columns_of_a_pair() if pair else COLUMNS
+    records: dict[str, dict[Spot, Record]] = {one.label: {} for one in plan.running}
     for spot, record in results.items():
         if spot.noise == noise and pair in (None, spot.pair):
-            rows[spot.label][spot] = record
-    cells = [_column(plan, [_of_runs(row, c) for row in rows.values()], c) for c in columns]
-    made = [
-        Line(one, values, _cost(list(rows[one.label].values())))
-        for one, values in zip(plan.running, zip(*cells, strict=True), strict=True)
-    ]
-    return sorted(made, key=lambda line: _rank(line, columns))
+            records[spot.label][spot] = record
+    cells = [_column(plan, records, column, pair) for column in columns]
+    rows = []
+    for one in plan.running:
+        values, marked = zip(*(column[one.label] for column in cells), strict=True)
+        rows.append(BoardRow(one, values, marked, _cost(list(records[one.label].values()))))
+    return sorted(rows, key=lambda row: _rank(row, columns))
 
 
-def _of_runs(row: Mapping[Spot, Record], column: Column) -> _ByRun:
-    """A metric of each run; nothing where a score alone has no decision to judge."""
-    found = {
-        (spot.pair, spot.seed): _metric(record, column.metric)
-        for spot, record in row.items()
-        if spot.ratio == column.ratio
+def _column(
+    plan: Plan, records: Mapping[str, Mapping[Spot, Record]], column: BoardColumn, pair: Pair | None
+) -> dict[str, tuple[Value, bool]]:
+    """Averages by label, those marked that are the best, or not significantly worse."""
+    by_label = {label: _by_seed(plan, runs, column, pair) for label, runs in records.items()}
+    values = {label: _average(by_pair) for label, by_pair in by_label.items()}
+    # What sees the whole stream before it decides is shown, and no rival.
+    rivals = [one.label for one in plan.running if WHOLE not in one.inputs]
+    runs = [_runs_of(by_label[label], values[label]) for label in rivals]
+    marks = dict(zip(rivals, average_marks(runs, column.metric), strict=True))
+    return {
+        label: (value, label in marks and marks[label].is_marked) for label, value in values.items()
     }
-    return {} if any(map(math.isnan, found.values())) else found
 
 
-def _metric(record: Record, metric: str) -> float:
-    return record.metric(metric)
+def _by_seed(
+    plan: Plan, runs: Mapping[Spot, Record], column: BoardColumn, pair: Pair | None
+) -> _BySeed:
+    """A metric by seed on each pair of the table, or on each ID set alone where it is clean."""
+    pairs = [Pair(name, None) for name in plan.id_sets] if not column.ratio else plan.pairs
+    by_pair: dict[Pair, dict[int, float]] = {one: {} for one in ([pair] if pair else pairs)}
+    for spot, record in runs.items():
+        if spot.ratio == column.ratio and not record.unfinished:
+            by_pair[spot.pair][spot.seed] = record.metric(column.metric)
+    return by_pair
 
 
-def _column(plan: Plan, runs: Sequence[_ByRun], column: Column) -> list[Value]:
-    """Means and deviations, marked among those that see no item before they decide on it."""
-    rivals = [i for i, one in enumerate(plan.running) if WHOLE not in one.inputs]
-    found = average_marks([runs[i] for i in rivals], column.metric)
-    marked = {i for i, mark in zip(rivals, found, strict=True) if mark.is_marked}
-    values = []
-    for i, own in enumerate(runs):
-        mean = _over_seeds(own) if own else _NOTHING
-        values.append(Value(mean.mean, mean.std, i in marked))
-    return values
+def _average(by_pair: _BySeed) -> Value:
+    """The average over pairs; NOTHING where a score alone has no decision to judge."""
+    value = average(by_pair)
+    return NOTHING if math.isnan(value.mean) else value
 
 
-def _over_seeds(runs: _ByRun) -> Value:
-    """The mean over pairs, folded over seeds."""
-    by_seed: dict[int, list[float]] = {}
-    for (_, seed), value in runs.items():
-        by_seed.setdefault(seed, []).append(value)
-    return folded([math.fsum(some) / len(some) for some in by_seed.values()])
+def _runs_of(by_pair: _BySeed, value: Value) -> dict[tuple[Pair, int], float]:
+    """The runs that an average is of, by which methods are paired."""
+    return {(pair, seed): by_pair[pair][seed] for pair in by_pair for seed in value.seeds}
 
 
 def _cost(records: Sequence[Record]) -> float:
@@ -104,8 +133,10 @@ def _cost(records: Sequence[Record]) -> float:
     return 1e6 * statistics.median(r.seconds / sum(r.counts.values()) for r in records)
 
 
-def _rank(line: Line, columns: Sequence[Column]) -> tuple[bool, float, str]:
-    """Scores without decisions come last; the name decides among equals."""
-    metric = "acc_h" if line.contender.decides else "auroc"
-    means = [v.mean for v, c in zip(line.values, columns, strict=True) if c.metric == metric]
-    return not line.contender.decides, -math.fsum(means) / len(means), line.contender.label
+def _rank(row: BoardRow, columns: Sequence[BoardColumn]) -> tuple[bool, bool, float, str]:
+    """Scores without decisions come last, and what lacks a pair; the name decides among equals."""
+    metric = "acc_h" if row.contender.decides else "auroc"
+    means = [v.mean for v, c in zip(row.values, columns, strict=True) if c.metric == metric]
+    mean = math.fsum(means) / len(means)
+    lacks = math.isnan(mean)
+    return not row.contender.decides, lacks, 0.0 if lacks else -mean, row.contender.label

@@ -5,10 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import WORDS
-from zsntta_cli.report.board.lines import COLUMNS, OF_A_PAIR, Column, Line, lines
-from zsntta_cli.report.board.measuring import Results
+from zsntta_cli.report.board.lines import (
+    COLUMNS,
+    BoardColumn,
+    BoardRow,
+    Results,
+    board_rows,
+    columns_of_a_pair,
+)
 from zsntta_cli.report.board.plan import Plan
-from zsntta_cli.report.page.rows import Value
+from zsntta_cli.report.forms import draw
+from zsntta_cli.report.sheet import Best, Sheet, SheetRow
 from zsntta_cli.settings import NO_NOISE
 
 INJECTIONS = {NO_NOISE: "nothing injected", "gaussian": "Gaussian noise injected"}
@@ -33,7 +40,7 @@ def _parts(plan: Plan, results: Results) -> Iterator[str]:
     yield f"# Board of methods\n\n{_about(plan, results)}"
     for noise in plan.noises:
         yield f"## All pairs, {INJECTIONS[noise]}\n"
-        yield _table(lines(plan, results, noise), COLUMNS, noise)
+        yield _table(board_rows(plan, results, noise), COLUMNS, noise)
     if plan.left_out:
         yield "## Not run\n"
         yield "".join(f"- `{label}`: {why}.\n" for label, why in plan.left_out.items())
@@ -42,7 +49,7 @@ def _parts(plan: Plan, results: Results) -> Iterator[str]:
         yield f"## {pair}, 50 % noise\n"
         for noise in plan.noises:
             yield f"**{INJECTIONS[noise].capitalize()}**\n"
-            yield _table(lines(plan, results, noise, pair), OF_A_PAIR, noise)
+            yield _table(board_rows(plan, results, noise, pair), columns_of_a_pair(), noise)
     yield f"Made by `zsntta board`, zsntta {__version__}.\n"
 
 
@@ -91,23 +98,36 @@ def _repeated(results: Results) -> Iterator[str]:
         yield f"Sets that are smaller than a stream needs are shown again: {shown}."
 
 
-def _table(rows: Sequence[Line], columns: Sequence[Column], noise: str) -> str:
-    heads = ["method", *(column.head for column in columns), "µs", "given besides"]
-    rule = ["---", *["---:"] * (len(columns) + 1), "---"]
+def _table(rows: Sequence[BoardRow], columns: Sequence[BoardColumn], noise: str) -> str:
+    heads = (*(column.head for column in columns), "µs", "given besides")
     body = [
-        [f"`{row.contender.label}`", *map(_cell, row.values), cost(row),
-         ", ".join(row.contender.given(noise))]
+        SheetRow((f"`{row.contender.label}`",), {
+            "": [*_texts(row, columns), cost(row), ", ".join(row.contender.given(noise))],
+        })
         for row in rows
     ]  # fmt: skip
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *body))
+    return draw([Sheet("", ("method",), {"": heads}, body, _lacking(rows, columns))], "markdown")
 
 
-def _cell(value: Value) -> str:
-    text = value.text(with_std=True)
-    return f"**{text}**" if value.is_best else text
+def _texts(row: BoardRow, columns: Sequence[BoardColumn]) -> list[str]:
+    values = zip(row.values, columns, row.marked, strict=True)
+    return [
+        Best(column.text(value)) if is_marked else column.text(value)
+        for value, column, is_marked in values
+    ]
 
 
-def cost(row: Line) -> str:
+def _lacking(rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> list[str]:
+    """Why a row has no average in a column."""
+    return [
+        f"{row.contender.label} has no average {column.head}: it has {value.lacks}."
+        for row in rows
+        for value, column in zip(row.values, columns, strict=True)
+        if value.lacks
+    ]
+
+
+def cost(row: BoardRow) -> str:
     """Microseconds an item, to three digits."""
     much = row.microseconds
     if math.isnan(much):

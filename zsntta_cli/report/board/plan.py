@@ -101,7 +101,8 @@ class Plan:
     def _run(self, one: Contender, noise: str, pair: Pair, ratio: float, seed: int) -> RunSettings:
         values = {**_STREAM, "noise": noise, "ratio": ratio, "seed": seed, **one.values}
         named = (self.words or {}).get(pair.id_set, (self.words or {}).get(ALL_SETS))
-        if named and not getattr(METHODS[one.method].settings, "words", " "):  # has none of its own
+        method = METHODS[one.method]
+        if named and method.needs == WORDS and not method.settings().words:  # has none of its own
             values["words"] = named
         prompt = datasets.default_prompt(pair.id_set)
         return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.contenders import INJECTED, WHOLE
-from zsntta_cli.report.board.lines import COLUMNS, lines
-from zsntta_cli.report.board.measuring import Results
+from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows
 from zsntta_cli.report.board.page import INJECTIONS, cost
 from zsntta_cli.report.board.plan import Plan
 
@@ -33,10 +32,14 @@ def _table(plan: Plan, results: Results, noise: str) -> str:
 
 
 def _body(plan: Plan, results: Results, noise: str) -> Iterator[str]:
-    for line in lines(plan, results, noise):
-        cells = [f"{v.text(False)}{'*' if v.is_best else ' '}" for v in line.values]
-        letters = "".join(_LETTERS[name] for name in line.contender.given(noise))
-        yield _row(line.contender.label, cells, cost(line), letters)
+    for row in board_rows(plan, results, noise):
+        values = zip(row.values, COLUMNS, row.marked, strict=True)
+        cells = [
+            column.text(value, with_std=False) + "* "[not is_marked]
+            for value, column, is_marked in values
+        ]
+        letters = "".join(_LETTERS[name] for name in row.contender.given(noise))
+        yield _row(row.contender.label, cells, cost(row), letters)
 
 
 def _row(label: str, cells: list[str], much: str, letters: str) -> str:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import method_place
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import Stream
-from zsntta_cli.results.items import Items
-from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
@@ -87,7 +86,7 @@ def _later(one: Entry, other: Entry | None) -> Entry:
     return Entry(last.record, last.given, last.bits or first.bits)
 
 
-def _bits(items: Items | None) -> Bits | None:
+def _bits(items: KeptItems | None) -> Bits | None:
     if items is None:
         return None
     return Bits(_words(items.is_right & ~items.is_noise), _words(items.is_right & items.is_noise))
@@ -106,7 +105,7 @@ def _place(entry: Entry) -> tuple[Any, ...]:
     values = [str(value) for value in all_settings(settings).values()]
     return (
         set_place(settings.id_set), settings.encoder, settings.stream.ratio,
-        set_place(settings.ood_set or ""), list(METHODS).index(settings.method),
+        set_place(settings.ood_set or ""), method_place(settings.method),
         settings.stream.seed, settings.prompt, values, sorted(entry.record.digests.items()),
     )  # fmt: skip
 

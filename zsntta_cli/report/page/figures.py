@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.report.figure import LINE, UPRIGHT, Panel, Series, tick_text
 from zsntta_cli.report.forms.svg import Looks, draw, legend
 from zsntta_cli.report.page.headline import name_of
@@ -17,7 +17,7 @@ from zsntta_cli.report.plots.comparisons import ratio_panel
 from zsntta_cli.report.plots.distributions import histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
-from zsntta_cli.results.frame import ResultTable, Stream, label, method_place, shown, varying
+from zsntta_cli.results.frame import ResultTable, Stream, label, shown, varying
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB

@@ -71,18 +71,6 @@ def check_drawable(form: str) -> None:
         )
 
 
-def form_of(path: Path) -> str:
-    """The form that a file's ending asks for.
-
-    Raises:
-        SettingsError: no such ending, or what draws it is not installed.
-    """
-    if path.suffix.lower() not in FORMS:
-        raise SettingsError(f"output is '{path}', must end in one of {', '.join(FORMS)}.")
-    check_drawable(FORMS[path.suffix.lower()])
-    return FORMS[path.suffix.lower()]
-
-
 def write(path: Path, figure: Figure, width: float) -> None:
     """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
     form = FORMS[path.suffix.lower()]

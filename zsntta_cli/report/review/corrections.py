@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.detection.runs.rows import FORMAT
+from zsntta_cli.detection.verdicts import FORMAT
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
@@ -30,17 +30,15 @@ def read_corrections(path: Path) -> tuple[list[Correction], int]:
         lines = read_input(path, _LARGEST).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the corrections {path} ({first_line(error)}).") from error
-    found: dict[tuple[str, int | None], Correction] = {}
-    count = 0
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            place, correction = _parsed(line, f"{path}, line {number:,}")
-            found.pop(place, None)
-            found[place] = correction
-            count += 1
-    if not found:
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    corrections: dict[tuple[str, int | None], Correction] = {}
+    for number, line in numbered:
+        place, correction = _parsed(line, f"{path}, line {number:,}")
+        corrections.pop(place, None)
+        corrections[place] = correction
+    if not corrections:
         raise StoreError(f"{path} has no corrections: the review page exports them.")
-    return list(found.values()), count - len(found)
+    return list(corrections.values()), len(numbered) - len(corrections)
 
 
 def _parsed(line: str, where: str) -> tuple[tuple[str, int | None], Correction]:
@@ -50,8 +48,8 @@ def _parsed(line: str, where: str) -> tuple[tuple[str, int | None], Correction]:
         raise StoreError(f"{where} is no JSON: must be what the review page exports.") from error
     if wrong := _wrong(row):
         raise StoreError(f"{where}: {wrong}; must be what the review page exports.")
-    said = row["verdict"]
-    correction = Correction(row["noise"], row["class"], said["noise"], said["class"])
+    verdict = row["verdict"]
+    correction = Correction(row["noise"], row["class"], verdict["noise"], verdict["class"])
     return (row["source"], row["frame"]), correction
 
 
@@ -63,15 +61,15 @@ def _wrong(row: Any) -> str:
         return f"its format is not {FORMAT}"
     if "verdict" not in row and "margin" in row:
         return "it is a verdict, and no correction"
-    said = row.get("verdict")
+    verdict = row.get("verdict")
     fields = [
         ("source", isinstance(row.get("source"), str)),
         ("frame", _is_whole(row.get("frame", ""))),
         ("noise", isinstance(row.get("noise"), bool)),
         ("class", isinstance(row.get("class", 0), str | None)),
-        ("verdict", isinstance(said, dict)),
-        ("verdict.noise", isinstance(said, dict) and isinstance(said.get("noise"), bool)),
-        ("verdict.class", isinstance(said, dict) and isinstance(said.get("class"), str)),
+        ("verdict", isinstance(verdict, dict)),
+        ("verdict.noise", isinstance(verdict, dict) and isinstance(verdict.get("noise"), bool)),
+        ("verdict.class", isinstance(verdict, dict) and isinstance(verdict.get("class"), str)),
     ]
     wrong = [name for name, is_right in fields if not is_right]
     if wrong:

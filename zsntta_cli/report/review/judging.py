@@ -1,15 +1,17 @@
-"""What corrections say of the verdicts: accuracies of what was labelled, with intervals.
+"""What corrections say of the verdicts: accuracies of what was labelled, with intervals, as text.
 
 Wilson's score interval (E. B. Wilson, Probable inference, the law of succession, and statistical
 inference, 1927) is of a share; it keeps its promise near 0 and 1 and of few images.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
+from zsntta_cli.report.page.markup import percent
 from zsntta_cli.report.review.corrections import Correction
+from zsntta_cli.report.verdicts import count_images
 from zsntta_cli.simulation.metrics import harmonic_mean
 
 _LEVEL = 0.95
@@ -50,16 +52,15 @@ class Judgement(NamedTuple):
 
 def judgement(corrections: Sequence[Correction]) -> Judgement:
     """Judge verdicts by the truth; a class that nobody named counts as right."""
-    clean = [one for one in corrections if not one.noise]
-    noise = [one for one in corrections if one.noise]
-    flagged = [one for one in corrections if one.said_noise]
-    kept = [one for one in clean if not one.said_noise]
-    right = sum(one.class_name in (None, one.said_class) for one in kept)
+    clean = [image for image in corrections if not image.noise]
+    noise = [image for image in corrections if image.noise]
+    flagged = [image for image in corrections if image.said_noise]
+    kept = [image for image in clean if not image.said_noise]
     return Judgement(
-        Share(right, len(clean)),
-        Share(sum(one.said_noise for one in noise), len(noise)),
-        Share(sum(one.noise for one in flagged), len(flagged)),
-        sum(one.class_name is None for one in kept),
+        Share(sum(image.class_name in (None, image.said_class) for image in kept), len(clean)),
+        Share(sum(image.said_noise for image in noise), len(noise)),
+        Share(sum(image.noise for image in flagged), len(flagged)),
+        sum(image.class_name is None for image in kept),
     )
 
 
@@ -84,3 +85,43 @@ def between_both(one: Share, other: Share, level: float = _LEVEL) -> Interval:
     """
     a, b = (wilson(share, math.sqrt(level)) for share in (one, other))
     return Interval(harmonic_mean(a.low, b.low), harmonic_mean(a.high, b.high))
+
+
+def table(judged: Judgement) -> str:
+    """Accuracies in percent, with their intervals and of how many images."""
+    both = between_both(judged.acc_s, judged.acc_n)
+    lines = [
+        f"{'':<10}{'%':>7}  {'95 % interval':>15}",
+        _share_line("Acc_S", judged.acc_s),
+        _share_line("Acc_N", judged.acc_n),
+        _line("Acc_H", judged.acc_h, both),
+        _share_line("precision", judged.precision),
+    ]
+    return "\n".join(lines)
+
+
+def _share_line(name: str, share: Share) -> str:
+    return f"{_line(name, share.value, wilson(share))}  {share.right:,} of {share.of:,}"
+
+
+def _line(name: str, value: float, interval: Interval) -> str:
+    low, high = percent(interval.low), percent(interval.high)
+    between = low if math.isnan(value) else f"{low} – {high}"
+    return f"{name:<10}{percent(value):>7}  {between:>15}"
+
+
+def notes(judged: Judgement, replaced: int) -> Iterator[str]:
+    """What the table must not be taken for; `replaced` lines gave way to later ones."""
+    clean, noise = judged.acc_s.of, judged.acc_n.of
+    yield (
+        f"{count_images(clean + noise)} labelled, {clean:,} clean and {noise:,} noise. The figures "
+        f"are of these: whoever looks at borderline and suspicious images first sees harder ones "
+        f"than the folder has."
+    )
+    if judged.assumed:
+        yield (
+            f"{count_images(judged.assumed)} labelled clean without another class: the one that "
+            f"was said counts as right."
+        )
+    if replaced:
+        yield f"{replaced:,} of the lines gave way to a later one of the same image."

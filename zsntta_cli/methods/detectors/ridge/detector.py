@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.detectors.ridge.items import Features, Items, Ring
+from zsntta_cli.methods.detectors.ridge.items import Features, RidgeItems, Ring
 from zsntta_cli.methods.detectors.ridge.regression import Regression
 from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule, next_rule
 from zsntta_cli.methods.settings import RidgeSettings
@@ -30,15 +30,15 @@ class RidgeDetector:
         return self.block_after(self._ring.seen)
 
     def block_after(self, seen: int) -> int:
-        """That after so many items were learned."""
+        """The items of a block after so many were learned."""
         grown = min(seen // _GROWTH, self._settings.ridge_block)
         return max(grown, self._settings.ridge_first)
 
-    def decide(self, items: Items) -> Answer:
+    def decide(self, items: RidgeItems) -> Answer:
         """Decide on B items by what was learned before; changes nothing."""
         return decided(items, self.rule)
 
-    def learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
+    def learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Learn a block of items and what was decided on them."""
         if len(items) < 2:  # a rest of a stream; one item has no deviation
             return
@@ -49,7 +49,7 @@ class RidgeDetector:
         self.rule = next_rule(self._ring.items, self._regression, self._prior, self._settings)
 
     def state(self) -> State:
-        """All that was learned."""
+        """Everything learned."""
         rule = Rule.none(*self._shape) if self.rule is None else self.rule
         return nested(
             regression=self._regression.state(),
@@ -67,7 +67,7 @@ class RidgeDetector:
         self.rule = Rule.restored(rule) if rule.pop("there") else None
 
 
-def decided(items: Items, rule: Rule | None) -> Answer:
+def decided(items: RidgeItems, rule: Rule | None) -> Answer:
     """Decisions on B items by a rule; without one ZS-CLIP decides."""
     if rule is None:
         classes, u = items.top_classes[:, 0], items.doubt[:, 0]

@@ -13,7 +13,7 @@ Features = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Items:
+class RidgeItems:
     """B images as the detector sees them."""
 
     features: Features  # (B, D) unit norm (a zero feature stays zero)
@@ -25,18 +25,18 @@ class Items:
     def __len__(self) -> int:
         return len(self.doubt)
 
-    def part(self, items: slice | NDArray[np.bool_]) -> "Items":
-        """Some of them."""
-        return Items(*(column[items] for column in vars(self).values()))
+    def part(self, items: slice | NDArray[np.bool_]) -> "RidgeItems":
+        """Some of the items."""
+        return RidgeItems(*(column[items] for column in vars(self).values()))
 
     @classmethod
-    def joined(cls, parts: Sequence["Items"]) -> "Items":
-        """Those of several runs, in order."""
+    def joined(cls, parts: Sequence["RidgeItems"]) -> "RidgeItems":
+        """Join the items of several runs, in order."""
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
 
     @classmethod
-    def none(cls, count: int, dim: int, top: int) -> "Items":
+    def none(cls, count: int, dim: int, top: int) -> "RidgeItems":
         """Room for `count` items with `top` classes each."""
         return cls(
             np.zeros((count, dim), np.float32), np.zeros((count, 3)),
@@ -56,9 +56,9 @@ class Ring:
 
     def __init__(self, size: int, dim: int) -> None:
         self.seen = 0
-        self._all = Items.none(size, dim, 1)
+        self._all = RidgeItems.none(size, dim, 1)
 
-    def add(self, items: Items) -> None:
+    def add(self, items: RidgeItems) -> None:
         """Put up to M items in; of their classes the first is enough."""
         slots = np.arange(self.seen, self.seen + len(items)) % len(self._all)
         for column, new in zip(vars(self._all).values(), vars(items).values(), strict=True):
@@ -66,7 +66,7 @@ class Ring:
         self.seen += len(items)
 
     @property
-    def items(self) -> Items:
+    def items(self) -> RidgeItems:
         """All items held, in no order that matters; a view, no copy."""
         return self._all.part(slice(min(self.seen, len(self._all))))
 
@@ -77,5 +77,5 @@ class Ring:
     def restore(self, state: State) -> None:
         """Go on from a state that was checked to be like this one's."""
         columns = {name: value for name, value in state.items() if name != "seen"}
-        self._all = Items(**columns)  # type: ignore[arg-type]
+        self._all = RidgeItems(**columns)  # type: ignore[arg-type]
         self.seen = int(state["seen"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import ssymv, ssyrk
 
-from zsntta_cli.methods.detectors.ridge.items import Features, Floats, Items
+from zsntta_cli.methods.detectors.ridge.items import Features, Floats, RidgeItems
 from zsntta_cli.methods.state import State
 
 _MAX_COVARIANCE = 2048  # dims; above, the penalty outweighs the covariance: lambda -> infinity
@@ -127,14 +127,14 @@ class Views:
     deviation: Floats  # (4,) inf where a view does not vary
 
     @classmethod
-    def over(cls, ring: Items, regression: Regression) -> tuple["Views", Floats]:
+    def over(cls, ring: RidgeItems, regression: Regression) -> tuple["Views", Floats]:
         """The views as the stream so far has them, and those of the ring (M, 4)."""
         parts = regression.direction(), *regression.class_logits()
         raw = cls(*parts, np.zeros(4), np.ones(4)).raw(ring)
         views = cls(*parts, raw.mean(0), deviation(raw))
         return views, views.standard(raw)
 
-    def __call__(self, items: Items) -> Floats:
+    def __call__(self, items: RidgeItems) -> Floats:
         """z, entropy, minus the largest logit, and q of B items, (B, 4)."""
         return self.standard(self.raw(items))
 
@@ -142,7 +142,7 @@ class Views:
         """Views (B, 4) with the ring's mean 0 and variance 1."""
         return (raw - self.mean) / self.deviation
 
-    def raw(self, items: Items) -> Floats:
+    def raw(self, items: RidgeItems) -> Floats:
         """The views as they are measured, (B, 4)."""
         # Row by row: a product of several rows adds up in an order that depends on their number.
         z = np.vecdot(items.features, self.direction)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.detectors.ridge.items import Floats, Items
+from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
@@ -26,7 +26,7 @@ class Trust:
 
     @classmethod
     def in_ring(cls, v: Floats, b: Floats, o: RidgeSettings) -> "Trust":
-        """From the ring's views (M, 4) and base scores (M,)."""
+        """Read it off the ring's views (M, 4) and base scores (M,)."""
         # z learns what doubtful images share. Where that is the kind of image, it agrees with q of
         # the single image; where it is which classes are hard, q is free of it.
         agreement = float(v[:, 0] @ v[:, 3]) / len(v) - o.ridge_gate_errors / np.sqrt(len(v))
@@ -48,11 +48,11 @@ class Rule:
     threshold: float  # tau, on s
     class_penalty: Floats  # (C,) eta log(C pi_c)
 
-    def score(self, items: Items) -> Floats:
+    def score(self, items: RidgeItems) -> Floats:
         """Noise scores s of B items, (B,)."""
         return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
 
-    def answer(self, items: Items) -> "Answer":
+    def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
         score, classes = self.score(items), items.top_classes
         # Step 7: classes that are named too often must win by more.
@@ -61,14 +61,14 @@ class Rule:
         return Answer(named, score > self.threshold, score, self.threshold)
 
     def state(self) -> State:
-        """All of it."""
+        """Everything that the rule is."""
         numbers = {"doubt": self.doubt, "threshold": self.threshold}
         arrays = {"weights": self.weights, "class_penalty": self.class_penalty}
         return {**numbers, **arrays, **nested(views=vars(self.views), trust=vars(self.trust))}
 
     @classmethod
     def restored(cls, state: State) -> "Rule":
-        """From a state that was checked to be like that of such a rule."""
+        """Make a rule of a state that was checked to be like that of one."""
         views: Any = within(state, "views")
         trust: Any = within(state, "trust")
         own: Any = {name: value for name, value in state.items() if "." not in name}
@@ -76,7 +76,7 @@ class Rule:
 
     @classmethod
     def none(cls, classes: int, dim: int) -> "Rule":
-        """One that stands for no rule in a state."""
+        """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
         return cls(views, Trust(0.0, 0.0, 0.0), np.zeros(4), 0.0, 0.0, np.zeros(classes))
 
@@ -91,7 +91,7 @@ class Answer:
     threshold: float  # on s; nan as long as ZS-CLIP decides
 
 
-def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
+def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
     """Steps 1 to 7 over the ring; `mass` (C,) is the softmax mass of items called clean."""
     views, v = Views.over(ring, regression)
     b = v[:, 1:].sum(1)
@@ -108,7 +108,7 @@ def next_rule(ring: Items, regression: Regression, mass: Floats, o: RidgeSetting
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
 
 
-def _hesitation(items: Items, weight: float) -> Floats:
+def _hesitation(items: RidgeItems, weight: float) -> Floats:
     """Step 5: an item whose class is doubtful is worth less to accept."""
     return -weight * np.log(np.maximum(1 - items.doubt[:, 0], _LEAST_MCM))
 
@@ -138,7 +138,7 @@ def _class_penalty(mass: Floats, o: RidgeSettings) -> Floats:
 
 
 def _ramp(value: float, start: float) -> float:
-    """From 0 at `start` to 1 an eighth above it."""
+    """A line from 0 at `start` to 1 an eighth above it."""
     return min(max(8 * (value / start - 1), 0.0), 1.0)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, decided
-from zsntta_cli.methods.detectors.ridge.items import Floats, Items, check_classes
+from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems, check_classes
 from zsntta_cli.methods.detectors.ridge.rule import Rule
 from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.settings import RidgeSettings
@@ -39,9 +39,11 @@ class RidgeJudge:
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no queue."""
         zero_shot = np.full(len(data), self.zero_shot)
-        found = decided(items_of(data, slice(None), zero_shot), self.rule)
-        threshold = np.full(len(data), found.threshold)
-        return Decisions(found.class_index, found.is_noise, 1 - found.score, zero_shot, threshold)
+        answer = decided(items_of(data, slice(None), zero_shot), self.rule)
+        threshold = np.full(len(data), answer.threshold)
+        return Decisions(
+            answer.class_index, answer.is_noise, 1 - answer.score, zero_shot, threshold
+        )
 
 
 class RidgeStepper:
@@ -57,7 +59,7 @@ class RidgeStepper:
         """`shape` (C, D) is that of the text features."""
         self._detector, self._zero_shot = detector, OnlineThreshold(threshold)
         self._classes, self._dim = shape
-        self._waiting: list[tuple[Items, NDArray[np.bool_]]] = []  # the block, what was decided
+        self._waiting: list[tuple[RidgeItems, NDArray[np.bool_]]] = []  # with what was decided
         self._count = 0  # of the items that wait
 
     @property
@@ -75,8 +77,8 @@ class RidgeStepper:
         is_test = ~data.injected
         # An injected item has the zero-shot threshold of the test item before it.
         before = self._zero_shot.latest
-        found = np.append(before, self._zero_shot(data.noise_score[is_test]))
-        zero_shot = found[np.cumsum(is_test)]
+        thresholds = np.append(before, self._zero_shot(data.noise_score[is_test]))
+        zero_shot = thresholds[np.cumsum(is_test)]
         parts: list[Decisions] = []
         tests, start, done = np.flatnonzero(is_test), 0, 0
         while start < len(data) or not parts:
@@ -88,15 +90,15 @@ class RidgeStepper:
         return Decisions.joined(parts)
 
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
-        """Those of one block, or of what is left of it."""
+        """Decide on the items of a block, or of the rest of it."""
         items, is_test = items_of(data, part, zero_shot), ~data.injected[part]
-        found = self._detector.decide(items)
-        self._learn(items if is_test.all() else items.part(is_test), found.is_noise[is_test])
-        threshold = np.full(len(items), found.threshold)
-        is_noise = found.is_noise | ~is_test
-        return Decisions(found.class_index, is_noise, 1 - found.score, zero_shot, threshold)
+        answer = self._detector.decide(items)
+        self._learn(items if is_test.all() else items.part(is_test), answer.is_noise[is_test])
+        threshold = np.full(len(items), answer.threshold)
+        is_noise = answer.is_noise | ~is_test
+        return Decisions(answer.class_index, is_noise, 1 - answer.score, zero_shot, threshold)
 
-    def _learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
+    def _learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Put decided items into the block, and learn it where it is whole."""
         self._waiting.append((items, is_noise))
         self._count += len(items)
@@ -104,11 +106,11 @@ class RidgeStepper:
             self._detector.learn(*self._block())
             self._waiting, self._count = [], 0
 
-    def _block(self) -> tuple[Items, NDArray[np.bool_]]:
+    def _block(self) -> tuple[RidgeItems, NDArray[np.bool_]]:
         if not self._waiting:
-            return Items.none(0, self._dim, min(TOP, self._classes)), np.zeros(0, bool)
+            return RidgeItems.none(0, self._dim, min(TOP, self._classes)), np.zeros(0, bool)
         items, is_noise = zip(*self._waiting, strict=True)
-        return Items.joined(items), np.concatenate(is_noise)
+        return RidgeItems.joined(items), np.concatenate(is_noise)
 
     def judge(self) -> RidgeJudge:
         """What decides now."""
@@ -125,24 +127,24 @@ class RidgeStepper:
 
     def restore(self, state: State) -> None:
         """Go on from a state: ValueError where it is another's."""
-        taken = checked(state, self.state())
-        waiting = within(taken, "waiting")
+        new = checked(state, self.state())
+        waiting = within(new, "waiting")
         is_noise = np.asarray(waiting.pop("is_noise"))
-        items = Items(**waiting)  # type: ignore[arg-type]
+        items = RidgeItems(**waiting)  # type: ignore[arg-type]
         check_classes(items.top_classes, self._classes)
-        detector = within(taken, "detector")
+        detector = within(new, "detector")
         check_classes(np.asarray(detector["ring.top_classes"]), self._classes)
         if len(items) >= self._detector.block_after(int(detector["ring.seen"])):
             raise ValueError(f"{len(items)} items wait")
         self._detector.restore(detector)
-        self._zero_shot.restore(within(taken, "zero_shot"))
+        self._zero_shot.restore(within(new, "zero_shot"))
         self._waiting, self._count = [(items, is_noise)], len(items)
 
 
-def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> Items:
+def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> RidgeItems:
     """A run of the stream as the detector sees it."""
     raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
     norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
     doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
     is_noise = u > zero_shot_threshold
-    return Items(raw / norm, doubt, detail.top_logits, detail.top_classes, is_noise)
+    return RidgeItems(raw / norm, doubt, detail.top_logits, detail.top_classes, is_noise)

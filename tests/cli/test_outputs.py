@@ -1,0 +1,114 @@
+"""One rule for whatever is written: an ending that is no form of the command is refused."""
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer.main
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made import TINY, fails
+
+from zsntta_cli.cli import app
+
+TABLES = (".txt", ".md", ".tex", ".html", ".csv", ".json")
+FIGURES = (".pdf", ".svg", ".png", ".csv")
+SIMULATE = ("simulate", "--method", "zs-clip", *TINY)
+DETECT = ("detect", "pictures", "--classes", "cat,dog", *TINY)
+# By the words of a command and its option: what to type before it, and the endings that it knows.
+OUTPUTS = {
+    ("simulate", "--output"): (SIMULATE, TABLES),
+    ("simulate", "--scores"): (SIMULATE, (".csv", ".h5", ".hdf5")),
+    ("paper", "--output"): (("paper", "2", *TINY), TABLES),
+    ("board", "--output"): (("board", *TINY), (".md",)),
+    ("report", "--output"): (("report",), (".html", ".htm")),
+    ("plot", "--output"): (("plot", "ranks"), FIGURES),
+    ("records export", "--output"): (("records", "export"), (".jsonl", ".json")),
+    ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
+    ("detect", "--review"): (DETECT, (".html", ".htm")),
+}
+FIGURE = ("paper", "fig2", "--output"), (("paper", "fig2", *TINY), FIGURES)
+ENDINGS = sorted(
+    {".xlsx", ".tsv", ".gz", ".", *(one for _, known in OUTPUTS.values() for one in known)}
+)
+
+
+def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
+        else:
+            yield " ".join((*words, name)), command
+
+
+def test_all_outputs_are_here():
+    """A command that gains an output has to say its forms above."""
+    names = {"--output", "--out", "--scores", "--review"}
+    written = {
+        (words, next(name for name in parameter.opts if name in names))
+        for words, command in commands(typer.main.get_command(app))
+        for parameter in command.params
+        if names & {*parameter.opts}
+    }
+    assert written == {*OUTPUTS}
+
+
+@settings(
+    max_examples=150, deadline=None, database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(
+    st.sampled_from([*OUTPUTS.items(), FIGURE]),
+    st.sampled_from(ENDINGS) | st.from_regex(r"(\.[a-zA-Z0-9]{1,5})?", fullmatch=True),
+)
+def test_an_ending_is_known_or_refused_before_any_work(zsntta, tmp_path, output, ending):
+    (*_, option), (words, known) = output
+    result = zsntta(*words, option, f"x{ending}")
+    assert not list(tmp_path.glob("x*")), "nothing is there to be written"
+    assert result.exit_code in (1, 2), "features and records are missing, whatever the ending"
+    refusal = re.search(r"must end in one of (\S+(?:, \S+)*)\. ", result.stderr)
+    assert (refusal is None) == (ending.lower() in known), result.stderr
+    if refusal:
+        assert result.exit_code == 2
+        assert {*refusal[1].split(", ")} == {*known}
+
+
+@pytest.mark.parametrize("ending", ["", ".xlsx", ".pdf"])
+def test_a_form_that_is_named_needs_no_ending_and_takes_no_other(cached, tmp_path, ending):
+    result = cached(*SIMULATE, "--format", "csv", "--output", f"rows{ending}")
+    if ending:
+        fails(result, "must end in one of .txt, .md", code=2)
+        assert not (tmp_path / f"rows{ending}").exists()
+    else:
+        assert result.exit_code == 0, result.stderr
+        assert (tmp_path / "rows").read_text().startswith("method,")
+
+
+@pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
+def test_a_pipe_may_have_any_name(cached, tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    texts = []
+    reader = threading.Thread(
+        target=lambda: texts.append((tmp_path / name).read_text()), daemon=True
+    )
+    reader.start()
+    result = cached(*SIMULATE, "--output", name)
+    reader.join(10)
+    assert result.exit_code == 0, result.stderr
+    assert texts[0].startswith("ID: shapes")
+
+
+def test_exported_records_are_of_the_form_that_their_ending_says(cached, tmp_path):
+    assert cached(*SIMULATE).exit_code == 0
+    for name, start in (("r.jsonl", "{"), ("r.json", "[")):
+        assert cached("records", "export", "--output", name).exit_code == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    fails(cached("records", "export", "--format", "json", "--output", "r.jsonl"), "jsonl", code=2)
+
+
+def test_the_ending_of_scores_may_be_in_capitals(cached, tmp_path):
+    assert cached(*SIMULATE, "--ood", "glyphs", "--scores", "S.H5").exit_code == 0
+    assert (tmp_path / "S.H5").read_bytes().startswith(b"\x89HDF")

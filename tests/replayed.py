@@ -1,0 +1,26 @@
+"""Runs that tests replay, as the package keeps them; none of it is a test."""
+
+from made import PROMPT
+
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.kept import kept_of
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.simulator import Simulator
+
+
+def grid(features, methods=("zs-clip",), **axes):
+    made = EncoderChoice(folder="made")
+    return Grid(methods, made, ["pets"], ["sky"], [PROMPT], axes=axes).runs(features)
+
+
+def kept_run(features, method="zs-clip", with_items=False, **axes):
+    [run] = grid(features, [method], **axes)
+    return kept_of(Simulator(features).replay(run), with_items)
+
+
+def merged(plain, changes):
+    """A tree of objects with some values changed."""
+    for name, value in changes.items():
+        both = isinstance(value, dict) and isinstance(plain.get(name), dict)
+        plain = {**plain, name: merged(plain[name], value) if both else value}
+    return plain

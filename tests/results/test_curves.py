@@ -1,0 +1,108 @@
+"""What figures draw of a run, and what of it can be drawn; items."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replayed import grid
+
+from zsntta_cli.errors import StoreError
+from zsntta_cli.results.curves import BINS, curves_of, drawable_curves, histogram
+from zsntta_cli.results.kept import KeptItems
+from zsntta_cli.simulation.simulator import Simulator
+
+
+def test_curves_of_a_stream_by_hand(features):
+    replay = Simulator(features).replay(grid(features, ["adand"], ratio=[0.25])[0])
+    small = dataclasses.replace(replay, stream=stream_of("IOIXO"), decisions=decided())
+    curves = curves_of(small)
+    assert curves["running"]["item"] == [1, 2, 3, 4]
+    right = small.labels[[0, 2]] == 1
+    assert curves["running"]["acc_n"] == [None, 1.0, 1.0, 0.5]
+    assert curves["running"]["acc_s"] == [0.0, 0.0, pytest.approx(right[1] / 2), right[1] / 2]
+    assert curves["thresholds"] == {"item": [1, 2, 3, 4], "zero_shot": [0.5, 0.5, 0.25, 0.5]}
+    assert sum(curves["scores"]["id"]) == sum(curves["scores"]["ood"]) == 2
+    assert curves["scores"]["id"][5] == 1, "0.1 of 50 cells"
+
+
+def stream_of(kinds):
+    from zsntta_cli.simulation.stream import Stream
+
+    return Stream(np.array(["IOX".index(k) for k in kinds], np.int8), np.zeros(5, np.int64))
+
+
+def decided():
+    from zsntta_cli.methods.base import Decisions
+
+    return Decisions(
+        np.array([1, 0, 1, 0, 0], np.int32), np.array([True, True, False, True, False]),
+        np.array([0.1, 0.2, 0.9, 0.0, 1.0]), np.array([0.5, 0.5, 0.75, 0.9, 0.5]),
+    )  # fmt: skip
+
+
+FLAT = {"item": [1, 2], "acc_s": [0.5, None], "acc_n": [None, 1]}
+SCORES = {"low": 0, "high": 1.0, "id": [1, 2], "ood": [0, 3]}
+
+
+def test_curves_of_a_run_can_be_drawn(features):
+    [run] = grid(features, ["adand"])
+    curves = curves_of(Simulator(features).replay(run))
+    assert drawable_curves(curves) == curves
+
+
+@pytest.mark.parametrize(
+    ("change", "columns"),
+    [
+        ({}, ["acc_s", "acc_n"]), ({"acc_s": [0.5]}, ["acc_n"]), ({"acc_n": [True, 1]}, ["acc_s"]),
+        ({"acc_s": None, "x": [1, 2]}, ["acc_n"]), ({"acc_s": [math.nan, 1]}, ["acc_n"]),
+        ({"acc_s": [10**400, 1]}, ["acc_n"]), ({"acc_s": "ab", "acc_n": ["<b>", 1]}, []),
+        ({"item": [2, 1]}, []), ({"item": [1, 1]}, []), ({"item": [1, None]}, []),
+        ({"item": [], "acc_s": [], "acc_n": []}, []), ({"item": "ab"}, []),
+    ],
+)  # fmt: skip
+def test_columns_that_are_none_are_not_drawn(change, columns):
+    curves = drawable_curves({"running": FLAT | change, "thresholds": 3, "scores": SCORES, "x": 1})
+    assert [*curves.get("running", {})] == (["item", *columns] if columns else [])
+    assert curves.pop("scores") == SCORES
+    assert curves.keys() <= {"running"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ood": None}, {"id": [None, 1]}, {"id": [1.5, 2]}, {"id": [-1, 2]}, {"id": [1, 2, 3]},
+        {"id": [1], "ood": [1]}, {"low": 1.0}, {"low": math.nan}, {"high": None}, {"high": "1"},
+        {"id": [True, 1]}, {"low": [0]},
+    ],
+)  # fmt: skip
+def test_half_a_histogram_is_not_drawn(change):
+    curves = dict.fromkeys(("scores", "before", "difference"), SCORES | change)
+    assert drawable_curves(curves) == {}
+    assert drawable_curves({"before": SCORES}) == {"before": SCORES}
+
+
+def test_a_histogram_of_scores_beyond_0_and_1_has_their_range():
+    found = histogram(np.array([-3.0, 7.0, 2.0]), np.array([True, False, False]))
+    assert (found["low"], found["high"]) == (-3, 7)
+    assert found["id"][0] == found["ood"][BINS - 1] == found["ood"][BINS // 2] == 1
+    equal = histogram(np.full(4, 30.0), np.ones(4, bool))
+    assert sum(equal["id"]) == 4
+    assert sum(histogram(np.empty(0), np.ones(0, bool))["id"]) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**16 - 1), st.booleans(), st.booleans())))
+def test_items_come_back_in_three_bytes_each(rows):
+    columns = [np.array(c) for c in zip(*rows, strict=True)] or [np.empty(0)] * 3
+    items = KeptItems(
+        columns[0].astype(np.uint16), columns[1].astype(bool), columns[2].astype(bool)
+    )
+    packed = items.packed()
+    assert len(packed) <= 3 * len(items) + 16
+    again = KeptItems.unpacked(packed, len(items))
+    for name in ("class_index", "is_noise", "is_right"):
+        assert (getattr(again, name) == getattr(items, name)).all()
+    with pytest.raises(StoreError, match="they are not"):
+        KeptItems.unpacked(packed, len(items) + 1)

@@ -1,0 +1,258 @@
+"""Images and prompts to features by one encoder, which is loaded when something is to be encoded.
+
+torch is imported then and not before: what was encoded once is decided again without it.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zsntta_cli.cache.features import difference
+from zsntta_cli.cache.folder import encoder_folder, folder_name
+from zsntta_cli.detection.feature_store import FeatureStore, Half, Stamp
+from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.encoders.weights import weights_request
+from zsntta_cli.errors import EncoderError, StoreError, first_line
+from zsntta_cli.progress import Advance, Reporter, Silent
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.prompts import class_prompts
+
+if TYPE_CHECKING:
+    from zsntta_cli.encoders.clip import Encoder
+
+STORE = "images.sqlite"  # beside the encoder's feature files
+_BATCH = 64  # images to an encoder pass
+_MANY = 1000  # files to be read from which on all known digests are looked up at once
+# A file that is written twice within its clock's step may keep its stamp (FAT has steps of two
+# seconds): one that was changed less than so many seconds ago is read again the next time.
+_SETTLED = 4.0
+
+Pixels = NDArray[np.uint8]
+Resize = Callable[[Image.Image], Pixels]
+Result = TypeVar("Result")
+
+
+class Encoded(NamedTuple):
+    """An item with its features, or with what was wrong with it."""
+
+    item: Item
+    features: Half | None  # (D,) raw
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was found in an item: an error, or its digest and, of a new one, its pixels."""
+
+    digest: bytes = b""
+    pixels: Pixels | None = None
+    stamp: Stamp | None = None  # of a file that can be told from what it may become
+    error: str = ""
+
+    def lacks_pixels(self, kept: Mapping[bytes, Half]) -> bool:
+        """Whether it is to be read again, as there is no feature of its content."""
+        return not self.error and self.pixels is None and self.digest not in kept
+
+
+@dataclass
+class Encoding:
+    """One encoder's features of images and class names: those that are kept, and new ones."""
+
+    choice: EncoderChoice
+    root: Path
+    device: str
+    workers: int
+    reporter: Reporter
+
+    def __post_init__(self) -> None:
+        self.name = folder_name(self.root, self.choice)
+        self.store = FeatureStore(encoder_folder(self.root, self.name) / STORE)
+        self._resize: Resize | None = None  # the encoder's, once it is loaded
+        if identity := self.store.identity:
+            # Of features that are kept, the encoder is told by its weights where these are at hand.
+            request = {} if self.choice.folder else weights_request(self.choice)
+            self._check_same(identity, {**identity, **request})
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Of the encoder; it is loaded where nothing was encoded before."""
+        return self.store.identity or self.encoder.identity
+
+    @cached_property
+    def encoder(self) -> "Encoder":
+        """The encoder, loaded at the first use.
+
+        Raises:
+            EncoderError: it cannot be had. StoreError: what is kept is another's.
+        """
+        from zsntta_cli.encoders.clip import load_encoder
+
+        choice = self._loadable()
+        with self.reporter.waiting(lambda: f"loading {choice.model}"):
+            encoder = load_encoder(choice, self.device)
+        self.store.set_identity(encoder.identity)
+        self._check_same(self.store.identity or {}, encoder.identity)
+        if not self.store.is_kept:
+            self.reporter.note(f"note: {self.store.path} cannot be written: no features are kept.")
+        return encoder
+
+    def _loadable(self) -> EncoderChoice:
+        """The encoder in open_clip's words, from what it said of itself where a folder is named."""
+        if not self.choice.folder:
+            return self.choice
+        identity = self.store.identity or {}
+        words = [identity.get(key) for key in ("model", "pretrained", "precision")]
+        if not all(isinstance(word, str) for word in words):
+            raise EncoderError(
+                f"what made the features of {self.choice.folder} is not known here, so nothing "
+                f"new can be encoded: name a model."
+            )
+        return EncoderChoice(*map(str, words))
+
+    def _check_same(self, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        if other := difference(kept, now):
+            raise StoreError(
+                f"{self.store.path} was made by another encoder than this is now ({other.key}: "
+                f"{other.one}, now {other.other})",
+                remedy="other-folder",
+            )
+
+    def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
+        """Text features (C, D) of class names, of unit norm."""
+        prompts = class_prompts(template, names)
+        features = self.store.texts(prompts)
+        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
+        if missing:
+            encoded = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
+            self.store.add_texts(encoded)
+            features |= encoded
+        return np.stack([features[prompt] for prompt in prompts])
+
+    def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
+        """The items with their features, in order; what cannot be read says why.
+
+        Files whose stamps are known are not read; images that are known are not encoded. Progress
+        goes by `name`, where it is given one.
+        """
+        digests = self.store.digests(_stamps(items))
+        kept = self.store.features(digests.values())
+        encoded = [_encoded(item, kept.get(digests.get(item.key, b""))) for item in items]
+        todo = [i for i, one in enumerate(encoded) if not (one.error or one.features is not None)]
+        reporter = self.reporter if name else Silent()
+        if todo:
+            with reporter.track(name, len(todo)) as advance:
+                for i, features, error in self._read(items, todo, advance):
+                    encoded[i] = _encoded(items[i], features, error)
+        return encoded
+
+    def _read(
+        self, items: Sequence[Item], todo: Sequence[int], advance: Advance
+    ) -> Iterator[tuple[int, Half | None, str]]:
+        """Features of the items that are to be read, or what is wrong, and their places."""
+        # Of many files, those that are known by their content are not even decoded.
+        seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
+        with ThreadPoolExecutor(self.workers) as threads:
+
+            def read_item(i: int) -> Read:
+                return read(items[i], seen, self._resize)
+
+            for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
+                kept = self.store.features({one.digest for one in reads.values()})
+                if lacking := [i for i, one in reads.items() if one.lacks_pixels(kept)]:
+                    self._resize = self.encoder.resize  # only now is it needed
+                    reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
+                features = kept | self._new_features(reads.values(), kept)
+                stamps = {
+                    items[i].key: (one.stamp, one.digest)
+                    for i, one in reads.items()
+                    if one.stamp and one.digest in features
+                }
+                self.store.add(features, stamps)
+                seen |= features.keys()
+                for i, one in reads.items():
+                    yield i, features.get(one.digest), one.error
+                advance(len(reads))
+
+    def _new_features(self, reads: Iterable[Read], kept: Mapping[bytes, Half]) -> dict[bytes, Half]:
+        """Features of new pixels, by digest."""
+        pixels = {
+            one.digest: one.pixels
+            for one in reads
+            if one.pixels is not None and one.digest not in kept
+        }
+        if not pixels:
+            return {}
+        rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
+        with np.errstate(over="ignore"):
+            return dict(zip(pixels, rows.astype(np.float16), strict=True))
+
+
+def _encoded(item: Item, features: Half | None, error: str = "") -> Encoded:
+    if features is not None and not np.isfinite(features).all():
+        features, error = None, "its features are not finite"
+    return Encoded(item.without_content(), features, error)
+
+
+def _stamps(items: Sequence[Item]) -> dict[bytes, Stamp]:
+    """Stamps of the items' files by their keys, of those that can be looked at."""
+    stamps = ((item.key, trusted(item)) for item in items if item.file is not None)
+    return {key: stamp for key, stamp in stamps if stamp is not None}
+
+
+def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
+    """Read an item; its pixels only where its digest was not seen, and there is what resizes."""
+    before = trusted(item)
+    try:
+        content = item.load()
+        is_new = content.digest not in seen and resize is not None
+        image = content.image() if is_new else None
+    except Exception as error:  # of a damaged image PIL raises nearly anything
+        return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
+    pixels = resize(image) if image is not None and resize is not None else None
+    return Read(content.digest, pixels, before if trusted(item) == before else None)
+
+
+def trusted(item: Item) -> Stamp | None:
+    """Size and times of the file that an item lies in; None of one that was changed just now."""
+    if item.file is None:
+        return None
+    try:
+        status = os.stat(item.file)
+    except (OSError, ValueError):
+        return None
+    if time.time() - max(status.st_mtime_ns, status.st_ctime_ns) / 1e9 <= _SETTLED:
+        return None
+    return Stamp(status.st_size, f"{status.st_mtime_ns} {status.st_ctime_ns}")
+
+
+def ahead(
+    threads: ThreadPoolExecutor,
+    function: Callable[[int], Result],
+    numbers: Iterable[int],
+    more: int,
+) -> Iterator[dict[int, Result]]:
+    """Results by their numbers, a batch at a time, in order; `more` are worked on meanwhile."""
+    upcoming = iter(numbers)
+    waiting: deque[tuple[int, Future[Result]]] = deque()
+    try:
+        while True:
+            for i in islice(upcoming, _BATCH + more - len(waiting)):
+                waiting.append((i, threads.submit(function, i)))
+            if not waiting:
+                return
+            batch = [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
+            yield {i: future.result() for i, future in batch}
+    finally:
+        for _, future in waiting:
+            future.cancel()

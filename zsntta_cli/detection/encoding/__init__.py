@@ -1,1 +1,0 @@
-"""Images and class names to features, each encoded once."""

@@ -1,0 +1,244 @@
+"""The schema of a line of kept runs: what a file from elsewhere is held to, and its JSON Schema.
+
+docs/record.schema.json is made of it (tools/record_schema.py). It is of the types; names and values
+of settings are checked by their own classes. What a newer version adds is passed over, but for
+curves. pydantic takes a tenth of a second to import, so nothing but the readers of files does.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+
+from zsntta_cli.errors import SettingsError, short
+
+_LARGEST = 2**62  # of numbers
+_ABSENT: Any = None  # the default of what may be missing, and is not null
+_REVISION = r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"
+
+
+def _about(words: str, **more: Any) -> Any:
+    """What JSON Schema says of a value beside its type, which is all that is checked."""
+    return Field(description=words, json_schema_extra=more)
+
+
+AnyText = InstanceOf[str]  # names of files need be no UTF-8, which pydantic's own texts are
+Number = Annotated[float, Field(ge=0, lt=_LARGEST, allow_inf_nan=False)]
+AnyNumber = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
+Digest = Annotated[AnyText, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
+Options = dict[
+    AnyText, Annotated[Any, WithJsonSchema({"type": ["number", "boolean", "string", "null"]})]
+]
+Metrics = Annotated[
+    dict[AnyText, Number | None],
+    _about("by name: fractions, where a metric is a share; null without samples"),
+]
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Written(_Read):
+    """What this version always writes, whether or not it must be there to be read."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class RunPart(_Written):
+    """All settings of the run."""
+
+    method: AnyText
+    encoder: Annotated[AnyText, _about("the folder name of the encoder's features")]
+    id_set: AnyText
+    ood_set: AnyText | None = None
+    prompt: Annotated[AnyText, _about("a template with one {}")]
+    stream: Options = {}
+    threshold: Options = {}
+    options: Annotated[Options, _about("the method's own settings")] = {}
+
+
+class CountsPart(_Read):
+    """Items of each kind in the stream."""
+
+    id: Count
+    ood: Count
+    noise: Annotated[Count, _about("injected items, which are not judged")]
+
+
+class RecordedPart(_Written):
+    """A run that can be repeated: its settings and the features that it saw."""
+
+    settings: RunPart
+    digests: Annotated[
+        dict[AnyText, Digest],
+        _about("of the feature files; text/ID of the class text and how all are read"),
+    ]
+
+
+class RecordPart(RecordedPart):
+    """What the run was and gave: what simulate --format json writes."""
+
+    accuracies: Metrics = {}
+    detection: Metrics = {}
+    flags: Metrics = {}
+    counts: CountsPart
+    repeated: Annotated[
+        dict[AnyText, Number], _about("sets that were too small: how often their images were shown")
+    ] = {}
+    seconds: Annotated[Number, _about("of the method alone")] = 0
+    created: AnyText = ""
+    versions: dict[AnyText, AnyText]
+    unfinished: Literal[0] = 0
+    revision: Annotated[
+        AnyText,
+        _about(
+            "of the rules and of the method; with digits of its source where it is a user's own",
+            pattern=_REVISION,
+        ),
+    ] = ""
+    memory: Annotated[
+        Count, _about("bytes: the process's peak, or the GPU's where one was used")
+    ] = 0
+    device: AnyText = ""
+
+
+class HistogramPart(_Read):
+    """Counts of ID and of OOD samples in equal cells."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    low: AnyNumber
+    high: AnyNumber
+    id: list[Count]
+    ood: list[Count]
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "HistogramPart":
+        return _of_one_length(self, self.id, self.ood)
+
+
+class LinePart(_Read):
+    """Values at some items of the stream, or at each step."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[AnyNumber | None]]
+
+    item: list[Count]
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "LinePart":
+        return _of_one_length(self, self.item, *(self.__pydantic_extra__ or {}).values())
+
+
+def _of_one_length(curve: Any, *lists: list[Any]) -> Any:
+    if len({len(values) for values in lists}) > 1:
+        raise ValueError("must be lists of one length")
+    return curve
+
+
+class CurvesPart(_Read):
+    """What figures draw of the run; a method that is not live has no before and no gradients."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scores: Annotated[HistogramPart, _about("of the ID score")] = _ABSENT
+    before: Annotated[HistogramPart, _about("of the ID score before adaptation")] = _ABSENT
+    difference: Annotated[HistogramPart, _about("after minus before")] = _ABSENT
+    running: Annotated[LinePart, _about("acc_s, acc_n of the items so far")] = _ABSENT
+    thresholds: Annotated[LinePart, _about("zero_shot, detector, on the ID score")] = _ABSENT
+    gradients: Annotated[LinePart, _about("clean, noisy: norms at each step")] = _ABSENT
+
+
+class RecordedLine(_Written):
+    """A line of which only the run is wanted, to be repeated."""
+
+    format: Literal[1] = 1
+    record: RecordedPart
+
+
+class RecordLine(_Written):
+    """A kept run: a line of what `zsntta records export` writes."""
+
+    format: Literal[1] = 1
+    key: Annotated[
+        Digest,
+        _about("of what decides the numbers: settings that are not defaults, digests, revision"),
+    ] = ""
+    record: RecordPart
+    curves: CurvesPart = CurvesPart()
+    items: Annotated[
+        AnyText | None,
+        _about(
+            "zlib of the class index of each test sample in the stream's order "
+            "(little-endian uint16), then a byte each: bit 0 called noise, bit 1 right",
+            contentEncoding="base64",
+        ),
+    ] = None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the lines that this version writes."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return draft | _without_titles(RecordLine.model_json_schema(mode="serialization"))
+
+
+def _without_titles(schema: Any) -> Any:
+    """A schema without pydantic's titles, which are the names again, and without defaults."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {k: _without_titles(v) for k, v in schema.items() if k not in ("title", "default")}
+
+
+def check_schema(schema: type[BaseModel], plain: Any) -> None:
+    """Hold what a line is to its schema.
+
+    Raises:
+        SettingsError: the first thing that is wrong: where, what it is, what would be right.
+    """
+    try:
+        schema.model_validate(plain)
+    except ValidationError as error:
+        raise SettingsError(_worded(error)) from error
+
+
+# By pydantic's kinds of errors; what it says itself of all others begins as that of these does.
+_MUST_BE = {
+    "is_instance_of": "a text",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+_SAYS = {"missing": "is missing", "extra_forbidden": "is not known"}
+
+
+def _worded(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    kind, place = first["type"], [ascii(str(part))[1:-1] for part in first["loc"]]
+    where = ".".join(place[1:] if place[:1] == ["record"] and len(place) > 1 else place) or "it"
+    if kind in _SAYS:
+        return f"{short(where)} {_SAYS[kind]}"
+    said = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    must = f"must be {_MUST_BE.get(kind, said.removeprefix('must be '))}"
+    return f"{short(where)} is {_shown(first['input'])}, {must}"
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON names it, cut to one short line."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    names = {None: "null", True: "true", False: "false"}
+    is_named = value is None or isinstance(value, bool)
+    return names[value] if is_named else short(ascii(value))
