@@ -12,7 +12,7 @@ from zsntta_cli.paper.estimates import Estimate, estimate
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, figure_runs, found, published
 from zsntta_cli.paper.standing import Machine
 from zsntta_cli.paper.wanted import Wishes
-from zsntta_cli.report.plots.figure import Figure
+from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all

@@ -172,14 +172,15 @@ def test_other_seeds_of_some_sets_take_a_command_of_their_own():
 def test_drawings_have_a_name_and_their_numbers():
     parsed = Page(made(*GRID))
     drawings = parsed.named("svg", role="img")
-    assert len(drawings) == 2 + 2 * (3 + 3)  # a sweep a pair; of each stream 3 and one a method
+    # A sweep a pair; of each stream 2 accuracies, and of each method a threshold and scores.
+    assert len(drawings) == 2 + 2 * (2 + 1 + 3 + 3)  # and one for all zero-shot thresholds
     assert len(parsed.named("title")) == len(drawings) + 1
     html = made(*GRID)
     assert html.count("<details><summary>Numbers</summary>") == len(drawings)
-    # 6 and 7 of 10 ID samples, 5 of 10 and of 30 OOD samples.
-    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H, %")
-    assert sweep[0] == ["noise, %", "zs-clip", "ridge", "tda"]
-    assert [row[:2] for row in sweep[1:]] == [["50", "56.44"], ["75", "26.51"]]
+    # 6 and 7 of 10 ID samples by seed, 5 of 10 and of 30 OOD samples.
+    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H (%)")
+    assert sweep[0] == ["noise ratio (%)", "zs-clip", "ridge", "tda"]
+    assert [row[:2] for row in sweep[1:]] == [["50", "56.44±2.68"], ["75", "26.51±0.59"]]
 
 
 def test_of_many_pairs_those_where_most_happens_are_drawn():

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.illustrating import Illustration
     from zsntta_cli.paper.standing import Machine, Standing
     from zsntta_cli.paper.wanted import Wishes
-    from zsntta_cli.report.plots.figure import Figure
+    from zsntta_cli.report.figure import Figure
 
 
 def show(number: int, wishes: "Wishes", machine: "Machine", output: Path, given: "Given") -> None:

@@ -17,7 +17,7 @@ def text(value: object) -> str:
     return html.escape(printable(str(value)))
 
 
-def table(caption: str, head: str, bodies: Iterable[str], kind: str = "") -> str:
+def table(caption: str, head: str, bodies: Iterable[str]) -> str:
     """A table that scrolls within itself; `caption` is HTML, `head` and `bodies` are rows of it.
 
     The region that scrolls can be reached by the keyboard, and is named as the table is.
@@ -26,7 +26,7 @@ def table(caption: str, head: str, bodies: Iterable[str], kind: str = "") -> str
     inner = "".join(f"<tbody>{body}</tbody>\n" for body in bodies)
     return (
         f'<div class="scroll" role="group" tabindex="0" aria-label="{name}">'
-        f'<table class="{kind}"><caption><div>{caption}</div></caption>\n'
+        f"<table><caption><div>{caption}</div></caption>\n"
         f"<thead>{head}</thead>\n{inner}</table></div>\n"
     )
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
 from zsntta_cli.report.page.document import PageSheet, asset, document, footer, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
-from zsntta_cli.report.page.svg import symbols
 from zsntta_cli.results.kept import Kept
 
 
