@@ -5,18 +5,21 @@ Their numbers are those of `zsntta plot`, from the same functions; here is only 
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+from markupsafe import Markup
 
 from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.report.figure import LINE, UPRIGHT, Panel, Series, tick_text
 from zsntta_cli.report.forms.svg import Looks, draw, legend
+from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import name_of
-from zsntta_cli.report.page.markup import NOTHING, details, number, row, table, text
 from zsntta_cli.report.plots.comparisons import ratio_panel
 from zsntta_cli.report.plots.distributions import histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
+from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultTable, Stream, label, shown, varying
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
@@ -24,9 +27,27 @@ _MANY_ROWS = 300  # from which half as many are, so that a page is no larger tha
 _MOST_SWEEPS = 12  # drawings of a ratio for each pair, else of averages
 _MOST_LINES = 10  # in a drawing
 _POINTS, _BINS = 12, 25  # of a curve and a histogram: as many as one sees
+_NOTHING = "-"  # where a curve has no value
 _HALF = 0.5  # the ratio whose streams are shown
 
 Tables = Sequence[ResultTable[Any]]  # of a page's runs
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing and its numbers."""
+
+    title: str
+    svg: Markup
+    numbers: PageSheet
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """Drawings below one legend; that of scores stands in the template."""
+
+    legend: Markup | None
+    drawings: Sequence[Drawing]
 
 
 def looks(tables: Tables) -> Looks:
@@ -72,7 +93,9 @@ def sweeps(tables: Tables, all_looks: Looks) -> str:
         for table, stream, groups in streams
         for panel in _sweeps(stream, groups, _sets(table, groups), count > _MOST_SWEEPS)
     ]
-    return _figures(panels, all_looks) if panels else ""
+    if not panels:
+        return ""
+    return render("figures.html", about="", parts={"": [_drawings(panels, all_looks)]})
 
 
 def _sweeps(stream: Stream, groups: Groups, sets: Sequence[str], averaged: bool) -> Iterator[Panel]:
@@ -96,18 +119,14 @@ def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
     streams, total = _chosen(tables, baseline)
     if not streams:
         return ""
-    part = (
-        f" {len(streams)} of {total} pairs: where a method gains or loses most on {text(baseline)}."
-    )
-    parts = [
-        "<p>Curves are means over seeds, scores are those of the first."
-        f"{part * (len(streams) < total)}</p>"
-    ]
-    for i, (stream, ratio, ood_set, groups) in enumerate(streams):
-        title = text(f"{name_of(stream)}, OOD: {ood_set}, noise {shown('ratio', ratio)}")
-        content = _inside(dict(itertools.islice(groups.items(), _MOST_LINES)), ood_set, all_looks)
-        parts.append(f"<h3>{title}</h3>{content}" if not i else details(title, content))
-    return "".join(parts)
+    part = f" {len(streams)} of {total} pairs: where a method gains or loses most on {baseline}."
+    about = "Curves are means over seeds, scores are those of the first."
+    parts = {}
+    for stream, ratio, ood_set, groups in streams:
+        title = f"{name_of(stream)}, OOD: {ood_set}, noise {shown('ratio', ratio)}"
+        first = dict(itertools.islice(groups.items(), _MOST_LINES))
+        parts[title] = _inside(first, ood_set, all_looks)
+    return render("figures.html", about=about + part * (len(streams) < total), parts=parts)
 
 
 _Inside = tuple[Stream, float, str, Groups]
@@ -152,7 +171,7 @@ def _gain(inside: _Inside, baseline: str) -> float:
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> str:
+def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[Drawings]:
     panels = [
         replace(panel, title=f"Running {name}")
         for metric, name in (("acc_s", "Acc_S"), ("acc_n", "Acc_N"))
@@ -162,20 +181,14 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> str:
         replace(panel, title=f"Over the stream: {panel.y.name}")
         for panel in threshold_panels("", groups, ood_set)
     ]
-    lines = _figures([_thinned(panel) for panel in panels], all_looks) if panels else ""
+    lines = [_drawings([_thinned(panel) for panel in panels], all_looks)] if panels else []
     first = {name: finished(rows, ood_set)[0] for name, rows in groups.items()}
     scores = [
         histogram(f"{name}: scores", run, "scores", _BINS)
         for name, run in first.items()
         if "scores" in run.drawable
     ]
-    return lines + (_SCORES_KEY + _grid(scores, all_looks) if scores else "")
-
-
-_SCORES_KEY = (
-    '<ul class="key"><li><i class="h0"></i>ID samples<li><i class="h1"></i>OOD samples'
-    '<li><i class="t0"></i>the threshold that decided, its median over the stream</ul>\n'
-)
+    return lines + ([_drawings(scores, all_looks, is_scores=True)] if scores else [])
 
 
 def _thinned(panel: Panel) -> Panel:
@@ -193,40 +206,30 @@ def _thinned_line(line: Series) -> Series:
 # A drawing, and its numbers in a table below it.
 
 
-def _figures(panels: Sequence[Panel], all_looks: Looks) -> str:
-    """Drawings below one legend."""
+def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> Drawings:
     names = {line.name for panel in panels for line in panel.series}
-    return legend(sorted(names, key=all_looks.__getitem__), all_looks) + _grid(panels, all_looks)
-
-
-def _grid(panels: Sequence[Panel], all_looks: Looks) -> str:
-    figures = "".join(
-        f"<figure><figcaption>{text(panel.title)}</figcaption>{draw(panel, all_looks)}"
-        f"{details('Numbers', _numbers(panel))}</figure>\n"
-        for panel in panels
+    key = None if is_scores else legend(sorted(names, key=all_looks.__getitem__), all_looks)
+    return Drawings(
+        key if key is None else Markup(key),
+        [Drawing(p.title, Markup(draw(p, all_looks)), _numbers(p)) for p in panels],
     )
-    return f'<div class="figures">{figures}</div>\n'
 
 
-def _numbers(panel: Panel) -> str:
+def _numbers(panel: Panel) -> PageSheet:
     """A row a place, a column a curve; what stands at one place alone in words."""
     columns = [one for one in panel.series if one.mark != UPRIGHT]
     places = sorted({place for one in columns for place in one.x})
     digits = 2 if panel.y.name.endswith("(%)") else 4
     values = [dict(zip(one.x, _shown(one, digits), strict=True)) for one in columns]
     rows = [
-        row(f'<th scope="row">{tick_text(place)}', *(number(v.get(place, NOTHING)) for v in values))
+        SheetRow((tick_text(place),), {"": [v.get(place, _NOTHING) for v in values]})
         for place in places
         if any(v.get(place) for v in values)
     ]
-    head = row(
-        "", *(f'<th scope="col">{text(n)}' for n in [panel.x.name, *(one.name for one in columns)])
-    )
-    marks = "".join(
-        f"<p>{text(one.name)}: {one.x[0]:.4g}</p>" for one in panel.series if one.mark == UPRIGHT
-    )
+    marks = [f"{one.name}: {one.x[0]:.4g}" for one in panel.series if one.mark == UPRIGHT]
     title = panel.title if panel.y.name in panel.title else f"{panel.title}: {panel.y.name}"
-    return table(text(title), head, ["".join(rows)]) + marks
+    names = tuple(one.name for one in columns)
+    return PageSheet(title, (panel.x.name,), {"": names}, {"": rows}, marks)
 
 
 def _shown(series: Series, digits: int) -> list[str]:
@@ -235,6 +238,6 @@ def _shown(series: Series, digits: int) -> list[str]:
         return [f"{y:.3g}" if y else "" for y in series.y]
     stds = series.std or (float("nan"),) * len(series.y)
     return [
-        NOTHING if y is None else f"{y:.{digits}f}" + (f"±{std:.{digits}f}" if std == std else "")
+        _NOTHING if y is None else f"{y:.{digits}f}" + (f"±{std:.{digits}f}" if std == std else "")
         for y, std in zip(series.y, stds, strict=True)
     ]

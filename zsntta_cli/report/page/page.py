@@ -70,8 +70,8 @@ def page(
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
         Section("Leaderboard", render("board.html", board=board)),
-        Section("Acc_H against the noise ratio", Markup(figures.sweeps(frame, looks))),
-        Section("Within the streams", Markup(figures.insides(frame, looks, baseline))),
+        Section("Acc_H against the noise ratio", figures.sweeps(frame, looks)),
+        Section("Within the streams", figures.insides(frame, looks, baseline)),
         Section(
             "How to repeat each row",
             sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
