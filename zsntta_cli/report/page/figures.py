@@ -34,7 +34,7 @@ Tables = Sequence[ResultTable[Any]]  # of a page's runs
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PageDrawing:
     """A drawing and its numbers."""
 
     title: str
@@ -43,11 +43,11 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Drawings:
+class DrawingGroup:
     """Drawings below one legend; that of scores stands in the template."""
 
     legend: Markup | None
-    drawings: Sequence[Drawing]
+    drawings: Sequence[PageDrawing]
 
 
 def looks(tables: Tables) -> Looks:
@@ -171,7 +171,7 @@ def _gain(inside: _Inside, baseline: str) -> float:
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[Drawings]:
+def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[DrawingGroup]:
     panels = [
         replace(panel, title=f"Running {name}")
         for metric, name in (("acc_s", "Acc_S"), ("acc_n", "Acc_N"))
@@ -206,12 +206,12 @@ def _thinned_line(line: Series) -> Series:
 # A drawing, and its numbers in a table below it.
 
 
-def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> Drawings:
+def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> DrawingGroup:
     names = {line.name for panel in panels for line in panel.series}
     key = None if is_scores else legend(sorted(names, key=all_looks.__getitem__), all_looks)
-    return Drawings(
+    return DrawingGroup(
         key if key is None else Markup(key),
-        [Drawing(p.title, Markup(draw(p, all_looks)), _numbers(p)) for p in panels],
+        [PageDrawing(p.title, Markup(draw(p, all_looks)), _numbers(p)) for p in panels],
     )
 
 
