@@ -1,5 +1,7 @@
 """A page as its elements, without a browser."""
 
+import json
+import re
 from html.parser import HTMLParser
 
 
@@ -24,3 +26,19 @@ class Page(HTMLParser):
             for tag, attributes, text in self.elements
             if tag == name and wanted.items() <= attributes.items()
         ]
+
+
+def board_rows(html):
+    """The leaderboard's data as the script reads it: a mapping a row."""
+    [plain] = re.findall(r'id="board-data">(.*?)</script>', html)
+    data = json.loads(plain)
+    columns = [_expanded(column, data["texts"]) for column in data["columns"].values()]
+    rows = [dict(zip(data["columns"], row, strict=True)) for row in zip(*columns, strict=True)]
+    assert len(rows) == data["rows"]
+    return rows
+
+
+def _expanded(column, texts):
+    counts = column.get("counts", [1] * len(column["values"]))
+    values = [v for v, n in zip(column["values"], counts, strict=True) for _ in range(n)]
+    return [texts[v] if column.get("is_text") and v is not None else v for v in values]

@@ -282,7 +282,7 @@ def test_a_process_with_torch_ends_without_a_word(tmp_path):
 
 
 def test_a_replay_imports_nothing_heavy(cache, tmp_path):
-    heavy = "'torch', 'sklearn', 'scipy', 'numba', 'numpy.ma', 'PIL'"
+    heavy = "'torch', 'sklearn', 'scipy', 'numba', 'numpy.ma', 'PIL', 'jinja2'"
     code = (
         "import sys; from zsntta_cli.cli import app;"
         "app(sys.argv[1:], standalone_mode=False);"

@@ -240,7 +240,7 @@ def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):
     result = cached("simulate", "--method", "tent", "--method", "sotta", *STREAM, *TENT, *SOTTA)
     assert result.exit_code == 130
     title = " ".join(result.stdout.split())  # it is folded to the table's width
-    assert "PARTIAL: tent against glyphs stopped after 48 of 96 items" in title
+    assert "PARTIAL: tent against glyphs was stopped after 48 of 96 items" in title
     assert "sotta" not in result.stdout
     assert "interrupted" in result.stderr
 

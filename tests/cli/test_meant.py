@@ -342,13 +342,13 @@ def test_the_papers_spread_of_averages_is_the_mean_of_the_sets(cached):
     def average(spread):
         result = cached("simulate", "--method", "adand", "--seed", 0, "--seed", 1, "--seed", 2,
                         "--spread", spread, "--format", "markdown", *TINY)  # fmt: skip
-        title, *_, row = result.stdout.strip().splitlines()
-        return title, [float(c.partition("±")[2].strip("*")) for c in row.split("|")[2:-1]]
+        *_, row, _, note = result.stdout.strip().splitlines()
+        return note, [float(c.partition("±")[2].strip("*")) for c in row.split("|")[2:-1]]
 
-    own_title, own = average("seeds")
-    title, sets = average("sets")
-    assert "their own over seeds" in own_title
-    assert "the mean of the sets'" in title
+    own_note, own = average("seeds")
+    note, sets = average("sets")
+    assert "its own standard deviation over seeds" in own_note
+    assert "the mean of its sets' standard deviations" in note
     assert own[:-3] == sets[:-3]
     expected = [np.mean(sets[i:-3:3]) for i in range(3)]
     np.testing.assert_allclose(sets[-3:], expected, atol=0.011)

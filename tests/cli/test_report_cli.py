@@ -53,7 +53,7 @@ def test_other_folders_title_and_baseline(stored, tmp_path):
     stored("report", "--features-dir", "mine", "--title", "A <b>title</b>", "--baseline", "ridge")
     html = (tmp_path / "report.html").read_text()
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in html
-    assert "Gain: on ridge" in html
+    assert "Gain is the difference to ridge" in html
 
 
 def test_what_is_left_out_is_noted(zsntta, tmp_path):
@@ -61,7 +61,7 @@ def test_what_is_left_out_is_noted(zsntta, tmp_path):
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
         store.add([*KEPT[1:], dataclasses.replace(KEPT[0], record=other)])
     result = zsntta("report", "x.sqlite")
-    assert result.stderr == "note: left out: 1 runs by other rules than this version's.\n"
+    assert result.stderr == "note: left out: 1 run by rules other than this version's.\n"
     assert result.exit_code == 0
 
 

@@ -16,7 +16,7 @@ from zsntta_cli.paper.figures import (
     found,
     published,
 )
-from zsntta_cli.report.plots.figure import BARS, HISTOGRAM, LEVEL, POINTS, RANKS
+from zsntta_cli.report.figure import HISTOGRAM, LEVEL, MEANS, POINTS, RANKS
 
 HISTOGRAM_OF = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 
@@ -119,7 +119,7 @@ def test_published_ranks_follow_from_tables_2_3_and_10():
 
 
 def test_published_means_follow_from_tables_2_3_and_10():
-    assert values(draw(7, [], published(7)), BARS) == {
+    assert values(draw(7, [], published(7)), MEANS) == {
         "zs-clip": pytest.approx((55.5336, 86.2964, 66.3368), abs=1e-4),
         "tent": pytest.approx((57.6516, 70.5157, 61.3484), abs=1e-4),
         "sotta": pytest.approx((58.9602, 80.5725, 66.8986), abs=1e-4),
@@ -144,7 +144,7 @@ def test_measured_and_published_are_compared_on_the_same_pairs():
     ]
     figure = draw(7, runs, published(7))
     assert figure.panels[0].title == "1 ID-OOD pair"
-    assert values(figure, BARS)["zs-clip"] == (83.55, 98.39, 90.36)  # of table 10
+    assert values(figure, MEANS)["zs-clip"] == (83.55, 98.39, 90.36)  # of table 10
 
 
 @pytest.mark.parametrize(

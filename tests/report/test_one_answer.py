@@ -7,8 +7,10 @@ import csv
 import dataclasses
 import io
 import json
+import math
 import random
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from grids import (
     Cell,
     best_averages,
     expected_averages,
+    finished,
     methods_of,
     partial_grids,
     run_of,
@@ -26,13 +29,17 @@ from grids import (
 from hypothesis import HealthCheck, assume, given, settings
 from kept import kept_run
 
-from zsntta_cli.report import table
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.report import plots, table
 from zsntta_cli.report.board.contenders import contenders
 from zsntta_cli.report.board.lines import COLUMNS, board_rows
 from zsntta_cli.report.board.plan import Pair, Plan, Spot
+from zsntta_cli.report.figure import MEAN_RANK, MEANS, point_rows
 from zsntta_cli.report.forms import draw
+from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best
 from zsntta_cli.report.tables import View, sheets
+from zsntta_cli.simulation.metrics import METRICS
 
 many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -98,6 +105,18 @@ def read_sheet(cells):
     return texts, best
 
 
+def _of_page(cells):
+    """The text of each method's average on the report's page, with its mark."""
+    html = page([run_of(cell) for cell in cells], lambda runs: "").html
+    [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
+    rows = [re.findall(r"<t[hd][^>]*>([^<\n]*)", row) for row in body.split("<tr>")[1:]]
+    return {row[0]: row[3] for row in rows}
+
+
+def read_page(cells):
+    return {method: text.rstrip("*") for method, text in _of_page(cells).items()}, None
+
+
 def read_board(cells):
     """The board's averages at 50 %; its marks are of tests over runs, not of the mean alone."""
     pairs = tuple(Pair("shapes", name) for name in sets_of(cells))
@@ -118,7 +137,7 @@ def read_board(cells):
 
 VIEWS = [
     read_terminal, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
-    read_board,
+    read_board, read_page,
 ]  # fmt: skip
 
 
@@ -133,6 +152,62 @@ def test_every_view_has_the_averages_of_the_rules(read, cells):
 
 
 @many
+@given(cells=partial_grids(seeds=(0,)))
+def test_where_nothing_can_be_tested_the_page_marks_the_best_alone(cells):
+    assume(len(sets_of(cells)) > 1)
+    marked = {method for method, text in _of_page(cells).items() if text.endswith("*")}
+    assert marked == best_averages(cells)
+
+
+@many
+@given(cells=partial_grids())
+def test_plots_of_means_and_ranks_have_the_averages_of_the_rules(cells):
+    cells = [cell for cell in cells if cell.ood_set != "textures"]  # of fewer sets more are whole
+    assume(len(sets_of(cells)) > 1)
+    expected = {m: text for m, text in expected_averages(cells).items() if text != "-"}
+    if len(expected) < 2:
+        with pytest.raises(SettingsError, match="methods are compared over 2 ID-OOD pairs, and"):
+            plot(cells, "means")
+        return
+    figure = plot(cells, "means")
+    points = {
+        one.name: (one.y[2] / 100, one.std[2] / 100 if one.std else math.nan)
+        for one in figure.panels[0].series
+        if one.mark == MEANS
+    }
+    assert {name: METRICS["acc_h"].text(*point) for name, point in points.items()} == expected
+    assert {row["method"]: row["acc_h"] for row in point_rows(figure)[0]} == pytest.approx(
+        {name: mean for name, (mean, _) in points.items()}
+    )
+    ranks = plot(cells, "ranks")
+    missing = {note.split(" has no average: it has ")[0] for note in figure.notes}
+    assert missing == {cell.method for cell in cells} - {*expected}
+    assert ranks.notes == figure.notes
+    shown = {one.name: one.x[0] for one in ranks.panels[0].series if one.mark == MEAN_RANK}
+    assert shown == pytest.approx(expected_ranks(cells, expected))
+
+
+def plot(cells, kind):
+    return plots.plot([run_of(cell) for cell in cells], kind, plots.Filters())
+
+
+def expected_ranks(cells, methods):
+    """The mean rank of each method: 1, and one more for each that is better, a half for equals."""
+    sets = sets_of(cells)
+    means = {
+        method: [statistics.fmean(finished(cells, method, name).values()) for name in sets]
+        for method in methods
+    }
+    return {
+        method: statistics.fmean(
+            0.5 + sum((other[i] > value) + (other[i] == value) / 2 for other in means.values())
+            for i, value in enumerate(values)
+        )
+        for method, values in means.items()
+    }
+
+
+@many
 @given(cells=partial_grids())
 def test_the_order_of_the_runs_changes_nothing(cells):
     shuffled = random.Random(0).sample(cells, len(cells))
@@ -140,6 +215,9 @@ def test_the_order_of_the_runs_changes_nothing(cells):
         runs = [[run_of(cell) for cell in some] for some in (cells, shuffled)]
         shown = [draw(sheets(some, View()), form) for some in runs]
         assert shown[0] == shown[1]
+    if not all(cell.is_stopped for cell in cells):
+        first, second = (point_rows(plots.plot(r, "ratio", plots.Filters())) for r in runs)
+        assert first == second
 
 
 UNEQUAL = [

@@ -26,6 +26,13 @@ def presets(incomplete: str) -> list[str]:
     return _starting(PRESETS, incomplete)
 
 
+def metrics(incomplete: str) -> list[str]:
+    """Metrics."""
+    from zsntta_cli.simulation.metrics import METRICS  # which imports NumPy
+
+    return _starting(METRICS, incomplete)
+
+
 def known_sets(incomplete: str) -> list[str]:
     """Sets of the catalogue."""
     return _starting(CATALOGUE, incomplete)

@@ -41,6 +41,7 @@ _REMEDIES = {
     "extract-again": "extract them again with --overwrite",
     "install-video": "pip install 'zsntta[video]' reads videos",
     "install-parquet": "pip install 'zsntta[parquet]' writes it",
+    "compare": "zsntta simulate runs what is missing, or choose with --id, --ood and --method",
     "fewer-lines": "choose with --method or --setting NAME=VALUE",
     "fewer-panels": "choose with --id, --ood or --method",
     "fixed-thresholds": "zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5",

@@ -12,12 +12,12 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.printed.published import AVERAGE, printed
+from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.figure import Figure
-from zsntta_cli.report.plots.groups import METRICS, Pair
-from zsntta_cli.report.plots.over_pairs import Cells
-from zsntta_cli.report.plots.selection import latest
+from zsntta_cli.report.plots.groups import Pair
+from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import latest
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
@@ -105,7 +105,7 @@ def published(number: int) -> Cells:
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
     for one in (one for table in found(number).tables for one in printed(table)):
         if one.ood_set != AVERAGE:
-            values = dict(zip(METRICS, (known.mean for known in one.numbers), strict=True))
+            values = dict(zip(ACCURACIES, (known.mean for known in one.numbers), strict=True))
             cells.setdefault(one.method, {})[one.id_set, one.ood_set] = values
     return cells
 

@@ -26,7 +26,7 @@ from zsntta_cli.paper.runs import (
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.paper.timing import Timing, TimingJob, measure
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.plots.figure import Figure
+from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all

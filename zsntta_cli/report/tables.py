@@ -98,7 +98,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         rows.append(SheetRow(labels, texts[row], is_next))
         notes += _missing(table, row, labels, view)
     records = [run.record for row in table.rows for run in row.every_run]
-    notes += _few(records) + _stopped(records)
+    notes += _few(records) + stopped_notes(records)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(
@@ -183,7 +183,7 @@ def _few(records: Sequence[Record]) -> list[str]:
     return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
 
 
-def _stopped(records: Sequence[Record]) -> list[str]:
+def stopped_notes(records: Sequence[Record]) -> list[str]:
     """A note on each run that was stopped."""
     return [
         f"PARTIAL: {r.settings.method} against {r.settings.ood_set or 'no OOD set'} was stopped "

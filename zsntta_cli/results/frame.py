@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -87,14 +87,20 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
         present = [str(name) for name, by_seed in by_set.items() if by_seed]
         which = f" ({', '.join(present)})" * bool(present)
         return Value(math.nan, is_whole=False, lacks=f"{len(present)} of {len(by_set)} sets{which}")
-    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in by_set.values())))
-    if not seeds:
+    means = average_by_seed(by_set)
+    if not means:
         return Value(math.nan, is_whole=False, lacks="no seed that all of its sets have")
-    columns = [{seed: by_seed[seed] for seed in seeds} for by_seed in by_set.values()]
-    value = fold({seed: _mean([column[seed] for column in columns]) for seed in seeds})
+    value = fold(means)
     if spread == SEEDS:
         return value
+    columns = [{seed: by_seed[seed] for seed in means} for by_seed in by_set.values()]
     return Value(value.mean, _mean([fold(column).std for column in columns]), value.seeds)
+
+
+def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]:
+    """The mean over sets of each seed that all of them have."""
+    seeds = set.intersection(*(set(by_seed) for by_seed in by_set.values())) if by_set else set()
+    return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -120,16 +126,21 @@ def mean_ranks(
     return ranks
 
 
+def may_win(values: Sequence[Value], competes: Sequence[bool]) -> list[bool]:
+    """Which values may be the best: whole ones of rows that compete."""
+    return [
+        one.is_whole and is_rival and not math.isnan(one.mean)
+        for one, is_rival in zip(values, competes, strict=True)
+    ]
+
+
 def standings(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int]:
     """For each value of rows that saw the same samples: 1 of the best, 2 of the second, else 0.
 
     Only whole values of rows that compete are ranked, two at least, and three for a second. Equal
     values share their place.
     """
-    ranked = [
-        one.is_whole and may_win and not math.isnan(one.mean)
-        for one, may_win in zip(values, competes, strict=True)
-    ]
+    ranked = may_win(values, competes)
     means = {one.mean for one, is_ranked in zip(values, ranked, strict=True) if is_ranked}
     order = sorted(means, reverse=not metric.lower_is_better)
     shown_places = order[: 0 if sum(ranked) < 2 else 1 if sum(ranked) < 3 else 2]
@@ -200,6 +211,10 @@ class ResultRow(Generic[R]):
         """A metric's average over the OOD sets of its table."""
         return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
 
+    def average_by_seed(self, ood_sets: Sequence[str], metric: str) -> dict[int, float]:
+        """What `average` is folded of: the mean over the OOD sets for each seed that all have."""
+        return average_by_seed({name: self.by_seed(name, metric) for name in ood_sets})
+
 
 @dataclass(frozen=True, eq=False)
 class ResultTable(Generic[R]):
@@ -261,13 +276,18 @@ def latest_of_each(runs: Iterable[R]) -> list[R]:
     """Each run once: of two records with the same settings and features the one made last."""
     latest: dict[Any, R] = {}
     for run in runs:
-        key = (run.record.settings, tuple(sorted(run.record.digests.items())))
-        if key not in latest or _age(run.record) > _age(latest[key].record):
+        key = identity(run.record)
+        if key not in latest or age(run.record) > age(latest[key].record):
             latest[key] = run
     return list(latest.values())
 
 
-def _age(record: Record) -> tuple[bool, str, str]:
+def identity(record: Record) -> Hashable:
+    """What two records of one run have in common: its settings, and the features that it saw."""
+    return record.settings, tuple(sorted(record.digests.items()))
+
+
+def age(record: Record) -> tuple[bool, str, str]:
     """A finished run counts more than a stopped one, then a later one."""
     return not record.unfinished, record.created, str(record)
 

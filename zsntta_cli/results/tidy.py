@@ -15,7 +15,7 @@ from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
 
-OVER_OOD_SETS = "ood_sets"  # what an average is over, in the column `aggregate`
+OVER_OOD_SETS, OVER_PAIRS = "ood_sets", "pairs"  # what an average is over: column `aggregate`
 MEASURED, PUBLISHED = "measured", "published"
 
 _BEFORE = (
@@ -64,22 +64,27 @@ def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[
 def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
     rows = []
     for row in table.rows:
-        for ood_set in [CLEAN] if CLEAN in row.runs else row.runs:
-            values = {name: row.value(ood_set, name) for name in METRICS}
-            records = [run.record for run in row.on(ood_set).values()]
-            rows.append(_folded_row(records, values, ood_set=ood_set or None))
+        rows += [cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
         if len(table.ood_sets) > 1 and CLEAN not in row.runs:
             rows.append(_average_row(table, row, spread))
     return rows
 
 
+def cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
+    """A row of results on one OOD set, seeds folded."""
+    values = {name: row.value(ood_set, name) for name in METRICS}
+    records = [run.record for run in row.on(ood_set).values()]
+    return folded_row(records, values, ood_set=ood_set or None)
+
+
 def _average_row(table: ResultTable[Any], row: ResultRow[Any], spread: str) -> TidyRow:
     values = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
     records = [run.record for run in row.every_run]
-    return _folded_row(records, values, aggregate=OVER_OOD_SETS)
+    return folded_row(records, values, aggregate=OVER_OOD_SETS)
 
 
-def _folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
+def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
+    """A row of means over the seeds of some runs; `facts` are of the mean, not of each run."""
     means = {name: value.mean for name, value in values.items()}
     deviations = {f"{name}_std": value.std for name, value in values.items()}
     every = list(values.values())

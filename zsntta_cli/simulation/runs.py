@@ -62,7 +62,7 @@ class RunSettings:
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
         groups = (self.stream, self.threshold, self.options)
-        return {k: v for group in groups for k, v in dataclasses.asdict(group).items()}
+        return {k: v for group in groups for k, v in vars(group).items()}
 
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:

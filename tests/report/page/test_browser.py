@@ -101,12 +101,12 @@ def test_a_click_sorts_and_the_hash_keeps_it(opened, file):
 
 
 def test_rows_of_other_features_and_published_ones_stay_apart(opened):
-    last = [opened.column(1)[-2:], opened.column(15)[-2:]]
-    assert last == [["tda", "=1+1"], ["measured", 'reported, not run: a "paper", table 2']]
+    last = [opened.column(1)[-2:], opened.column(16)[-2:]]
+    assert last == [["tda", "=1+1"], ["measured", 'published: a "paper", table 2']]
     for key in ("rank", "method", "acc_s", "acc_h", "p", "source"):
         for _ in range(2):
             opened.page.locator(f"th[data-key={key}] button").click()
-            assert [opened.column(1)[-2:], opened.column(15)[-2:]] == last, key
+            assert [opened.column(1)[-2:], opened.column(16)[-2:]] == last, key
 
 
 def test_filters_and_search_show_fewer_rows_and_say_how_many(opened, file):
@@ -174,7 +174,7 @@ def test_downloads_are_of_what_is_shown(opened):
     assert [row["method"] for row in rows] == ["ridge", "tda", "zs-clip", "tda", "'=1+1"]
     assert float(rows[0]["acc_s"]) == 0.85
     assert rows[3]["acc_s_std"] == ""
-    assert rows[-1]["source"] == 'reported, not run: a "paper", table 2'
+    assert (rows[-1]["source"], rows[-1]["citation"]) == ("published", 'a "paper", table 2')
 
 
 def test_the_keyboard_does_all_of_it(opened):

@@ -2,14 +2,13 @@
 
 import base64
 import hashlib
-import json
 import math
 import random
 import re
 
 import pytest
 from kept import PROMPT, curves, kept_run
-from parsed import Page
+from parsed import Page, board_rows
 
 from zsntta_cli import __version__
 from zsntta_cli.datasets import CATALOGUE, partners
@@ -17,7 +16,8 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
-from zsntta_cli.simulation.metrics import Measures
+from zsntta_cli.results import tidy
+from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -37,19 +37,6 @@ def cells(html, caption):
     return [[re.sub(r"<[^>]*>", "", c) for c in re.split(r"<t[hd][^>]*>", r)[1:]] for r in rows]
 
 
-def board(html):
-    """The leaderboard's data, as the script reads it: an object a row."""
-    [plain] = re.findall(r'id="board-data">(.*?)</script>', html)
-    data = json.loads(plain)
-    return [
-        {
-            name: data["names"][x] if i in data["texts"] and x is not None else x
-            for i, (name, x) in enumerate(zip(data["columns"], line, strict=True))
-        }
-        for line in data["rows"]
-    ]
-
-
 GRID = [
     kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i, curves=curves())
     for i, method in enumerate(("zs-clip", "tda", "ridge"))
@@ -66,7 +53,7 @@ def test_the_headline_has_mean_deviation_and_marks():
     assert rows[:3] == [["Method", "glyphs"], ["Acc_S", "Acc_N", "Acc_H"], ["Noise 50%"]]
     assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00*", "54.95±0.57"]
     assert rows[4] == ["ridge", "81.00±1.41*", "52.00±0.00*", "63.34±0.43*"]
-    assert "by McNemar’s exact test on the samples of each stream" in html
+    assert "are compared by McNemar’s exact test on the samples of each stream" in html
 
 
 def test_one_run_a_row_has_no_deviation_and_says_that_nothing_was_tested():
@@ -86,9 +73,9 @@ def test_averages_are_over_all_sets_or_none():
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[0] == ["Method", "Average", "glyphs", "textures"]
     assert rows[3][:4] == ["zs-clip", "80.00", "50.00", "60.95"]
-    assert rows[4][:4] == ["ridge", "–", "–", "–"]
+    assert rows[4][:4] == ["ridge", "-", "-", "-"]
     assert rows[4][-3:] == ["", "", ""]
-    assert 'title="1 of 2 sets"' in html
+    assert "ridge has no average at 50% noise: it has 1 of 2 sets (glyphs)." in html
 
 
 def test_clean_streams_have_a_table_of_their_own():
@@ -101,13 +88,18 @@ def test_scores_that_do_not_decide_have_auroc_alone():
     nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
     html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
-    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == ["mcm", "75.00", "25.00"]
-    assert [row["rank"] for row in board(html)] == [None]
+    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == [
+        "mcm",
+        "75.00",
+        "25.00",
+        "75.00",
+    ]
+    assert [row["rank"] for row in board_rows(html)] == [None]
 
 
 def test_the_board_has_ranks_gains_and_p_by_hand():
     html = made(*(kept_run(m, known=k) for m, k in (("zs-clip", 4), ("tda", 8), ("ridge", 7))))
-    rows = {row["method"]: row for row in board(html)}
+    rows = {row["method"]: row for row in board_rows(html)}
     assert [(m, row["rank"]) for m, row in rows.items()] == [
         ("tda", 1),
         ("ridge", 2),
@@ -128,10 +120,10 @@ def test_rows_of_other_features_stand_in_a_body_of_their_own():
     [table] = re.findall(r'<table class="board">.*?</table>', html, re.DOTALL)
     assert table.count("<tbody>") == 2
     assert "Other features of the same names (1.1.2)" in table
-    assert [row["rank"] for row in board(html)][-1] == 1
+    assert [row["rank"] for row in board_rows(html)][-1] == 1
     other = cells(html, "ID: shapes, tiny, OTHER FEATURES of the same name (1.1.2): accuracies")
     assert other[-1] == ["ridge", "100.00", "80.00", "88.89"]
-    assert "–" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
+    assert "-" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
 
 
 def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
@@ -142,22 +134,23 @@ def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
         Reported("AdaND", "cifar10", "svhn", "tiny", 0.5, 0.8, 0.8, 0.8, "a paper, table 2"),
     ]
     html = made(kept_run(), reported=reported)
-    [row] = [row for row in board(html) if row["method"] == "AdaND"]
-    assert row["source"] == "reported, not run: a paper, table 2"
+    [row] = [row for row in board_rows(html) if row["method"] == "AdaND"]
+    assert (row["source"], row["citation"]) == ("published", "a paper, table 2")
     assert (row["rank"], row["acc_s"], row["acc_n"]) == (None, 0.875, None)
     last = cells(html, "All rows, in %")[-1]
-    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "–", "90.00"]
+    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "-", "90.00"]
+    assert last[-1] == "published: a paper, table 2"
     assert "svhn" not in html
 
 
 def test_each_row_has_its_command_time_memory_and_all_settings():
     html = made(*GRID)
     rows = cells(html, "ID: shapes, tiny: the commands")
-    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "4", "0.25", "100", "cpu"]
+    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "cpu", "4", "0.25", "100"]
     assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
     assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
-    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that were seen")
+    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")
     versions = cells(html, "Versions and devices")[1]
     assert versions[0] == "numpy 2.4.6, python 3.11.7, zsntta 0.1.0"
     assert versions[-3:] == ["2026-01-02", "2026-01-02", "24"]
@@ -179,14 +172,15 @@ def test_other_seeds_of_some_sets_take_a_command_of_their_own():
 def test_drawings_have_a_name_and_their_numbers():
     parsed = Page(made(*GRID))
     drawings = parsed.named("svg", role="img")
-    assert len(drawings) == 2 + 2 * (3 + 3)  # a sweep a pair; of each stream 3 and one a method
+    # A sweep a pair; of each stream 2 accuracies, and of each method a threshold and scores.
+    assert len(drawings) == 2 + 2 * (2 + 1 + 3 + 3)  # and one for all zero-shot thresholds
     assert len(parsed.named("title")) == len(drawings) + 1
     html = made(*GRID)
     assert html.count("<details><summary>Numbers</summary>") == len(drawings)
-    # 6 and 7 of 10 ID samples, 5 of 10 and of 30 OOD samples.
-    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H, %")
-    assert sweep[0] == ["noise, %", "zs-clip", "ridge", "tda"]
-    assert [row[:2] for row in sweep[1:]] == [["50", "56.44"], ["75", "26.51"]]
+    # 6 and 7 of 10 ID samples by seed, 5 of 10 and of 30 OOD samples.
+    sweep = cells(html, "ID: shapes, tiny, OOD: glyphs: Acc_H (%)")
+    assert sweep[0] == ["noise ratio (%)", "zs-clip", "ridge", "tda"]
+    assert [row[:2] for row in sweep[1:]] == [["50", "56.44±2.68"], ["75", "26.51±0.59"]]
 
 
 def test_of_many_pairs_those_where_most_happens_are_drawn():
@@ -204,11 +198,70 @@ def test_of_many_pairs_those_where_most_happens_are_drawn():
 def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"^there is no result to report$"):
         made()
-    with pytest.raises(StoreError, match=r"report: 1 unfinished runs; 1 runs by other rules"):
-        made(kept_run(record={"unfinished": 1}), kept_run(record={"revision": "0.1"}))
-    some = page([kept_run(), kept_run(seed=1, record={"unfinished": 1})], command)
-    assert some.left_out == ("1 unfinished runs",)
-    assert "Left out: 1 unfinished runs." in some.html
+    with pytest.raises(StoreError, match=r"report: 1 run by rules other"):
+        made(kept_run(record={"revision": "0.1"}))
+    some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})], command)
+    assert some.left_out == ("1 run by rules other than this version's",)
+    assert "Left out: 1 run by rules other than this version&#39;s." in some.html
+
+
+def test_a_stopped_run_is_shown_and_enters_no_mean():
+    stopped = {"unfinished": 30}
+    html = made(
+        kept_run("zs-clip", known=5), kept_run("zs-clip", seed=1, known=9, record=stopped),
+        kept_run("ridge", known=10, record=stopped), kept_run("tda", known=6),
+    )  # fmt: skip
+    rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows["zs-clip"][0] == "50.00*"  # not significantly worse, of ten samples
+    assert rows["ridge"] == ["100.00†", "80.00†", "88.89†"]
+    assert rows["tda"][0] == "60.00*"
+    assert "† marks a value of a run that was stopped." in html
+    assert "PARTIAL: ridge against glyphs was stopped after 20 of 50 items; it enters no" in html
+    assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
+    by_method = {row["method"]: row for row in board_rows(html)}
+    assert (by_method["ridge"]["rank"], by_method["tda"]["rank"]) == (None, 1)
+    assert (by_method["ridge"]["complete"], by_method["ridge"]["gain"]) == (False, None)
+
+
+def test_a_method_that_sees_the_whole_stream_is_shown_and_never_the_best():
+    html = made(kept_run("etlt", known=10), kept_run("zs-clip", known=5), kept_run("tda", known=6))
+    rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows["etlt"][0] == "100.00"
+    assert rows["tda"][0] == "60.00*"
+    assert "etlt sees the whole stream before it decides, so it is shown for reference" in html
+
+
+def test_a_metric_of_the_table_is_on_the_page(monkeypatch):
+    new = Metric("g_mean", "G-mean", "accuracies", lambda s: 0.0, ("accuracy",))
+    monkeypatch.setitem(METRICS, "g_mean", new)
+    measures = Measures(acc_s=0.5, acc_n=0.5, acc_h=0.5, g_mean=0.4321)
+    html = made(kept_run(record={"accuracies": measures}))
+    rows = cells(html, "ID: shapes, tiny: accuracies in %")
+    assert rows[1] == ["Acc_S", "Acc_N", "Acc_H", "G-mean"]
+    assert rows[3][-1] == "43.21"
+    assert 'data-key="g_mean" class="n">G-mean' in html
+    assert "43.21" in cells(html, "All rows, in %")[-1]
+    [row] = board_rows(html)
+    assert row["g_mean"] == 0.4321
+    assert list(row)[: len(tidy.columns())] == list(tidy.columns())
+
+
+def test_the_data_of_the_board_is_in_the_one_schema():
+    html = made(
+        kept_run("adand", preset="tuned", seed=0, known=6), kept_run("zs-clip", "textures", 0.25),
+        kept_run("adand", preset="tuned", seed=1, known=8),
+    )  # fmt: skip
+    rows = board_rows(html)
+    own = ["rank", "gain", "p", "test", "seconds", "features", "citation"]
+    assert list(rows[0]) == [*tidy.columns(), *own]
+    of_adand = [row for row in rows if row["method"] == "adand"]
+    wanted = {
+        "preset": "tuned", "settings": "", "encoder": "tiny", "id_set": "shapes",
+        "source": "measured", "ood_set": "glyphs", "ratio": 0.5, "seeds": "0 1", "acc_s": 0.7,
+        "acc_s_std": 0.141421, "n_id": 10, "n_ood": 10, "complete": True, "rank": 1,
+        "gain": None, "features": "1.1.1",
+    }  # fmt: skip
+    assert [{name: row[name] for name in wanted} for row in of_adand] == [wanted]
 
 
 def test_the_same_runs_in_any_order_give_the_same_bytes():
@@ -242,7 +295,7 @@ def test_no_string_of_a_record_becomes_markup(monkeypatch):
     assert len(parsed.named("style")) == 1
     assert not re.search(r"<img|</title>\S*<img", html)
     assert html.count("</script>") == 2
-    assert [row["method"] for row in board(html)].count(HOSTILE) == 3
+    assert [row["method"] for row in board_rows(html)].count(HOSTILE) == 3
     assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
 
 
@@ -352,5 +405,5 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
     typed = "zsntta simulate " + "--seed 0 " * 20
     made_of = page(kept, lambda runs: typed, reported=published)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
-    assert made_of.html.count("reported, not run") >= 220
+    assert made_of.html.count("published: table") >= 220
     assert len(made_of.html.encode()) <= 400_000

@@ -10,10 +10,9 @@ from made import kept_run
 from PIL import Image
 
 from zsntta_cli.report import plots
-from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.drawing import drawn
-from zsntta_cli.report.plots.looks import looks_of
-from zsntta_cli.report.plots.selection import Filters
+from zsntta_cli.report.figure import Axis, Figure, Panel, Series
+from zsntta_cli.report.forms.matplotlib import drawn, looks_of
+from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
 
 HISTOGRAM = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 ITEMS = [10, 20, 30]
@@ -55,8 +54,8 @@ import sys
 sys.path[:0] = sys.argv[1:3]
 runs = __import__("test_drawing").runs
 from zsntta_cli.report import plots
-from zsntta_cli.report.plots.drawing import drawn
-from zsntta_cli.report.plots.selection import Filters
+from zsntta_cli.report.forms.matplotlib import drawn
+from zsntta_cli.report.plots import Filters
 import hashlib
 for i, kind in enumerate(plots.KINDS):
     figure = plots.plot(runs(), kind, Filters())
@@ -139,3 +138,40 @@ def test_a_histogram_of_one_kind_is_drawn():
     clean = {**HISTOGRAM, "ood": [0, 0, 0]}
     some = [kept_run("zs-clip", curves={"scores": clean}, ratio=0.0)]
     assert drawn(distributions.scores(some), "png")
+
+
+def test_a_method_is_found_in_a_label_that_tells_its_settings():
+    names = ("adand", "adand (batch size 8)", "ridge (preset code)")
+    panel = Panel("t", Axis("x"), Axis("y"), tuple(Series(n, (0,), (0,)) for n in names[1:]))
+    adand, ridge = (looks_of(Figure((panel,)))[name] for name in names[1:])
+    alone = looks_of(comparisons.ratio([kept_run("adand"), kept_run("ridge")]))
+    assert (adand, ridge) == (alone["adand"], alone["ridge"])
+    both = comparisons.ratio([kept_run("adand"), kept_run("adand", batch_size=8)])
+    first, second = looks_of(both).values()
+    assert first == adand
+    assert second[0] != adand[0]
+
+
+def test_ranks_say_what_the_width_of_a_box_is_and_means_have_bars_of_deviation():
+    some = [kept for kept in one_ratio() if kept.record.settings.ood_set == "glyphs"]
+    assert b"<!-- box width: share of pairs -->" in drawn(over_pairs.ranks(some), "svg")
+    content = drawn(over_pairs.means(varied(some)), "svg").decode()
+    assert "<!-- mean ± deviation (%) -->" in content
+    alone = drawn(over_pairs.means(some[::2]), "svg").decode()  # one seed has none
+    bars = [text.count('id="LineCollection_') for text in (content, alone)]
+    assert bars[0] - bars[1] == 2 * len(METHODS)  # in the panel and in the legend
+
+
+def varied(some):
+    """Runs whose second seed is better."""
+    return [
+        kept_run(one.method, (0.5 + 0.1 * one.stream.seed, 0.6), seed=one.stream.seed)
+        for one in (kept.record.settings for kept in some)
+    ]
+
+
+def test_steps_have_whole_ticks():
+    gradients = {"item": [*range(4)], "clean": [0.1] * 4, "noisy": [0.2] * 4}
+    content = drawn(streams.gradients([kept_run("tent", curves={"gradients": gradients})]), "svg")
+    ticks = re.findall(r"<!-- ([\d.]+) -->", content.decode().split('id="matplotlib.axis_2"')[0])
+    assert ticks == ["0", "1", "2", "3", "4", "5"]

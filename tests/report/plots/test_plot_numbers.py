@@ -1,6 +1,7 @@
 """The numbers of each kind of plot, worked out by hand."""
 
 import csv
+import dataclasses
 import io
 import math
 
@@ -9,9 +10,13 @@ from made import kept_run
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import plots
+from zsntta_cli.report.figure import LEVEL, MEAN_RANK, RANKS, UPRIGHT, point_rows, with_ends
+from zsntta_cli.report.forms.data import csv_text
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.figure import LEVEL, MEAN_RANK, RANKS, UPRIGHT, to_csv
-from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
+from zsntta_cli.results import tidy
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import Filters, chosen, latest, usual
+from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 
 NAN = math.nan
 
@@ -21,6 +26,11 @@ def series(figure, name, panel=0, mark=None):
     every = figure.panels[panel].series
     [found] = [one for one in every if one.name == name and mark in (None, one.mark)]
     return found
+
+
+def to_csv(figure):
+    rows, columns = point_rows(figure)
+    return csv_text(rows, columns)
 
 
 def rows(figure):
@@ -123,12 +133,52 @@ def test_enlarged_gradients_say_how_many_they_do_not_show():
     )
 
 
-def test_the_threshold_that_decides_is_the_detectors_once_it_has_one():
-    found = {"item": [10, 20, 30], "zero_shot": [0.6, 0.5, 0.4], "detector": [None, 0.2, 0.3]}
-    figure = streams.thresholds([kept_run("adand", curves={"thresholds": found})])
-    assert series(figure, "adand").x == (10, 20, 30)
-    assert series(figure, "adand").y == (0.6, 0.2, 0.3)
-    assert series(figure, "adand").std == ()
+def thresholds(detector):
+    curve = {"item": [10, 20, 30], "zero_shot": [0.6, 0.5, 0.4], "detector": detector}
+    return {"thresholds": {name: values for name, values in curve.items() if values}}
+
+
+def test_a_threshold_stands_on_an_axis_of_its_own_scale():
+    own = {"zs-clip": None, "adand": [None, 0.2, 0.3], "adand+tda": [0.1, 0.2, 0.4],
+           "ridge": [None, 1.5, 2.25]}  # fmt: skip
+    runs = [kept_run(method, curves=thresholds(values)) for method, values in own.items()]
+    figure = streams.thresholds(runs)
+    by_scale = {p.y.name: {s.name: (s.x, s.y, s.std) for s in p.series} for p in figure.panels}
+    every = (10, 20, 30)
+    assert by_scale == {
+        "zero-shot threshold": dict.fromkeys(own, (every, (0.6, 0.5, 0.4), ())),
+        "adand's threshold": {
+            "adand": (every[1:], (0.2, 0.3), ()), "adand+tda": (every, (0.1, 0.2, 0.4), ()),
+        },
+        "ridge's threshold": {"ridge": (every[1:], (1.5, 2.25), ())},
+    }  # fmt: skip
+    ends = {panel.y.name: (panel.y.low, panel.y.high) for panel in with_ends(figure.panels)}
+    assert ends["zero-shot threshold"] == pytest.approx((0.39, 0.61))
+    assert ends["ridge's threshold"][0] > 1
+
+
+def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_their_ends():
+    runs = [
+        kept_run("ridge", curves=thresholds(values), ood_set=ood)
+        for ood, values in (("glyphs", [1.0, 1.5, 1.0]), ("textures", [1.0, 2.0, 1.0]))
+    ]
+    panels = with_ends(streams.thresholds(runs).panels)
+    assert [(panel.title, panel.y.name) for panel in panels] == [
+        ("shapes / glyphs", "zero-shot threshold"), ("shapes / textures", "zero-shot threshold"),
+        ("shapes / glyphs", "ridge's threshold"), ("shapes / textures", "ridge's threshold"),
+    ]  # fmt: skip
+    assert panels[2].y == panels[3].y
+    assert panels[2].y.high == pytest.approx(2.05)
+
+
+def test_a_histogram_has_the_threshold_of_its_own_scale_alone():
+    curves = {"scores": {**SCORES, "low": -1.0, "high": 2.4}, **thresholds([None, 1.5, 2.0])}
+    [panel] = distributions.scores([kept_run("ridge", curves=curves)]).panels
+    assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(1.75,)]
+    [panel] = distributions.scores(
+        [kept_run("zs-clip", curves={"scores": SCORES, **thresholds(None)})]
+    ).panels
+    assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(0.5,)]
 
 
 def running(acc_s, acc_n):
@@ -166,7 +216,7 @@ def test_a_metric_against_the_ratio_is_folded_over_seeds_and_leaves_clean_stream
     acc_h = series(comparisons.ratio(runs), "adand")
     assert acc_h.x == (25, 75)
     assert acc_h.y == pytest.approx((60, 80))
-    assert acc_h.std == pytest.approx((20 / math.sqrt(2), 0))
+    assert acc_h.std == pytest.approx((20 / math.sqrt(2), NAN), nan_ok=True)  # one run has none
     acc_s = series(comparisons.ratio(runs, "acc_s"), "adand")
     assert acc_s.x == (0, 25, 75)
     assert acc_s.y == pytest.approx((90, 60, 80))
@@ -178,36 +228,45 @@ def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_no
     runs = [kept_run("adand", warmup=5), kept_run("adand", warmup=10), kept_run("zs-clip")]
     runs += [kept_run("zs-clip", id_set="digits", noise="gaussian")]  # alone there: no difference
     runs += [kept_run("zs-clip", id_set="imagenet")]
-    names = [one.name for one in comparisons.ratio(runs).panels[0].series]
-    assert names == ["adand, warmup 5", "adand, warmup 10", "zs-clip"]
+    figure = comparisons.ratio(runs)
+    [panel] = [panel for panel in figure.panels if panel.title == "shapes / glyphs"]
+    names = [one.name for one in panel.series]
+    assert names == ["zs-clip", "adand (warmup 5)", "adand (warmup 10)"]
 
 
 def test_a_stream_that_was_cut_is_told_where_others_were_not():
     runs = [kept_run("zs-clip"), kept_run("tent", limit=500), kept_run("adand")]
     names = [one.name for one in comparisons.ratio(runs).panels[0].series]
-    assert names == ["zs-clip", "tent, limit 500", "adand"]
+    assert names == ["zs-clip", "adand", "tent (limit 500)"]
     assert [s.name for s in comparisons.ratio(runs[1:2]).panels[0].series] == ["tent"]
 
 
 def fixed_runs():
-    """ZS-CLIP at 0.3, 0.6 and adaptive on two pairs; on a third one at 0.3 alone."""
+    """ZS-CLIP at 0.3, 0.6 and adaptive on two pairs; on a third one adaptive alone."""
     accuracies = {(0.3, "glyphs"): 0.2, (0.3, "textures"): 0.4, (0.6, "glyphs"): 0.6}
     accuracies |= {(0.6, "textures"): 0.6, (None, "glyphs"): 0.8, (None, "textures"): 0.9}
-    accuracies |= {(0.3, "digits"): 0.1}
+    accuracies |= {(None, "digits"): 0.1}
     return [
         kept_run("zs-clip", (one, one), ood_set=ood, fixed=value)
         for (value, ood), one in accuracies.items()
     ]
 
 
-def test_fixed_thresholds_are_means_over_the_pairs_that_have_them_all():
+def test_fixed_thresholds_are_means_over_the_pairs_that_have_one():
     figure = comparisons.fixed(fixed_runs())
     line = series(figure, "Acc_H")
     assert line.x == (0.3, 0.6)
     assert line.y == pytest.approx((30, 60))
     levels = [one for one in figure.panels[0].series if one.mark == LEVEL]
     assert [one.y for one in levels] == [pytest.approx((85,))] * 3
-    assert figure.notes == ("zs-clip: 2 of 3 pairs count: runs are lacking on shapes / digits",)
+    assert figure.notes == ()
+    more = [*fixed_runs(), kept_run("zs-clip", (0.1, 0.1), ood_set="digits", fixed=0.3)]
+    figure = comparisons.fixed(more)
+    assert series(figure, "Acc_H").x == (0.3,)
+    assert series(figure, "Acc_H").y == pytest.approx((70 / 3,))
+    assert figure.notes == (
+        "zs-clip at threshold 0.6 has no average: it has 2 of 3 sets (glyphs, textures)",
+    )
 
 
 def test_published_levels_are_over_the_same_pairs_or_not_there():
@@ -215,11 +274,11 @@ def test_published_levels_are_over_the_same_pairs_or_not_there():
     both = here | {("shapes", "textures"): {"acc_s": 30.0, "acc_n": 40.0, "acc_h": 50.0}}
     figure = comparisons.fixed(fixed_runs(), {"zs-clip": both})
     printed = [one for one in figure.panels[0].series if one.is_published]
-    assert [one.y for one in printed] == [(20,), (30,), (40,)]
+    assert [one.y[0] for one in printed] == pytest.approx([20, 30, 40])
     figure = comparisons.fixed(fixed_runs(), {"zs-clip": here})
     assert not [one for one in figure.panels[0].series if one.is_published]
     figure = comparisons.fixed([], {"zs-clip": both})
-    assert [one.y for one in figure.panels[0].series] == [(20,), (30,), (40,)]
+    assert [one.y[0] for one in figure.panels[0].series] == pytest.approx([20, 30, 40])
 
 
 def test_without_a_fixed_threshold_there_is_nothing_to_compare():
@@ -241,31 +300,77 @@ def pair_runs():
 def test_ranks_share_a_place_where_values_are_equal():
     figure = over_pairs.ranks(pair_runs())
     assert figure.panels[0].title == "2 ID-OOD pairs"
-    assert series(figure, "zs-clip", mark=RANKS).x == (1, 2, 3)
-    assert series(figure, "zs-clip", mark=RANKS).y == (50, 50, 0)
-    assert series(figure, "tent", mark=RANKS).y == (50, 0, 50)
-    assert series(figure, "adand", mark=RANKS).y == (50, 0, 50)
-    assert [series(figure, m, mark=MEAN_RANK).x for m in ("zs-clip", "tent", "adand")] == [
-        (1.5,), (2,), (2,),
-    ]  # fmt: skip
+    shown = {m: series(figure, m, mark=RANKS) for m in ("zs-clip", "tent", "adand")}
+    shares = {name: dict(zip(one.x, one.y, strict=True)) for name, one in shown.items()}
+    assert shares == {
+        "zs-clip": {1: 0, 1.5: 50, 2: 50, 3: 0}, "tent": {1: 0, 1.5: 50, 2: 0, 3: 50},
+        "adand": {1: 50, 2: 0, 3: 50},
+    }  # fmt: skip
+    assert [series(figure, m, mark=MEAN_RANK).x for m in shown] == [(1.75,), (2.25,), (2,)]
+    assert figure.panels[0].x.ticks == (1, 2, 3)
+    assert figure.panels[0].y.name == "box width: share of pairs"
 
 
 def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
-    known = {"a": {("s", "o"): {"fpr95": 10.0}}, "b": {("s", "o"): {"fpr95": 20.0}}}
-    assert over_pairs.rank_of(known, [("s", "o")], "fpr95") == {"a": [1], "b": [2]}
-    same = {
-        name: {pair: {"acc_h": v["fpr95"]} for pair, v in of.items()} for name, of in known.items()
-    }
-    assert over_pairs.rank_of(same, [("s", "o")], "acc_h") == {"a": [2], "b": [1]}
+    runs = [with_metric(kept_run(m), "fpr95", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    figure = over_pairs.ranks(runs, metric="fpr95")
+    assert {s.name: s.x for s in figure.panels[0].series if s.mark == MEAN_RANK} == {
+        "ridge": (2,), "tda": (1,),
+    }  # fmt: skip
+    runs = [with_metric(kept_run(m), "auroc", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    figure = over_pairs.ranks(runs, metric="auroc")
+    assert series(figure, "ridge", mark=MEAN_RANK).x == (1,)
 
 
-def test_means_are_over_pairs_that_every_method_has():
-    runs = [*pair_runs(), kept_run("adand", (0.1, 0.1), ood_set="digits")]
-    figure = over_pairs.means(runs)
-    assert series(figure, "adand").y == pytest.approx((65, 65, 65))
+def with_metric(kept, name, value):
+    """A run whose record has another value of a metric of detection."""
+    values = Measures({**kept.record.detection, name: value})
+    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, detection=values))
+
+
+def test_means_are_of_the_methods_that_have_all_pairs():
+    figure = over_pairs.means([r for r in pair_runs() if r.record.settings.ood_set == "glyphs"])
+    assert series(figure, "adand").y == pytest.approx((90, 90, 90))
+    figure = over_pairs.means(pair_runs()[:-1])
     assert series(figure, "tent").y == pytest.approx((45, 45, 45))
     assert series(figure, "level of zs-clip").y == pytest.approx((50, 50, 50))
-    assert figure.notes == ("2 of 3 pairs count: runs are lacking on shapes / digits",)
+    assert "adand" not in {one.name for one in figure.panels[0].series}
+    assert figure.notes == ("adand has no average: it has 1 of 2 sets (glyphs)",)
+
+
+def test_means_have_the_deviation_of_the_averages_over_the_seeds_that_all_sets_have():
+    seeds = {("glyphs", 0): 0.5, ("glyphs", 1): 0.7, ("textures", 0): 0.3, ("textures", 1): 0.3}
+    seeds |= {("glyphs", 2): 0.99}
+    runs = [
+        kept_run(method, (value, value), ood_set=ood, seed=seed)
+        for method in ("zs-clip", "adand") for (ood, seed), value in seeds.items()
+    ]  # fmt: skip
+    adand = series(over_pairs.means(runs), "adand")
+    assert adand.y == pytest.approx((45, 45, 45))
+    assert adand.std == pytest.approx([10 / math.sqrt(2)] * 3)
+    assert over_pairs.means(runs).panels[0].y.name == "mean ± deviation (%)"
+    [axis] = {panel.y for panel in with_ends(over_pairs.means(runs).panels)}
+    assert 30 < axis.low < 45 - 10 / math.sqrt(2)  # an axis that suits, not from 0
+
+
+def test_over_several_id_sets_pairs_are_named_whole():
+    runs = [kept_run(m, id_set=s) for m in ("zs-clip", "tent") for s in ("shapes", "digits")]
+    figure = over_pairs.means([*runs, kept_run("adand")])
+    assert figure.panels[0].title == "2 ID-OOD pairs"
+    assert figure.notes == ("adand has no average: it has 1 of 2 sets (shapes / glyphs)",)
+
+
+def test_a_stopped_run_enters_no_mean_no_rank_and_no_curve():
+    stopped = dataclasses.replace(kept_run("tda").record, unfinished=10)
+    curves = running([0.5] * 3, [0.5] * 3)
+    runs = [*pair_runs()[:3], Kept(stopped, curves)]
+    figure = over_pairs.ranks(runs)
+    assert "tda" not in {one.name for one in figure.panels[0].series}
+    assert figure.notes == ("tda has no average: it has 0 of 1 sets",)
+    with pytest.raises(SettingsError, match="has its running kept"):
+        streams.accuracy(runs)
+    with pytest.raises(SettingsError, match="no kept run that fits has Acc_H"):
+        comparisons.ratio(runs[3:])
 
 
 def test_published_numbers_stand_beside_the_measured_over_the_same_pairs():
@@ -288,10 +393,13 @@ def test_published_numbers_stand_beside_the_measured_over_the_same_pairs():
 
 
 def test_one_method_or_no_common_pair_is_no_comparison():
-    with pytest.raises(SettingsError, match="there is only adand"):
+    message = "compared over 1 ID-OOD pair, and only adand has an average"
+    with pytest.raises(SettingsError, match=message) as caught:
         over_pairs.ranks([kept_run("adand")])
+    assert caught.value.remedy == "compare"
     apart = [kept_run("adand"), kept_run("tent", ood_set="textures")]
-    with pytest.raises(SettingsError, match="no ID-OOD pair that all of adand, tent were run on"):
+    message = r"only none has an average; adand .* 1 of 2 sets \(glyphs\); tent .* 1 of 2 sets"
+    with pytest.raises(SettingsError, match=message):
         over_pairs.means(apart)
     with pytest.raises(SettingsError, match="has Acc_H of a noisy stream"):
         over_pairs.means([kept_run("adand", (0.5, NAN), ratio=0.0)])
@@ -312,11 +420,12 @@ def test_the_csv_holds_every_point_that_is_drawn():
         for s in p.series
         for x, y in zip(s.x, s.y, strict=True)
     ]
-    assert [(r["series"], r["x"], float(r["y"])) for r in found] == drawn
+    assert [(r["series"], r["x"]) for r in found] == [(name, x) for name, x, _ in drawn]
+    assert [float(r["y"]) for r in found] == pytest.approx([y for *_, y in drawn])
     assert {r["panel"] for r in found} == {"2 ID-OOD pairs"}
     assert {r["source"] for r in found} == {"measured"}
     [mean, *_] = [r for r in rows(over_pairs.ranks(pair_runs())) if r["mark"] == MEAN_RANK]
-    assert (mean["x"], mean["y"], mean["std"]) == ("1.5", "", "")
+    assert (mean["x"], mean["y"], mean["std"]) == ("1.75", "", "")
 
 
 def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
@@ -361,12 +470,18 @@ def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
 
 
 def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
-    old, other = kept_run("adand", (0.1, 0.1)), kept_run("zs-clip", (0.2, 0.2))
-    new = kept_run("adand", (0.3, 0.3), digest="e")
-    left, [note] = latest([old, other, new])
-    assert left == [new]
-    assert note == "2 older runs are left out: their features or methods were made anew since"
-    assert latest([old, other]) == ([other, old], [])  # in the order of METHODS
+    old, other = made_at("2026-01", "adand"), made_at("2026-02", "zs-clip")
+    new = made_at("2026-03", "adand", digest="e")
+    for runs in ([old, other, new], [new, other, old]):
+        newest, [note] = latest(runs)
+        assert newest == [new]
+        assert note == "2 older runs are left out: their features or methods were made anew since"
+    assert latest([old, other]) == ([old, other], [])
+
+
+def made_at(created, method, **given):
+    kept = kept_run(method, **given)
+    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, created=created))
 
 
 def test_a_plot_does_not_depend_on_the_order_in_which_runs_were_kept():
@@ -377,9 +492,53 @@ def test_a_plot_does_not_depend_on_the_order_in_which_runs_were_kept():
 
 def test_a_metric_that_a_kind_does_not_show_is_refused():
     with pytest.raises(
-        SettingsError, match="metric is 'auroc', which accuracy does not show: acc_h"
+        SettingsError, match="metric is 'auroc', which accuracy does not show: acc_s"
     ):
         plots.plot(pair_runs(), "accuracy", Filters(), "auroc")
+
+
+@pytest.mark.parametrize("kind", ["ratio", "ranks", "means"])
+def test_a_metric_that_is_added_to_the_table_is_shown_by_itself(kind, monkeypatch):
+    error = Metric("error", "Error", "flags", lambda s: 0.25, (), is_percent=False)
+    monkeypatch.setitem(METRICS, "error", error)
+    runs = [with_flag(kept, i) for i, kept in enumerate(pair_runs())]
+    for metric in METRICS:
+        assert plots.plot(runs, kind, Filters(), metric).panels
+    figure = plots.plot(runs, kind, Filters(), "error")
+    names = {axis.name for panel in figure.panels for axis in (panel.x, panel.y)}
+    assert names & {"Error", "rank by Error", "mean, Error"}
+    if kind == "means":
+        assert series(figure, "adand").y == (3.5,)  # of 2 and 5, as they are: no percent
+    assert all(row["error"] for row in rows(figure))
+
+
+def with_flag(kept, value):
+    values = Measures({**kept.record.flags, "error": value})
+    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, flags=values))
+
+
+def test_points_that_are_results_have_the_one_schema_first():
+    runs = [*pair_runs(), *(kept_run("adand", (0.4, 0.6), ood_set=o, seed=1) for o in SETS)]
+    for kind, place in (("means", ("", "ood_sets")), ("ratio", ("glyphs", "")), ("ranks", None)):
+        figure = plots.plot(runs, kind, Filters())
+        lines = rows(figure)
+        heads = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "std")
+        assert tuple(lines[0]) == (*tidy.columns(), *heads)
+        [first, *_] = [row for row in lines if row["method"] == "adand"]
+        assert (first["id_set"], first["ratio"], first["source"]) == ("shapes", "0.5", "measured")
+        if place:
+            assert (first["ood_set"], first["aggregate"]) == place
+        if kind == "means":
+            assert float(first["acc_h"]) == pytest.approx((0.65 + 0.48) / 2)
+            assert float(first["acc_h_std"]) == pytest.approx((0.65 - 0.48) / math.sqrt(2))
+            assert (first["seeds"], first["complete"]) == ("0 1", "True")
+            assert float(first["y"]) == pytest.approx(100 * float(first["acc_s"]))
+    published = {m: {("a", "b"): dict.fromkeys(("acc_s", "acc_n", "acc_h"), 50.0)} for m in "xy"}
+    [first, *_] = rows(over_pairs.means([], published))
+    assert (first["method"], first["source"], first["acc_h"]) == ("x", "published", "0.5")
+
+
+SETS = ("glyphs", "textures")
 
 
 def test_more_panels_than_a_page_has_are_refused():

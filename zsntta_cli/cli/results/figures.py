@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.standing import Execution, Obtained
-    from zsntta_cli.report.plots.figure import Figure
+    from zsntta_cli.report.figure import Figure
 
 
 def show(

@@ -48,7 +48,11 @@ def plot(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(help="acc_h, acc_s, acc_n; ratio, ranks: also auroc, fpr95, aupr. [acc_h]"),
+        typer.Option(
+            help="ratio, ranks, means: any, such as auroc; accuracy: acc_s, acc_n. "
+            "[acc_h; means: the three]",
+            autocompletion=completion.metrics,
+        ),
     ] = None,
     width: Annotated[float, typer.Option(min=2, max=20, help="Inches; 6.75 is a page.")] = _COLUMN,
     output: Annotated[Path, typer.Option(help="A .pdf, .svg, .png; a .csv of its numbers.")] = Path(
@@ -57,7 +61,7 @@ def plot(
 ) -> None:
     """Draw a figure of kept results: a PDF, SVG or PNG, or a CSV of the numbers in it.
 
-    Seeds are folded into a mean and a band of ± their deviation; histograms and gradients show one.
+    Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
     """
     from zsntta_cli.report import plots
     from zsntta_cli.settings.options import check_choice

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
-from zsntta_cli.report.page.ranking import average_marks
 from zsntta_cli.results.frame import NOTHING, Value, average
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.ranking import average_marks
 from zsntta_cli.simulation.metrics import METRICS, metrics_of
 from zsntta_cli.simulation.record import Record
 

@@ -1,12 +1,58 @@
-"""A page as a file: it loads nothing, runs its own script alone, and reads without it."""
+"""A page as a file: it loads nothing, runs its own script alone, and reads without it.
+
+What comes from a record becomes text in the templates, all of which escape, and in no other place.
+"""
 
 import base64
+import functools
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from zsntta_cli import __version__
-from zsntta_cli.report.page.markup import text
+from zsntta_cli.errors import printable
+from zsntta_cli.report.sheet import Best, Labels, SheetRow
+
+
+class Code(str):
+    """A text that one types, a line each."""
+
+
+class Strong(str):
+    """A text that stands out."""
+
+
+@dataclass
+class PageSheet:
+    """A table of a page: bodies of rows below the same heads."""
+
+    title: str
+    heads: Labels
+    columns: Mapping[str, Labels]  # the heads of each column's values
+    bodies: Mapping[str, Sequence[SheetRow]]  # by what heads a body, or nothing
+    notes: Sequence[str] = field(default_factory=list)  # sentences that stand below
+    kind: str = ""  # its class in the style
+
+    @property
+    def metrics(self) -> list[str]:
+        """The heads of all values, side by side."""
+        return [head for heads in self.columns.values() for head in heads]
+
+    def texts(self, row: SheetRow) -> list[str]:
+        """The values of a row, side by side; empty where a column has none."""
+        columns = self.columns.items()
+        return [t for name, heads in columns for t in row.values.get(name, ("",) * len(heads))]
+
+
+def render(template: str, **values: Any) -> Markup:
+    """What a template makes of some values; texts become HTML on the way."""
+    return Markup(_environment().get_template(template).render(**values))
 
 
 def document(title: str, body: str, style: str, script: str) -> str:
@@ -20,26 +66,45 @@ def document(title: str, body: str, style: str, script: str) -> str:
         f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
         f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"{body}<script>{script}</script>\n</body>\n</html>\n"
-    )
+    html = render(
+        "document.html", title=title, body=Markup(body), policy=Markup(policy),
+        style=Markup(style), script=Markup(script),
+    )  # fmt: skip
+    return str(html)
 
 
 def footer() -> str:
     """What made the page."""
-    return f"<footer><p>Made by zsntta {text(__version__)}.</p></footer>\n"
+    return f"<footer><p>Made by zsntta {Markup.escape(__version__)}.</p></footer>\n"
 
 
 def asset(package: str, name: str) -> str:
     """A file of a package, without the spaces that a reader of the code needs."""
-    content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-    return re.sub(r"\n\s+", "\n", content)
+    return re.sub(r"\n\s+", "\n", _read(name, package))
+
+
+def _read(name: str, package: str = __package__) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _digest(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@functools.cache
+def _environment() -> Environment:
+    """The templates beside this file."""
+    environment = Environment(
+        loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined,
+        finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.tests["best"] = lambda value: isinstance(value, Best)
+    environment.tests["code"] = lambda value: isinstance(value, Code)
+    environment.tests["strong"] = lambda value: isinstance(value, Strong)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """A text without what would turn its line over; HTML as it is."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,192 +1,243 @@
-"""What is drawn: Acc_H against the noise ratio, and of some streams what happened within."""
+"""The page's figures: Acc_H against the noise ratio, and of some streams what happened within.
+
+Their numbers are those of `zsntta plot`, from the same functions; here is only which are shown.
+"""
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from zsntta_cli.methods import method_place
-from zsntta_cli.report.page.entries import Spot
-from zsntta_cli.report.page.headline import name_of, sorted_columns, streams
-from zsntta_cli.report.page.markup import details, text
-from zsntta_cli.report.page.rows import Row, decides
-from zsntta_cli.report.page.svg import Axis, Line, histogram, legend, lines_chart
-from zsntta_cli.results.frame import shown
+from markupsafe import Markup
+
+from zsntta_cli.methods import METHODS, method_place
+from zsntta_cli.report.figure import LINE, UPRIGHT, Panel, Series, tick_text
+from zsntta_cli.report.forms.svg import Looks, draw, legend
+from zsntta_cli.report.page.document import PageSheet, render
+from zsntta_cli.report.page.headline import name_of
+from zsntta_cli.report.plots.comparisons import ratio_panel
+from zsntta_cli.report.plots.distributions import histogram
+from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
+from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
+from zsntta_cli.report.sheet import SheetRow
+from zsntta_cli.results.frame import ResultTable, Stream, label, shown, varying
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
 _MOST_SWEEPS = 12  # drawings of a ratio for each pair, else of averages
 _MOST_LINES = 10  # in a drawing
 _POINTS, _BINS = 12, 25  # of a curve and a histogram: as many as one sees
+_NOTHING = "-"  # where a curve has no value
 _HALF = 0.5  # the ratio whose streams are shown
 
-Looks = Mapping[str, int]
+Tables = Sequence[ResultTable[Any]]  # of a page's runs
 
 
-def looks(rows: Sequence[Row]) -> Looks:
+@dataclass(frozen=True)
+class PageDrawing:
+    """A drawing and its numbers."""
+
+    title: str
+    svg: Markup
+    numbers: PageSheet
+
+
+@dataclass(frozen=True)
+class DrawingGroup:
+    """Drawings below one legend; that of scores stands in the template."""
+
+    legend: Markup | None
+    drawings: Sequence[PageDrawing]
+
+
+def looks(tables: Tables) -> Looks:
     """The look of each label, the same in all drawings: in the order of METHODS."""
-    labels = {one.label: method_place(one.method) for one in rows}
-    ordered = sorted(labels, key=lambda label: (labels[label], label))
-    return {label: i for i, label in enumerate(ordered)}
+    places = {name: method_place(row.method) for table in tables for row, name in _labels(table)}
+    return {name: i for i, name in enumerate(sorted(places, key=lambda name: (places[name], name)))}
 
 
-def sweeps(rows: Sequence[Row], known: Looks) -> str:
+def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
+    """The rows of a table, and what a legend calls each."""
+    names = varying(table.rows)
+    return [(row, label(row, names)) for row in table.rows]
+
+
+def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[Stream, Groups]:
+    """Rows that are wanted, by the kind of stream and by what a legend calls them."""
+    streams: dict[Stream, dict[str, list[DrawnRow]]] = {}
+    for one, name in _labels(table):
+        if one.ratio and wants(one):
+            streams.setdefault(one.stream, {}).setdefault(name, []).append(one)
+    return streams
+
+
+def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
+    """The OOD sets of some rows, in the table's order."""
+    present = {ood_set for rows in groups.values() for one in rows for ood_set in one.runs}
+    return [name for name in table.ood_sets if name in present]
+
+
+# Acc_H against the noise ratio.
+
+
+def sweeps(tables: Tables, all_looks: Looks) -> str:
     """Acc_H against the noise ratio, a drawing for each pair; of many pairs, their averages."""
-    noisy = [one for one in rows if one.spot.ratio and decides(one)]
-    tables = streams(noisy)
-    pairs = sum(len(sorted_columns(some)) for some in tables.values())
-    drawn = []
-    for stream, some in tables.items():
-        groups = {c: [r for r in some if r.spot.ood_set == c] for c in sorted_columns(some)}
-        if pairs > _MOST_SWEEPS and len(groups) > 1:
-            groups = {f"mean over {len(groups)} OOD sets": some}
-        for name, group in groups.items():
-            drawn.append(_sweep(f"{name_of(stream)}, OOD: {name}", group, known))
-    return _with_legend(noisy, known, "".join(drawn)) if any(drawn) else ""
-
-
-def _sweep(title: str, rows: Sequence[Row], known: Looks) -> str:
-    """One drawing, of the labels that have all of its sets at two ratios or more."""
-    size = len(sorted_columns(rows))
-    values: dict[str, dict[float, list[float]]] = {}
-    for one in rows:
-        by_ratio = values.setdefault(one.label, {})
-        by_ratio.setdefault(one.spot.ratio, []).append(one.values["acc_h"].mean)
-    lines = []
-    for label, by_ratio in values.items():
-        whole = {r: some for r, some in sorted(by_ratio.items()) if len(some) == size}
-        if len(whole) > 1:
-            means = [round(100 * math.fsum(some) / size, 2) for some in whole.values()]
-            lines.append(Line(label, known[label], [100 * ratio for ratio in whole], means))
-    if not lines:
+    streams = [
+        (table, stream, groups)
+        for table in tables
+        for stream, groups in _by_stream(table, lambda row: METHODS[row.method].decides).items()
+    ]
+    count = sum(len(_sets(table, groups)) for table, _, groups in streams)
+    panels = [
+        panel
+        for table, stream, groups in streams
+        for panel in _sweeps(stream, groups, _sets(table, groups), count > _MOST_SWEEPS)
+    ]
+    if not panels:
         return ""
-    return lines_chart(title, Axis("noise, %", 0, 100), _fitted("Acc_H, %", lines), lines)
+    return render("figures.html", about="", parts={"": [_drawings(panels, all_looks)]})
 
 
-def _fitted(name: str, lines: Sequence[Line]) -> Axis:
-    """An axis that all values are on, not much longer than they need."""
-    values = [value for one in lines for value in one.ys if value is not None]
-    low, high = min(values), max(values)
-    margin = max(0.05 * (high - low), 0.01 * max(abs(high), 1e-9))
-    return Axis(name, low - margin, high + margin)
+def _sweeps(stream: Stream, groups: Groups, sets: Sequence[str], averaged: bool) -> Iterator[Panel]:
+    """The drawings of one kind of stream, of lines that have two ratios or more."""
+    parts = {name: [name] for name in sets}
+    if averaged and len(sets) > 1:
+        parts = {f"mean over {len(sets)} OOD sets": [*sets]}
+    for name, of_part in parts.items():
+        pairs = [(stream.id_set, ood) for ood in of_part]
+        panel = ratio_panel(f"{name_of(stream)}, OOD: {name}", groups, pairs, "acc_h")
+        lines = tuple(line for line in panel.series if len(line.x) > 1)
+        if lines:
+            yield replace(panel, series=lines)
 
 
-def _with_legend(rows: Sequence[Row], known: Looks, content: str) -> str:
-    labels = sorted({one.label for one in rows}, key=known.__getitem__)
-    names = [(label, known[label], False) for label in labels]
-    return f'{legend(names)}<div class="figures">{content}</div>\n'
+# Within the streams.
 
 
-def insides(rows: Sequence[Row], known: Looks, baseline: str) -> str:
-    """Scores, running accuracies and thresholds on some streams, of the first seed of each row."""
-    chosen, total = _chosen(rows, baseline)
-    if not chosen:
+def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
+    """Scores, running accuracies and thresholds on some streams."""
+    streams, total = _chosen(tables, baseline)
+    if not streams:
         return ""
-    some = (
-        f" {len(chosen)} of {total} pairs: where a method gains or loses most on {text(baseline)}."
-    )
-    parts = [f"<p>Of the first seed of each row.{some if len(chosen) < total else ''}</p>"]
-    for i, (spot, group) in enumerate(chosen.items()):
-        title = f"{name_of(spot.stream)}, OOD: {spot.ood_set}"
-        title += f", noise {shown('ratio', spot.ratio)}"
-        content = _inside(group[:_MOST_LINES], known)
-        parts.append(f"<h3>{text(title)}</h3>{content}" if not i else details(text(title), content))
-    return "".join(parts)
+    part = f" {len(streams)} of {total} pairs: where a method gains or loses most on {baseline}."
+    about = "Curves are means over seeds, scores are those of the first."
+    parts = {}
+    for stream, ratio, ood_set, groups in streams:
+        title = f"{name_of(stream)}, OOD: {ood_set}, noise {shown('ratio', ratio)}"
+        first = dict(itertools.islice(groups.items(), _MOST_LINES))
+        parts[title] = _inside(first, ood_set, all_looks)
+    return render("figures.html", about=about + part * (len(streams) < total), parts=parts)
 
 
-def _chosen(rows: Sequence[Row], baseline: str) -> tuple[dict[Spot, list[Row]], int]:
+_Inside = tuple[Stream, float, str, Groups]
+
+
+def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
     """Streams at the ratio next to one half, one a pair: those where most happens."""
-    pairs: dict[Any, dict[Spot, list[Row]]] = {}
-    for one in rows:
-        if one.spot.ratio and one.entries[0].given:
-            pair = (one.spot.stream, one.spot.ood_set)
-            pairs.setdefault(pair, {}).setdefault(one.spot, []).append(one)
-    middle = [min(s.items(), key=lambda i: abs(i[0].ratio - _HALF)) for s in pairs.values()]
-    by_gain = sorted(range(len(middle)), key=lambda i: (-_gain(middle[i][1], baseline), i))
-    drawn = itertools.accumulate(min(len(middle[i][1]), _MOST_LINES) for i in by_gain)
-    most = _MOST_DRAWN // (2 if len(rows) > _MANY_ROWS else 1)
+    streams = [inside for table in tables for inside in _with_curves(table)]
+    by_gain = sorted(range(len(streams)), key=lambda i: (-_gain(streams[i], baseline), i))
+    drawn = itertools.accumulate(min(len(streams[i][3]), _MOST_LINES) for i in by_gain)
+    rows = sum(len(row.runs) for table in tables for row in table.rows)
+    most = _MOST_DRAWN // (2 if rows > _MANY_ROWS else 1)
     fitting = sum(total <= most for total in drawn)
-    kept = sorted(by_gain[: min(max(fitting, 1), _MOST_STREAMS)])
-    return dict(middle[i] for i in kept), len(middle)
+    places = sorted(by_gain[: min(max(fitting, 1), _MOST_STREAMS)])
+    return [streams[i] for i in places], len(streams)
 
 
-def _gain(rows: Sequence[Row], baseline: str) -> float:
+def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
+    for stream, groups in _by_stream(table, lambda _: True).items():
+        for ood_set in _sets(table, groups):
+            by_ratio: dict[float, dict[str, list[DrawnRow]]] = {}
+            for name, rows in groups.items():
+                for one in rows:
+                    if finished([one], ood_set):
+                        by_ratio.setdefault(one.ratio, {}).setdefault(name, []).append(one)
+            for ratio in sorted(by_ratio, key=lambda ratio: (abs(ratio - _HALF), ratio)):
+                if any(_has_curves(rows, ood_set) for rows in by_ratio[ratio].values()):
+                    yield stream, ratio, ood_set, by_ratio[ratio]
+                    break
+
+
+def _has_curves(rows: Sequence[DrawnRow], ood_set: str) -> bool:
+    return any(run.drawable for run in finished(rows, ood_set))
+
+
+def _gain(inside: _Inside, baseline: str) -> float:
     """The largest difference in Acc_H to the baseline's first row; 0 without one."""
-    values = [(one.method, one.values["acc_h"].mean) for one in rows if decides(one)]
+    *_, ood_set, groups = inside
+    rows = [r for same in groups.values() for r in same if METHODS[r.method].decides]
+    values = [(row.method, row.value(ood_set, "acc_h").mean) for row in rows]
     base = [value for method, value in values if method == baseline]
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(rows: Sequence[Row], known: Looks) -> str:
-    charts = [_running(rows, known, name) for name in ("acc_s", "acc_n")]
-    charts.append(_thresholds(rows, known))
-    lines = _with_legend(rows, known, "".join(charts)) if any(charts) else ""
-    scores = "".join(_scores(one) for one in rows)
-    return lines + (_SCORES_KEY + f'<div class="figures">{scores}</div>' if scores else "")
+def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[DrawingGroup]:
+    panels = [
+        replace(panel, title=f"Running {name}")
+        for metric, name in (("acc_s", "Acc_S"), ("acc_n", "Acc_N"))
+        for panel in accuracy_panels("", groups, ood_set, metric)
+    ]
+    panels += [
+        replace(panel, title=f"Over the stream: {panel.y.name}")
+        for panel in threshold_panels("", groups, ood_set)
+    ]
+    lines = [_drawings([_thinned(panel) for panel in panels], all_looks)] if panels else []
+    first = {name: finished(rows, ood_set)[0] for name, rows in groups.items()}
+    scores = [
+        histogram(f"{name}: scores", run, "scores", _BINS)
+        for name, run in first.items()
+        if "scores" in run.drawable
+    ]
+    return lines + ([_drawings(scores, all_looks, is_scores=True)] if scores else [])
 
 
-_SCORES_KEY = (
-    '<ul class="key"><li><i class="h0"></i>ID samples<li><i class="h1"></i>OOD samples'
-    '<li><i class="t0"></i>zero-shot threshold<li><i class="t1"></i>the detector’s, '
-    "both as at the end</ul>\n"
-)
+def _thinned(panel: Panel) -> Panel:
+    """Curves at fewer places, their last among them."""
+    return replace(panel, series=tuple(map(_thinned_line, panel.series)))
 
 
-def _thinned(curve: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """A curve at fewer places, its last among them."""
-    last = len(curve["item"]) - 1
+def _thinned_line(line: Series) -> Series:
+    last = len(line.x) - 1
     places = sorted({last - round(i * last / (_POINTS - 1)) for i in range(_POINTS)})
-    return {name: [values[i] for i in places] for name, values in curve.items()}
+    x, y, std = (tuple(v[i] for i in places if v) for v in (line.x, line.y, line.std))
+    return replace(line, x=x, y=y, std=std)
 
 
-def _running(rows: Sequence[Row], known: Looks, name: str) -> str:
-    lines = []
-    for one in rows:
-        if name in (curve := one.entries[0].curves.get("running", {})):
-            thin = _thinned(curve)
-            ys = [None if y is None else round(100 * y, 2) for y in thin[name]]
-            lines.append(Line(one.label, known[one.label], thin["item"], ys))
-    title = {"acc_s": "Running Acc_S", "acc_n": "Running Acc_N"}[name]
-    return _over_stream(title, "%", lines)
+# A drawing, and its numbers in a table below it.
 
 
-def _thresholds(rows: Sequence[Row], known: Looks) -> str:
-    lines = []
-    for one in rows:
-        if curve := one.entries[0].curves.get("thresholds"):
-            thin = _thinned(curve)
-            has_own = "detector" in thin
-            for name in ("detector", "zero_shot"):
-                if name in thin:
-                    words = f"{one.label}, {name.replace('_', '-')}" if has_own else one.label
-                    dashed = has_own and name == "zero_shot"
-                    lines.append(Line(words, known[one.label], thin["item"], thin[name], dashed))
-    return _over_stream("Thresholds over the stream (dotted: zero-shot)", "ID score", lines)
+def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> DrawingGroup:
+    names = {line.name for panel in panels for line in panel.series}
+    key = None if is_scores else legend(sorted(names, key=all_looks.__getitem__), all_looks)
+    return DrawingGroup(
+        key if key is None else Markup(key),
+        [PageDrawing(p.title, Markup(draw(p, all_looks)), _numbers(p)) for p in panels],
+    )
 
 
-def _over_stream(title: str, unit: str, lines: Sequence[Line]) -> str:
-    there = [one for one in lines if any(value is not None for value in one.ys)]
-    if not there:
-        return ""
-    x = Axis("samples", 0, max(max(one.xs) for one in there))
-    return lines_chart(title, x, _fitted(unit, there), there)
+def _numbers(panel: Panel) -> PageSheet:
+    """A row a place, a column a curve; what stands at one place alone in words."""
+    columns = [one for one in panel.series if one.mark != UPRIGHT]
+    places = sorted({place for one in columns for place in one.x})
+    digits = 2 if panel.y.name.endswith("(%)") else 4
+    values = [dict(zip(one.x, _shown(one, digits), strict=True)) for one in columns]
+    rows = [
+        SheetRow((tick_text(place),), {"": [v.get(place, _NOTHING) for v in values]})
+        for place in places
+        if any(v.get(place) for v in values)
+    ]
+    marks = [f"{one.name}: {one.x[0]:.4g}" for one in panel.series if one.mark == UPRIGHT]
+    title = panel.title if panel.y.name in panel.title else f"{panel.title}: {panel.y.name}"
+    names = tuple(one.name for one in columns)
+    return PageSheet(title, (panel.x.name,), {"": names}, {"": rows}, marks)
 
 
-def _scores(one: Row) -> str:
-    curves = one.entries[0].curves
-    if not (scores := curves.get("scores")):
-        return ""
-    each = len(scores["id"]) // _BINS or 1
-    counts = {
-        name: [sum(scores[key][i : i + each]) for i in range(0, len(scores[key]), each)]
-        for name, key in (("ID", "id"), ("OOD", "ood"))
-    }
-    ends = curves.get("thresholds", {})
-    last = {name: _last(ends.get(name, ())) for name in ("zero_shot", "detector")}
-    marks = {f"{k.replace('_', '-')} threshold": v for k, v in last.items() if v is not None}
-    axis = Axis("ID score", scores["low"], scores["high"])
-    return histogram(f"{one.label}: scores", axis, counts, marks)
-
-
-def _last(values: Sequence[float | None]) -> float | None:
-    return next((value for value in reversed(values) if value is not None), None)
+def _shown(series: Series, digits: int) -> list[str]:
+    """The values of a series with their deviations; nothing of an empty cell."""
+    if series.mark != LINE:
+        return [f"{y:.3g}" if y else "" for y in series.y]
+    stds = series.std or (float("nan"),) * len(series.y)
+    return [
+        _NOTHING if y is None else f"{y:.{digits}f}" + (f"±{std:.{digits}f}" if std == std else "")
+        for y, std in zip(series.y, stds, strict=True)
+    ]

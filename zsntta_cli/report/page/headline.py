@@ -1,164 +1,141 @@
 """The headline tables: methods by noise ratio and OOD set, what is best on each stream marked."""
 
 import itertools
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zsntta_cli.report.page.entries import Stream
-from zsntta_cli.report.page.markup import NOTHING, row, row_head, spread, table, text
-from zsntta_cli.report.page.ranking import (
-    BY_ITEMS,
-    BY_SEEDS,
-    NO_TEST,
-    Mark,
-    Standings,
-    average_marks,
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.page.document import PageSheet
+from zsntta_cli.report.page.rows import (
+    STOPPED,
+    PageTable,
+    RunRow,
+    value_text,
 )
-from zsntta_cli.report.page.rows import METRICS, Row, Value, decides, folded, measured
-from zsntta_cli.report.tables import AVERAGE
-from zsntta_cli.results.frame import shown
+from zsntta_cli.report.sheet import Best, SheetRow
+from zsntta_cli.report.tables import AVERAGE, stopped_notes
+from zsntta_cli.results import ranking
+from zsntta_cli.results.frame import Stream, setting_name, shown
+from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
+from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
-ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
-
-_TESTS = {
-    BY_ITEMS: "by McNemar’s exact test on the samples of each stream",
-    BY_SEEDS: "by a paired t test over seeds",
-}
+Marks = Mapping[tuple[RunRow, str, str], RankMark]  # of a row, on an OOD set, by a metric
 
 
-def streams(rows: Sequence[Row]) -> dict[Stream, list[Row]]:
-    """The rows of each table."""
-    found: dict[Stream, list[Row]] = {}
-    for one in rows:
-        found.setdefault(one.spot.stream, []).append(one)
-    return found
-
-
-def name_of(stream: Stream) -> str:
-    """What a table is of, as text."""
-    parts = [f"ID: {stream.id_set}", stream.encoder]
-    parts += [f"{name.replace('_', ' ')} {shown(name, value)}" for name, value in stream.kind]
-    if any(stream.features):
-        numbers = ".".join(str(number + 1) for number in stream.features)
-        parts.append(f"OTHER FEATURES of the same name ({numbers})")
-    return ", ".join(parts)
-
-
-def headline(stream: Stream, rows: Sequence[Row], known: Standings) -> str:
-    """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
-    noisy = [one for one in rows if one.spot.ratio and decides(one)]
-    clean = [one for one in rows if not one.spot.ratio and decides(one)]
-    scored = [one for one in rows if one.spot.ratio]
-    parts = [
-        _table(f"{name_of(stream)}: accuracies in %", noisy, ACCURACIES, known),
-        _table(f"{name_of(stream)}: clean streams, Acc_S in %", clean, ("acc_s",), known),
-        _table(f"{name_of(stream)}: how the scores rank, in %", scored, DETECTION, known),
-    ]
-    return "".join(parts)
-
-
-def _table(title: str, rows: Sequence[Row], metrics: Sequence[str], known: Standings) -> str:
-    if not rows:
-        return ""
-    columns = sorted_columns(rows)
-    averaged = len(columns) > 1
-    said: list[Mark] = []
-    bodies = []
-    for ratio, some in itertools.groupby(_by_ratio(rows), key=lambda one: one.spot.ratio):
-        body = list(some)
-        cells, marked = _cells(body, columns, metrics, known)
-        said += marked
-        span = 1 + len(metrics) * (len(columns) + averaged)
-        head = f'<tr><th scope="rowgroup" colspan="{span}">Noise {shown("ratio", ratio)}\n'
-        bodies.append((head if ratio else "") + "".join(cells))
-    names = [AVERAGE] * averaged + columns
-    return table(f"{text(title)}<small>{_legend(said)}</small>", _head(names, metrics), bodies)
-
-
-def _by_ratio(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=lambda one: one.spot.ratio)
-
-
-def sorted_columns(rows: Sequence[Row]) -> list[str]:
-    """The OOD sets of rows, in the order of the runs."""
-    return list(dict.fromkeys(one.spot.ood_set for one in rows))
-
-
-def _head(names: Sequence[str], metrics: Sequence[str]) -> str:
-    heads = [METRICS[metric] for metric in metrics] * len(names)
-    second = "".join(f'<th scope="col">{head}' for head in heads)
-    if not any(names):
-        return row('<th scope="col">Method', second.replace('"col"', '"col" class="n"'))
-    first = [f'<th scope="colgroup" colspan="{len(metrics)}">{text(name)}' for name in names]
-    return row('<th scope="col" rowspan="2">Method', *first) + row("", second)
-
-
-def _cells(
-    rows: Sequence[Row], columns: Sequence[str], metrics: Sequence[str], known: Standings
-) -> tuple[list[str], list[Mark]]:
-    """The rows of one ratio, a line a label, and all marks in them."""
-    lines: dict[str, dict[str, Row]] = {}
-    for one in rows:
-        lines.setdefault(one.label, {})[one.spot.ood_set] = one
-    texts: dict[str, list[str]] = {label: [] for label in lines}
-    said = _average(lines, columns, metrics, texts) if len(columns) > 1 else []
-    for column in columns:
-        for label, line in lines.items():
-            if column in line:
-                own = [known[line[column], metric] for metric in metrics]
-                values = (line[column].values[metric] for metric in metrics)
-                texts[label] += map(_cell, values, own)
-                said += own
-            else:
-                texts[label] += ["<td>"] * len(metrics)
-    return [row(row_head(label), *cells) for label, cells in texts.items()], said
-
-
-def _cell(value: Value, mark: Mark) -> str:
-    if mark.is_marked:
-        return f'<td class="b">{spread(value)}*'
-    return f"<td>{spread(value)}"
-
-
-def _average(
-    lines: Mapping[str, Mapping[str, Row]],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    texts: dict[str, list[str]],
-) -> list[Mark]:
-    """Means over the OOD sets, of rows that have them all; of each seed, where all sets have it."""
-    said: list[Mark] = []
-    for metric in metrics:
-        whole = [label for label, line in lines.items() if len(line) == len(columns)]
-        by_seed = [_seed_means(list(lines[label].values()), metric) for label in whole]
-        found = average_marks(by_seed, metric)
-        said += found
-        for label in lines:
-            if label not in whole:
-                missing = f"{len(lines[label])} of {len(columns)} sets"
-                texts[label].append(f'<td title="{missing}">{NOTHING}')
-                continue
-            place = whole.index(label)
-            values = list(by_seed[place].values())
-            value = folded(values) if values else Value(math.nan)
-            texts[label].append(_cell(value, found[place]))
-    return said
-
-
-def _seed_means(rows: Sequence[Row], metric: str) -> dict[int, float]:
-    seeds = [seed for seed in rows[0].by_seed if all(seed in one.by_seed for one in rows)]
+def marks_of(tables: Iterable[PageTable]) -> Marks:
+    """The marks of all rows by all metrics that the page shows."""
+    metrics = dict.fromkeys((*metrics_of("accuracy"), *metrics_of("ood")))
     return {
-        seed: math.fsum(measured(one.by_seed[seed], metric) for one in rows) / len(rows)
-        for seed in seeds
+        (row, ood_set, metric.name): mark
+        for table in tables
+        for ood_set, rows in table.contests
+        for metric in metrics
+        for row, mark in zip(rows, ranking.marks(rows, ood_set, metric), strict=True)
     }
 
 
-def _legend(said: Sequence[Mark]) -> str:
-    """What * means in a table, and how it was found out."""
-    if not any(mark.is_marked for mark in said):
+def kind_of(stream: Stream) -> str:
+    """In what a stream differs from the usual one, in words."""
+    return ", ".join(f"{setting_name(k)} {shown(k, v)}" for k, v in stream.kind)
+
+
+def features_of(stream: Stream) -> str:
+    """Which of several features of the same names a stream has: 1.1.1 of those most runs have."""
+    return ".".join(str(number + 1) for number in stream.features)
+
+
+def name_of(stream: Stream) -> str:
+    """What a table is of."""
+    kind = [kind_of(stream)] * bool(stream.kind)
+    other = f"OTHER FEATURES of the same name ({features_of(stream)})"
+    return ", ".join(
+        [f"ID: {stream.id_set}", stream.encoder, *kind, *[other] * any(stream.features)]
+    )
+
+
+def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
+    """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
+    for stream, rows in table.by_stream().items():
+        decided = [row for row in rows if METHODS[row.method].decides]
+        for title, some, metrics in (
+            ("accuracies in %", [row for row in decided if row.ratio], metrics_of("accuracy")),
+            ("clean streams, Acc_S in %", [r for r in decided if not r.ratio], [METRICS["acc_s"]]),
+            ("how the scores rank, in %", [row for row in rows if row.ratio], metrics_of("ood")),
+        ):
+            if some:
+                yield _sheet(table, f"{name_of(stream)}: {title}", some, metrics, marks)
+
+
+def _sheet(
+    table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric], marks: Marks
+) -> PageSheet:
+    """The table of some rows of one stream, a body for each ratio."""
+    ood_sets = table.ood_sets(rows)
+    columns = [AVERAGE] * (len(ood_sets) > 1) + ood_sets
+    bodies: dict[str, list[SheetRow]] = {}
+    for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
+        contest = list(group)
+        texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
+        for column, metric in itertools.product(columns, metrics):
+            for row, text, mark in _cells(table, contest, column, metric, marks):
+                texts[row].setdefault(column, []).append(Best(text) if mark.is_marked else text)
+        head = f"Noise {shown('ratio', ratio)}" if ratio else ""
+        bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
+    heads = tuple(metric.head for metric in metrics)
+    notes = list(_notes(table, rows, is_averaged=len(ood_sets) > 1))
+    return PageSheet(title, ("Method",), dict.fromkeys(columns, heads), bodies, notes)
+
+
+def _cells(
+    table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
+) -> Iterator[tuple[RunRow, str, RankMark]]:
+    """The texts and marks of a column, of the rows that have it; all saw the same samples."""
+    if column != AVERAGE:
+        for row in (row for row in rows if column in row.runs):
+            value = row.value(column, metric.name)
+            yield row, value_text(metric, value), marks[row, column, metric.name]
+        return
+    by_seed = [row.average_by_seed(table.results.ood_sets, metric.name) for row in rows]
+    averages = average_marks(by_seed, metric, [row.competes for row in rows])
+    for row, mark in zip(rows, averages, strict=True):
+        value = row.average(table.results.ood_sets, metric.name)
+        yield row, metric.text(value.mean, value.std), mark
+
+
+# What is said beside the tables.
+
+
+def legend(marks: Marks) -> str:
+    """What * means, and by which tests it was found out."""
+    if not any(mark.is_marked for mark in marks.values()):
         return ""
-    tests = {mark.test for mark in said}
-    ways = " or ".join(words for name, words in _TESTS.items() if name in tests)
-    legend = f" * best, and all not significantly worse (5 %, Holm) {ways}." if ways else " * best."
+    tests = {mark.test for mark in marks.values()}
     untested = " Where no test is possible (one seed, no items kept), only the best is marked."
-    return legend + untested * (NO_TEST in tests)
+    if not tests & {BY_ITEMS, BY_SEEDS}:
+        return "* marks the best value of a column." + untested
+    by_items = (
+        "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of each "
+        "stream, where the items of both rows were kept; all else by a paired t test over seeds."
+    )
+    by_seeds = "Rows are compared by a paired t test over seeds."
+    return (
+        f"* marks the best value of a column and all that are not significantly worse at the 5 % "
+        f"level, corrected for the number of rivals (Holm). "
+        f"{by_items if BY_ITEMS in tests else by_seeds}{untested * (NO_TEST in tests)}"
+    )
+
+
+def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Iterator[str]:
+    """Which rows have no average, no rivals, or runs that were stopped."""
+    for row in rows if is_averaged else ():
+        if lacks := row.average(table.results.ood_sets, "auroc").lacks:
+            ratio = shown("ratio", row.ratio)
+            yield f"{table.labels[row]} has no average at {ratio} noise: it has {lacks}."
+    for label in dict.fromkeys(table.labels[row] for row in rows if not row.competes):
+        yield (
+            f"{label} sees the whole stream before it decides, so it is shown for reference, and "
+            f"never marked."
+        )
+    stopped = stopped_notes([run.record for row in rows for run in row.every_run])
+    if stopped:
+        yield f"{STOPPED} marks a value of a run that was stopped."
+    yield from stopped

@@ -1,44 +1,23 @@
 """The leaderboard: every row on every stream, for a script to sort and filter; whole without it."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.report.page.entries import Spot, set_place
-from zsntta_cli.report.page.markup import (
-    NOTHING,
-    data,
-    number,
-    percent,
-    row,
-    spread,
-    table,
-    text,
-)
-from zsntta_cli.report.page.ranking import Mark, Standings, ranks
-from zsntta_cli.report.page.rows import Row, Value
-from zsntta_cli.results.frame import shown
+from zsntta_cli.report.page.headline import Marks, features_of, kind_of
+from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
+from zsntta_cli.report.sheet import Best
+from zsntta_cli.results import tidy
+from zsntta_cli.results.frame import NOTHING, Stream, set_place, shown
+from zsntta_cli.results.ranking import ranks
+from zsntta_cli.results.tidy import PUBLISHED, TidyRow
+from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
-MEASURED, REPORTED = "measured", "reported, not run"
-_HEADS = {
-    "rank": "Rank", "method": "Method", "id_set": "ID set", "ood_set": "OOD set",
-    "encoder": "Encoder", "noise": "Noise", "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H",
-    "gain": "Gain", "p": "p", "auroc": "AUROC", "fpr95": "FPR95", "seeds": "Seeds",
-    "seconds": "Seconds", "source": "Source",
-}  # fmt: skip
-_NUMBERS = set(_HEADS) - {"method", "id_set", "ood_set", "encoder", "source"}
-_FILTERED = ("method", "id_set", "ood_set", "encoder", "noise", "source")
-COLUMNS = (
-    "rank", "method", "id_set", "ood_set", "encoder", "stream", "features", "noise", "acc_s",
-    "acc_s_std", "acc_n", "acc_n_std", "acc_h", "acc_h_std", "gain", "p", "test", "auroc", "fpr95",
-    "seeds", "seconds", "source",
-)  # fmt: skip
-
-
-_TEXTS = [COLUMNS.index(name) for name in (  # their values are places in the list of names
-    "method", "id_set", "ood_set", "encoder", "stream", "features", "test", "source",
-)]  # fmt: skip
+_OWN_COLUMNS = ("rank", "gain", "p", "test", "seconds", "features", "citation")  # behind the tidy
+_DIGITS = 6  # of a fraction in the data: its files take room
+_NONE = "-"
 
 
 @dataclass(frozen=True)
@@ -57,183 +36,206 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class LeaderboardColumn:
+    """A column as people see it, and what the script needs to know of it."""
+
+    key: str
+    head: str
+    is_number: bool = True
+    is_filter: bool = False
+    is_low_first: bool = False  # what a click on its head shows first
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The board as plain values."""
+
+    columns: Sequence[LeaderboardColumn]
+    bodies: Mapping[str, Sequence[Sequence[str]]]  # texts of the rows, by what heads them
+    notes: Sequence[str]
+    data: Mapping[str, Any]  # the same rows for downloads
+
+
+@dataclass(frozen=True)
+class _Line:
     """A row of the board."""
 
-    row: Row
-    rank: int | None
-    gain: float  # Acc_H minus that of the baseline, nan without one
-    mark: Mark
+    values: TidyRow  # with what the board alone has
+    label: str
+    kind: str = ""  # what is not usual of its streams
+    marked: str = ""  # the metric by which it is the best, or not significantly worse
 
 
 def leaderboard(
-    rows: Sequence[Row], known: Standings, baseline: str, reported: Sequence[Reported]
-) -> str:
-    """The board as a table, and its data; rows of other features stand in bodies of their own.
+    tables: Iterable[PageTable], marks: Marks, baseline: str, reported: Iterable[Reported]
+) -> Leaderboard:
+    """The board; rows of other features stand in bodies of their own.
 
     A body is sorted within itself, so rows of different features never stand in one order.
     """
-    bodies: dict[tuple[Any, ...], list[_Placed]] = {}
-    for placed in _placed(rows, known, baseline):
-        spot = placed.row.spot
-        bodies.setdefault(spot.stream.features, []).append(placed)
-    shown_ones = sorted(_asked(reported, rows), key=_order_of_reported)
-    html, values = [], []
-    for where, some in sorted(bodies.items()):
-        head = _body_head(f"Other features of the same names ({_numbers(where)})") * any(where)
-        html.append(head + "".join(_row(one) for one in some))
-        values += [_values(one) for one in some]
-    if shown_ones:
-        head = _body_head("Reported by others, not run here: not ranked")
-        html.append(head + "".join(_reported_row(one) for one in shown_ones))
-        values += [_reported_values(one) for one in shown_ones]
-    caption = (
-        f"All rows, in %<small>Rank: by Acc_H (clean: Acc_S) on one stream, among the same "
-        f"features. Gain: on {text(baseline)}, in that. p: that the stream’s best is no better, "
-        f"by a paired test (Holm). Seconds: a run, the method alone.</small>"
-    )
-    names = sorted({value for line in values for value in line if isinstance(value, str)})
-    places = {name: i for i, name in enumerate(names)}
-    lines = [[places[v] if isinstance(v, str) else v for v in line] for line in values]
-    filled = {"columns": COLUMNS, "texts": _TEXTS, "names": names, "rows": lines}
-    return table(caption, _heads(), html, kind="board") + data("board-data", filled)
+    bodies: dict[str, list[_Line]] = {}
+    contests = [(table, contest) for table in tables for contest in table.contests]
+    for table, contest in sorted(contests, key=lambda pair: pair[1].rows[0].stream.features):
+        head = _features_head(contest.rows[0].stream)
+        bodies.setdefault(head, []).extend(_lines(table, contest, marks, baseline))
+    if published := _published(reported, [contest for _, contest in contests]):
+        bodies["Published by others, not run here: without a rank"] = published
+    lines = [line for body in bodies.values() for line in body]
+    texts = {head: [_texts(line) for line in body] for head, body in bodies.items()}
+    return Leaderboard(_columns(), texts, list(_notes(lines, baseline)), _data(lines))
 
 
-def _numbers(where: tuple[Any, ...]) -> str:
-    return ".".join(str(number_ + 1) for number_ in where)
+def _features_head(stream: Stream) -> str:
+    """What heads rows of other features; nothing of those that most runs have."""
+    others = any(stream.features)
+    return f"Other features of the same names ({features_of(stream)})" * others
 
 
-def _body_head(words: str) -> str:
-    return f'<tr class="head"><th scope="rowgroup" colspan="{len(_HEADS)}">{text(words)}\n'
+def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> list[_Line]:
+    """Rows that saw the same samples, the best first."""
+    ood_set, rows = contest
+    main = METRICS["acc_h" if rows[0].ratio else "acc_s"]
+    values = [row.value(ood_set, main.name) for row in rows]
+    bases = [value for row, value in zip(rows, values, strict=True) if row.method == baseline]
+    base = bases[0] if len(bases) == 1 else NOTHING
+    places = ranks(values, [row.competes for row in rows], main)
+    lines = []
+    for row, value, rank in zip(rows, values, places, strict=True):
+        gain = value.mean - base.mean if value.is_whole and base.is_whole else math.nan
+        mark = marks[row, ood_set, main.name]
+        own = {
+            "rank": rank,
+            "gain": None if math.isnan(gain) else gain,
+            "p": mark.p,
+            "test": mark.test or None,
+            "seconds": mean_seconds(row.on(ood_set).values()),
+            "features": features_of(row.stream),
+        }
+        cell = tidy.cell_row(row, ood_set) | own
+        marked = main.name if mark.is_marked else ""
+        lines.append(_Line(cell, table.labels[row], kind_of(row.stream), marked))
+    return sorted(lines, key=lambda line: line.values["rank"] or math.inf)
 
 
-def _heads() -> str:
-    heads = "".join(
-        f'<th scope="col" data-key="{key}"{_kind(key)}>{text(name)}' for key, name in _HEADS.items()
-    )
-    return row("", heads)
-
-
-def _kind(key: str) -> str:
-    """What the script and the style need to know of a column: a number, or what one filters by."""
-    filtered = " data-filter" * (key in _FILTERED)
-    return filtered + ' class="n"' * (key in _NUMBERS)
-
-
-def _placed(rows: Sequence[Row], known: Standings, baseline: str) -> list[_Placed]:
-    """The rows with their places: stream by stream, the best first."""
-    by_spot: dict[Spot, list[Row]] = {}
-    for one in rows:
-        by_spot.setdefault(one.spot, []).append(one)
-    placed: list[_Placed] = []
-    for some in by_spot.values():
-        base = [one.values[one.main].mean for one in some if one.method == baseline]
-        zero = base[0] if len(base) == 1 else math.nan
-        main = some[0].main
-        group = [
-            _Placed(one, rank, one.values[main].mean - zero, known[one, main])
-            for one, rank in zip(some, ranks(some), strict=True)
-        ]
-        placed += sorted(group, key=lambda one: one.rank or math.inf)
-    return placed
-
-
-def _asked(reported: Iterable[Reported], rows: Sequence[Row]) -> list[Reported]:
-    """Published rows of what the page has: same sets, encoder and ratio."""
-    there = {
-        (o.spot.stream.id_set, o.spot.ood_set, o.spot.stream.encoder, o.spot.ratio) for o in rows
+def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> list[_Line]:
+    """Published rows of what the page has: of the same sets, encoder and ratio."""
+    present = {
+        (row.stream.id_set, contest.ood_set, row.stream.encoder, row.ratio)
+        for contest in contests
+        for row in contest.rows
     }
-    return [one for one in reported if (one.id_set, one.ood_set, one.encoder, one.ratio) in there]
+    fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
+    return [_published_line(row) for row in sorted(fitting, key=_place_of_published)]
 
 
-def _order_of_reported(one: Reported) -> tuple[Any, ...]:
-    where = (set_place(one.id_set), one.encoder, one.ratio, set_place(one.ood_set))
-    return (*where, one.method, one.source)
+def _place_of_published(row: Reported) -> tuple[Any, ...]:
+    where = (set_place(row.id_set), row.encoder, row.ratio, set_place(row.ood_set))
+    return (*where, row.method, row.source)
 
 
-def _row(one: _Placed) -> str:
-    made, values = one.row, one.row.values
-    cells = [
-        *_who(
-            one.rank, made.label, made.spot.stream.id_set, _ood(made.spot), made.spot.stream.encoder
-        ),
-        number(shown("ratio", made.spot.ratio)),
-        *(_accuracy(one, name) for name in ("acc_s", "acc_n", "acc_h")),
-        number(NOTHING if math.isnan(one.gain) else f"{100 * one.gain:+.2f}"),
-        number(_p(one.mark)),
-        *(number(percent(values[name].mean)) for name in ("auroc", "fpr95")),
-        number(str(len(made.entries))),
-        number(f"{_seconds(made):.3g}"),
-        number(MEASURED),
-    ]
-    return row("", *cells)
+def _published_line(row: Reported) -> _Line:
+    names = ("method", "id_set", "encoder", "ratio", "acc_s", "acc_n", "acc_h")
+    values = {name: getattr(row, name) for name in names}
+    line = tidy.tidy_row(**values, ood_set=row.ood_set or None, source=PUBLISHED)
+    return _Line(line | {"citation": row.source}, row.method)
 
 
-def _accuracy(one: _Placed, name: str) -> str:
-    value = spread(one.row.values[name])
-    is_best = one.mark.is_marked and name == one.row.main
-    return f'<td class="b">{value}*' if is_best else number(value)
+# What people see.
 
 
-def _who(rank: int | None, method: str, id_set: str, ood: str, encoder: str) -> list[str]:
-    names = "".join(number(text(name)) for name in (id_set, ood, encoder))
-    return [number(str(rank or "")), f'<th scope="row">{text(method)}', names]
-
-
-def _ood(spot: Spot) -> str:
-    kind = _kind_of(spot)
-    return (spot.ood_set or "none") + f", {kind}" * bool(kind)
-
-
-def _kind_of(spot: Spot) -> str:
-    """What is not usual of a stream."""
-    return ", ".join(f"{name.replace('_', ' ')} {shown(name, v)}" for name, v in spot.stream.kind)
-
-
-def _p(mark: Mark) -> str:
-    if mark.p is None:
-        return NOTHING
-    return "&lt;0.001" if mark.p < 0.001 else f"{mark.p:.3f}"
-
-
-def _seconds(made: Row) -> float:
-    return math.fsum(entry.record.seconds for entry in made.entries) / len(made.entries)
-
-
-def _reported_row(one: Reported) -> str:
-    cells = [
-        *_who(None, one.method, one.id_set, one.ood_set or "none", one.encoder),
-        number(shown("ratio", one.ratio)),
-        *(number(percent(value)) for value in (one.acc_s, one.acc_n, one.acc_h)),
-        *[number("")] * 6,
-        number(text(f"{REPORTED}: {one.source}")),
-    ]
-    return row("", *cells)
-
-
-def _values(one: _Placed) -> list[Any]:
-    """The same row for the script and for downloads, in the order of COLUMNS."""
-    made, spot = one.row, one.row.spot
-    means: Mapping[str, Value] = made.values
-    accuracies = [
-        _plain(x) for m in ("acc_s", "acc_n", "acc_h") for x in (means[m].mean, means[m].std)
-    ]
+def _columns() -> list[LeaderboardColumn]:
+    names = {"method": "Method", "id_set": "ID set", "ood_set": "OOD set", "encoder": "Encoder"}
     return [
-        one.rank, made.label, spot.stream.id_set, spot.ood_set or None, spot.stream.encoder,
-        _kind_of(spot) or None, _numbers(spot.stream.features), spot.ratio,
-        *accuracies, _plain(one.gain), _plain(one.mark.p), one.mark.test or None,
-        _plain(means["auroc"].mean), _plain(means["fpr95"].mean), len(made.entries),
-        _plain(_seconds(made), 4), MEASURED,
-    ]  # fmt: skip
+        LeaderboardColumn("rank", "Rank", is_low_first=True),
+        *(LeaderboardColumn(k, head, is_number=False, is_filter=True) for k, head in names.items()),
+        LeaderboardColumn("noise", "Noise", is_filter=True),
+        *map(_metric_column, metrics_of("accuracy")),
+        LeaderboardColumn("gain", "Gain"),
+        LeaderboardColumn("p", "p", is_low_first=True),
+        *map(_metric_column, metrics_of("ood")),
+        LeaderboardColumn("seeds", "Seeds"),
+        LeaderboardColumn("seconds", "Seconds", is_low_first=True),
+        LeaderboardColumn("source", "Source", is_number=False, is_filter=True),
+    ]
 
 
-def _reported_values(one: Reported) -> list[Any]:
-    accuracies = [x for v in (one.acc_s, one.acc_n, one.acc_h) for x in (_plain(v), None)]
+def _metric_column(metric: Metric) -> LeaderboardColumn:
+    return LeaderboardColumn(metric.name, metric.head, is_low_first=metric.lower_is_better)
+
+
+def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
+    yield (
+        f"Rows are ranked by Acc_H, on clean streams by Acc_S, among those that saw the same "
+        f"samples. Gain is the difference to {baseline} in that metric, in points. p is of the "
+        f"paired test against the best row of the stream, corrected for the number of rivals "
+        f"(Holm). Seconds are those of a run, of the method alone."
+    )
+    if any(line.values["complete"] is False for line in lines):
+        yield f"{STOPPED} marks a value of a run that was stopped: it has no rank."
+
+
+def _texts(line: _Line) -> list[str]:
+    """A row, a text for each column."""
+    values = line.values
+    citation = f"{values['source']}: {values['citation']}" if "citation" in values else ""
     return [
-        None, one.method, one.id_set, one.ood_set or None, one.encoder, None, None, one.ratio,
-        *accuracies, None, None, None, None, None, None, None, f"{REPORTED}: {one.source}",
-    ]  # fmt: skip
+        str(values.get("rank") or ""),
+        line.label,
+        values["id_set"],
+        ", ".join(filter(None, [values["ood_set"] or "none", line.kind])),
+        values["encoder"],
+        shown("ratio", values["ratio"]),
+        *(_metric_text(line, metric) for metric in metrics_of("accuracy")),
+        _number_text("{:+.2f}", values.get("gain"), 100),
+        _p_text(values.get("p")),
+        *(_metric_text(line, metric) for metric in metrics_of("ood")),
+        str(len((values["seeds"] or "").split()) or ""),
+        _number_text("{:.3g}", values.get("seconds")),
+        citation or values["source"],
+    ]
 
 
-def _plain(value: float | None, digits: int = 4) -> float | None:
-    return None if value is None or math.isnan(value) else round(value, digits)
+def _metric_text(line: _Line, metric: Metric) -> str:
+    """A metric with its standard deviation, and what marks it."""
+    mean, std = line.values[metric.name], line.values[f"{metric.name}_std"]
+    if mean is None:
+        return _NONE
+    text = metric.text(mean, math.nan if std is None else std)
+    text += STOPPED * (line.values["complete"] is False)
+    return Best(text) if line.marked == metric.name else text
+
+
+def _p_text(p: float | None) -> str:
+    return "<0.001" if p is not None and p < 0.001 else _number_text("{:.3f}", p)
+
+
+def _number_text(form: str, value: float | None, scale: float = 1) -> str:
+    return _NONE if value is None else form.format(scale * value)
+
+
+# The same rows as data: the tidy schema, and behind it what the board alone has.
+
+
+def _data(lines: Sequence[_Line]) -> dict[str, Any]:
+    """Column by column; a text is told by its place among all texts, of which there are few."""
+    names = (*tidy.columns(), *_OWN_COLUMNS)
+    columns = {name: [_rounded(line.values.get(name)) for line in lines] for name in names}
+    texts = sorted({v for column in columns.values() for v in column if isinstance(v, str)})
+    places = {text: place for place, text in enumerate(texts)}
+    packed = {name: _packed(values, places) for name, values in columns.items()}
+    return {"rows": len(lines), "texts": texts, "columns": packed}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def _packed(values: Sequence[Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """A column; where most rows have what the row above has, each value once with its count."""
+    has_texts = any(isinstance(value, str) for value in values)
+    plain = [places.get(value) for value in values] if has_texts else values
+    runs = [(value, len(list(equal))) for value, equal in itertools.groupby(plain)]
+    kind = {"is_text": True} if has_texts else {}
+    if 2 * len(runs) > len(plain):
+        return {"values": plain, **kind}
+    return {"values": [value for value, _ in runs], "counts": [n for _, n in runs], **kind}

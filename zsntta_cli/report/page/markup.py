@@ -1,14 +1,11 @@
-"""HTML in small pieces. What comes from a record becomes text here and in no other place."""
+"""HTML in small pieces, for the review page: what comes from a record becomes text."""
 
 import html
 import json
 import math
-import re
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from zsntta_cli.errors import printable
-from zsntta_cli.report.page.rows import Value
 
 NOTHING = "–"  # where a metric has no sample
 
@@ -18,59 +15,9 @@ def text(value: object) -> str:
     return html.escape(printable(str(value)))
 
 
-def table(caption: str, head: str, bodies: Iterable[str], kind: str = "") -> str:
-    """A table that scrolls within itself; `caption` is HTML, `head` and `bodies` are rows of it.
-
-    The region that scrolls can be reached by the keyboard, and is named as the table is.
-    """
-    name = re.sub(r"<small>.*|<[^>]*>", "", caption)
-    inner = "".join(f"<tbody>{body}</tbody>\n" for body in bodies)
-    return (
-        f'<div class="scroll" role="group" tabindex="0" aria-label="{name}">'
-        f'<table class="{kind}"><caption><div>{caption}</div></caption>\n'
-        f"<thead>{head}</thead>\n{inner}</table></div>\n"
-    )
-
-
-def heads(names: Sequence[str]) -> str:
-    """A row of column heads."""
-    return row("", *(f'<th scope="col">{text(name)}' for name in names))
-
-
-def row(head: str, *cells: str) -> str:
-    """A row: cells are whole ones, and need no end (HTML says so), of which there are thousands."""
-    return f"<tr>{head}{''.join(cells)}\n"
-
-
-def row_head(value: object) -> str:
-    """The cell that names a row."""
-    return f'<th scope="row">{text(value)}'
-
-
-def cell(value: object) -> str:
-    """A cell with a text."""
-    return f'<td class="t">{text(value)}'
-
-
-def number(value: str) -> str:
-    """A cell with a number, which most are, or what stands where there is none."""
-    return f"<td>{value}"
-
-
 def percent(value: float, digits: int = 2) -> str:
     """A fraction in percent; a dash where there is none."""
     return NOTHING if math.isnan(value) else f"{100 * value:.{digits}f}"
-
-
-def spread(value: Value) -> str:
-    """Mean ± deviation in percent; the mean alone of one run."""
-    mean = percent(value.mean)
-    return mean if mean == NOTHING or math.isnan(value.std) else f"{mean}±{100 * value.std:.2f}"
-
-
-def details(summary: str, content: str) -> str:
-    """What is shown when it is asked for; `summary` is HTML."""
-    return f"<details><summary>{summary}</summary>\n{content}</details>\n"
 
 
 def data(identifier: str, value: Any) -> str:

@@ -4,11 +4,13 @@
   const table = document.querySelector("table.board");
   const controls = document.getElementById("controls");
   const data = JSON.parse(document.getElementById("board-data").textContent);
-  const ASCENDING = new Set(["rank", "p", "fpr95", "seconds"]);  // where low is looked for first
   const PREFIX = "#board?";
 
-  const texts = new Set(data.texts);
-  const values = ({ at }) => data.rows[at].map((x, i) => (texts.has(i) && x !== null ? data.names[x] : x));
+  // A column has a value for each row, or where most are alike each value once with its count.
+  const columns = Object.keys(data.columns);
+  const whole = Object.values(data.columns).map(({ values, counts, is_text }) => values.flatMap(
+    (x, i) => Array(counts ? counts[i] : 1).fill(is_text && x !== null ? data.texts[x] : x)));
+  const values = ({ at }) => whole.map((column) => column[at]);
 
   const rows = [];
   const bodies = [...table.tBodies].map((body) => {
@@ -57,7 +59,7 @@
     const words = head.textContent;
     head.textContent = "";
     head.append(button(words, () => {
-      const first = isNumber(i) && !ASCENDING.has(keys[i]);
+      const first = isNumber(i) && !("low" in heads[i].dataset);
       if (state.sort !== keys[i]) Object.assign(state, { sort: keys[i], down: first });
       else if (state.down === first) state.down = !first;
       else state.sort = "";
@@ -136,7 +138,7 @@
 
   // Downloads, of the rows that are shown.
   const asJson = (some) => JSON.stringify(some.map((row) =>
-    Object.fromEntries(values(row).map((x, i) => [data.columns[i], x]))), null, 1) + "\n";
+    Object.fromEntries(values(row).map((x, i) => [columns[i], x]))), null, 1) + "\n";
 
   function field(content) {
     if (content === null) return "";
@@ -145,7 +147,7 @@
     return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   }
 
-  const asCsv = (some) => [data.columns, ...some.map(values)]
+  const asCsv = (some) => [columns, ...some.map(values)]
     .map((line) => line.map(field).join(",")).join("\n") + "\n";
 
   // What is folded is printed too.

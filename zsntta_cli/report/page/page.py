@@ -3,22 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from zsntta_cli.errors import StoreError
+from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
-from zsntta_cli.report.page.document import asset, document, footer
-from zsntta_cli.report.page.entries import Taken, taken
-from zsntta_cli.report.page.headline import headline, streams
+from zsntta_cli.report.page.document import PageSheet, asset, document, footer, render
+from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
-from zsntta_cli.report.page.markup import text
-from zsntta_cli.report.page.provenance import Command
-from zsntta_cli.report.page.ranking import standings
-from zsntta_cli.report.page.rows import Row, rows_of
-from zsntta_cli.report.page.svg import symbols
+from zsntta_cli.report.page.provenance import Card, Command
+from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """What was made of how much."""
 
     html: str
@@ -27,13 +26,23 @@ class Page:
     left_out: tuple[str, ...]  # what is not on it, and why
 
 
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: HTML, then tables, then tables that are folded."""
+
+    name: str
+    html: str = ""
+    sheets: Sequence[PageSheet] = ()
+    cards: Sequence[Card] = ()
+
+
 def page(
     kept: Iterable[Kept],
     command: Command,
     title: str = TITLE,
     baseline: str = BASELINE,
     reported: Sequence[Reported] = (),
-) -> Page:
+) -> ReportPage:
     """A report of kept runs: the same runs, in whatever order, give the same page.
 
     `command` gives what one types to repeat runs that differ in seed and OOD set; `baseline` is the
@@ -42,78 +51,77 @@ def page(
     Raises:
         StoreError: there is nothing to show.
     """
-    found = taken(kept)
-    left_out = _left_out(found)
-    if not found.entries:
+    selected = select_runs(kept)
+    left_out = _left_out(selected)
+    if not selected.runs:
         raise StoreError(
             f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
         )
-    rows = rows_of(found.entries)
-    looks, known = figures.looks(rows), standings(rows)
-    sections = {
-        "Results": "".join(headline(stream, some, known) for stream, some in streams(rows).items()),
-        "Leaderboard": _NO_SCRIPT + leaderboard(rows, known, baseline, reported),
-        "Acc_H against the noise ratio": figures.sweeps(rows, looks),
-        "Within the streams": figures.insides(rows, looks, baseline),
-        "How to repeat each row": provenance.commands(rows, command),
-        "Settings in full": provenance.settings(rows),
-        "Features and versions": provenance.features(found.entries)
-        + provenance.versions(found.entries),
+    tables = page_tables(selected.runs)
+    frame, marks = [table.results for table in tables], marks_of(tables)
+    rows = [row for table in frame for row in table.rows]
+    runs = [run for row in rows for run in row.every_run]
+    looks = figures.looks(frame)
+    board = leaderboard(tables, marks, baseline, reported)
+    sections = [
+        Section(
+            "Results",
+            Markup("<p>{}</p>").format(legend(marks)),
+            [sheet for table in tables for sheet in headlines(table, marks)],
+        ),
+        Section("Leaderboard", render("board.html", board=board)),
+        Section("Acc_H against the noise ratio", figures.sweeps(frame, looks)),
+        Section("Within the streams", figures.insides(frame, looks, baseline)),
+        Section(
+            "How to repeat each row",
+            sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
+        ),
+        Section("Settings in full", cards=provenance.settings(tables)),
+        Section(
+            "Features and versions", sheets=[provenance.features(runs), provenance.versions(runs)]
+        ),
+    ]
+    body = render(
+        "page.html",
+        title=title,
+        about=_about(rows),
+        remarks=_remarks(selected, left_out),
+        sections=[part for part in sections if part.html or part.sheets or part.cards],
+        symbols=Markup(symbols()),
+        footer=Markup(footer()),
+    )
+    html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
+    return ReportPage(html, len(runs), _count_rows(rows), left_out)
+
+
+def _left_out(selected: PageRuns) -> tuple[str, ...]:
+    reason = f"{_runs(selected.outdated)} by rules other than this version's"
+    return (reason,) * bool(selected.outdated)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _count_rows(rows: Sequence[RunRow]) -> int:
+    """How many rows the leaderboard has of its own."""
+    return sum(len(row.runs) for row in rows)
+
+
+def _about(rows: Sequence[RunRow]) -> str:
+    """What the page is of."""
+    names = {
+        "Methods": [row.method for row in rows],
+        "ID sets": [row.stream.id_set for row in rows],
+        "Encoders": [row.stream.encoder for row in rows],
     }
-    body = _opening(title, found, rows, left_out) + _contents(sections) + _main(sections)
-    style, script = asset(__package__, "page.css"), asset(__package__, "page.js")
-    html = document(title, symbols() + body, style, script)
-    return Page(html, len(found.entries), len(rows), left_out)
+    lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
+    count = sum(len(row.every_run) for row in rows)
+    return " ".join([f"{_runs(count)} in {_count_rows(rows):,} rows.", *lists])
 
 
-_NO_SCRIPT = (
-    '<div id="controls" hidden></div>'
-    '<p class="noscript">With scripts on, this table sorts, filters and downloads.</p>\n'
-)
-
-
-def _left_out(found: Taken) -> tuple[str, ...]:
-    said = []
-    if found.unfinished:
-        said.append(f"{found.unfinished:,} unfinished runs")
-    if found.outdated:
-        said.append(f"{found.outdated:,} runs by other rules than this version's")
-    return tuple(said)
-
-
-def _opening(title: str, found: Taken, rows: Sequence[Row], left_out: Sequence[str]) -> str:
-    """What the page is of, in two lines."""
-    methods = dict.fromkeys(one.method for one in rows)
-    sets = dict.fromkeys(one.spot.stream.id_set for one in rows)
-    encoders = dict.fromkeys(one.spot.stream.encoder for one in rows)
-    said = (
-        f"{len(found.entries):,} runs in {len(rows):,} rows: {', '.join(methods)} on "
-        f"{', '.join(sets)} by {', '.join(encoders)}."
-    )
-    missing = f"<p><strong>Left out: {text('; '.join(left_out))}.</strong></p>" if left_out else ""
-    return f"<header><h1>{text(title)}</h1><p>{text(said)}</p>{missing}{_WORDS}</header>\n"
-
-
-_WORDS = (
-    "<p>Acc_S: ID samples called clean and classified right. Acc_N: OOD samples called noise. "
-    "Acc_H: their harmonic mean. ± is the deviation over seeds, that is over orders of the "
-    "stream.</p>"
-)
-
-
-def _contents(sections: dict[str, str]) -> str:
-    links = "".join(
-        f'<li><a href="#s{i}">{name}</a>'
-        for i, (name, inner) in enumerate(sections.items())
-        if inner
-    )
-    return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n'
-
-
-def _main(sections: dict[str, str]) -> str:
-    inner = "".join(
-        f'<section aria-labelledby="s{i}"><h2 id="s{i}">{name}</h2>\n{content}</section>\n'
-        for i, (name, content) in enumerate(sections.items())
-        if content
-    )
-    return f"<main>{inner}</main>\n{footer()}"
+def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
+    """What a reader has to know before the tables."""
+    stopped = sum(bool(run.record.unfinished) for run in selected.runs)
+    of_stopped = f"Stopped before its end: {_runs(stopped)}. What was stopped enters no mean."
+    return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]

@@ -1,134 +1,139 @@
 """How each row came to be: settings in full, the command that repeats it, features, versions."""
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from zsntta_cli.report.page.entries import Entry, all_settings, set_place
+from zsntta_cli.report.page.document import Code, PageSheet, Strong
 from zsntta_cli.report.page.headline import name_of
-from zsntta_cli.report.page.markup import cell, details, heads, number, row, row_head, table, text
-from zsntta_cli.report.page.rows import Row
-from zsntta_cli.results.frame import shown
+from zsntta_cli.report.page.rows import PageRun, PageTable, RunRow, mean_seconds
+from zsntta_cli.report.sheet import Labels, SheetRow
+from zsntta_cli.results.frame import FEATURES, set_place, shown
 from zsntta_cli.simulation.runs import RunSettings
 
 Command = Callable[[Sequence[RunSettings]], str]
 _MIB = 2**20
-_VARYING = ("seed", "ratio")  # of the rows that share a card
+_OF_LINES = ("ratio", FEATURES)  # settings of the rows that share a card
+
+Setting = tuple[str, Any]  # name and value
 
 
-def commands(rows: Sequence[Row], command: Command) -> str:
+def _plain_sheet(
+    title: str, heads: Labels, numbers: Labels, rows: Sequence[tuple[Labels, Sequence[str]]],
+    **more: Any,
+) -> PageSheet:  # fmt: skip
+    """A table of labels and, behind them, numbers."""
+    body = [SheetRow(labels, {"": values}) for labels, values in rows]
+    return PageSheet(title, heads, {"": numbers}, {"": body} if body else {}, **more)
+
+
+def commands(table: PageTable, command: Command) -> Iterator[PageSheet]:
     """For each line of the headline tables: what repeats it, how long it took, on what."""
-    lines: dict[tuple[Any, ...], list[Row]] = {}
-    for one in rows:
-        lines.setdefault((one.spot.stream, one.spot.ratio, one.label), []).append(one)
-    bodies: dict[str, list[str]] = {}
-    for (stream, _, _), some in lines.items():
-        bodies.setdefault(name_of(stream), []).append(_line(some, command))
-    names = ["Method", "Noise", "Command", "Runs", "s a run", "Peak MiB", "Device"]
-    return "".join(
-        table(f"{text(name)}: the commands", heads(names), ["".join(body)], kind="commands")
-        for name, body in bodies.items()
-    )
+    for stream, rows in table.by_stream().items():
+        yield _plain_sheet(
+            f"{name_of(stream)}: the commands",
+            ("Method", "Noise", "Command", "Device"),
+            ("Runs", "s a run", "Peak MiB"),
+            [_line(table.labels[row], row, command) for row in rows],
+            kind="commands",
+        )
 
 
-def _line(rows: Sequence[Row], command: Command) -> str:
+def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[str]]:
     """One line; OOD sets that were run with other seeds take a command of their own."""
-    entries = [entry for one in rows for entry in one.entries]
     by_seeds: dict[tuple[int, ...], list[RunSettings]] = {}
-    for one in rows:
-        seeds = tuple(one.by_seed)
-        by_seeds.setdefault(seeds, []).extend(e.record.settings for e in one.entries)
-    typed = "<br>".join(f"<code>{text(command(some))}</code>" for some in by_seeds.values())
-    seconds = math.fsum(entry.record.seconds for entry in entries) / len(entries)
-    return row(
-        row_head(rows[0].label),
-        number(shown("ratio", rows[0].spot.ratio)),
-        f'<td class="t">{typed}',
-        number(str(len(entries))),
-        number(f"{seconds:.3g}"),
-        number(f"{max(entry.record.memory for entry in entries) / _MIB:,.0f}"),
-        cell(", ".join(sorted({entry.record.device for entry in entries}))),
+    for by_seed in row.runs.values():
+        runs = [run.record.settings for run in by_seed.values()]
+        by_seeds.setdefault(tuple(by_seed), []).extend(runs)
+    records = [run.record for run in row.every_run]
+    memory = max(record.memory for record in records)
+    devices = ", ".join(sorted({record.device for record in records}))
+    typed = Code("\n".join(map(command, by_seeds.values())))
+    return (
+        (label, shown("ratio", row.ratio), typed, devices),
+        (str(len(records)), f"{mean_seconds(row.every_run):.3g}", f"{memory / _MIB:,.0f}"),
     )
 
 
-Said = tuple[tuple[str, Any], ...]  # settings by name
+class Card(NamedTuple):
+    """The settings of rows, below their name."""
+
+    name: str
+    where: str
+    sheet: PageSheet
 
 
-def settings(rows: Sequence[Row]) -> str:
+def settings(tables: Sequence[PageTable]) -> list[Card]:
     """All settings: first those that all rows have alike, then of each label what it has besides.
 
     What differs between the rows of one method is bold.
     """
-    cards: dict[tuple[str, Said], list[Row]] = {}
-    for one in rows:
-        run = one.first.settings
-        flat = {"prompt": run.prompt, **all_settings(run)}
-        said = tuple((name, value) for name, value in flat.items() if name not in _VARYING)
-        cards.setdefault((one.label, said), []).append(one)
-    everywhere = set.intersection(*(set(said) for _, said in cards))
-    by_method: dict[str, list[set[tuple[str, Any]]]] = {}
-    for (_, said), some in cards.items():
-        by_method.setdefault(some[0].method, []).append(set(said))
+    cards: dict[tuple[str, tuple[Setting, ...]], list[RunRow]] = {}
+    by_method: dict[str, list[set[Setting]]] = {}
+    for table in tables:
+        for row, label in table.labels.items():
+            values = tuple((k, v) for k, v in row.settings.items() if k not in _OF_LINES)
+            cards.setdefault((label, values), []).append(row)
+            by_method.setdefault(row.method, []).append(set(values))
+    alike = {method: set.intersection(*values) for method, values in by_method.items()}
+    everywhere = set.intersection(*alike.values())
     first = next(iter(cards))[1]
-    parts = [_card("All rows", "", [one for one in first if one in everywhere], everywhere)]
-    for (label, said), some in cards.items():
-        alike = set.intersection(*by_method[some[0].method])
-        sets = ", ".join(dict.fromkeys(one.spot.stream.id_set for one in some))
-        parts.append(_card(label, f"on {sets}", [x for x in said if x not in everywhere], alike))
-    return "".join(parts)
-
-
-def _card(label: str, where: str, said: Sequence[tuple[str, Any]], alike: set[Any]) -> str:
-    """Some settings; those that are not alike in all rows of the method are bold."""
-    lines = []
-    for name, value in said:
-        words = text(shown(name, value))
-        words = words if (name, value) in alike else f"<b>{words}</b>"
-        lines.append(row(row_head(name), f'<td class="t">{words}'))
-    if not lines:
-        return f"<p>{text(label)}: no settings of its own.</p>\n"
-    summary = f"{text(label)} <small>{text(where)}</small>"
-    caption = f"{text(label)}: settings; bold where rows of the method differ"
-    return details(summary, table(caption, heads(["Setting", "Value"]), ["".join(lines)]))
-
-
-def features(entries: Sequence[Entry]) -> str:
-    """The digests of all features that the runs saw."""
-    found: dict[tuple[str, str, str], int] = {}
-    for entry in entries:
-        for name, digest in entry.record.digests.items():
-            key = (entry.record.settings.encoder, name, digest)
-            found[key] = found.get(key, 0) + 1
-    ordered = sorted(found, key=lambda key: (key[0], *set_place(key[1]), key[2]))
-    body = "".join(
-        row(
-            row_head(name), cell(encoder), f'<td class="t"><code>{text(digest)}</code>',
-            number(str(found[encoder, name, digest])),
+    common = _card("All rows", "", [each for each in first if each in everywhere], everywhere)
+    return [common] + [
+        _card(
+            label,
+            f"on {', '.join(dict.fromkeys(row.stream.id_set for row in rows))}",
+            [each for each in values if each not in everywhere],
+            alike[rows[0].method],
         )
-        for encoder, name, digest in ordered
-    )  # fmt: skip
-    names = ["Features", "Encoder", "SHA-256", "Runs"]
-    return table(
-        "Features that were seen; text/SET: class text, logit scale, whether normalised",
-        heads(names),
-        [body],
+        for (label, values), rows in cards.items()
+    ]
+
+
+def _card(name: str, where: str, values: Sequence[Setting], alike: set[Setting]) -> Card:
+    """Some settings; those that are not alike in all rows of the method are bold."""
+    rows = []
+    for setting, value in values:
+        text = shown(setting, value)
+        is_alike = (setting, value) in alike
+        rows.append(((setting, text if is_alike else Strong(text)), ()))
+    title = f"{name}: settings; bold where rows of the method differ"
+    return Card(name, where, _plain_sheet(title, ("Setting", "Value"), (), rows))
+
+
+def features(runs: Sequence[PageRun]) -> PageSheet:
+    """The digests of all features that the runs saw."""
+    counts = Counter(
+        (run.record.settings.encoder, name, digest)
+        for run in runs
+        for name, digest in run.record.digests.items()
+    )
+    return _plain_sheet(
+        "Features that the runs saw; text/SET: class text, logit scale, whether normalised",
+        ("Features", "Encoder", "SHA-256"),
+        ("Runs",),
+        [
+            ((name, encoder, Code(digest)), [str(counts[encoder, name, digest])])
+            for encoder, name, digest in sorted(
+                counts, key=lambda key: (key[0], *set_place(key[1]), key[2])
+            )
+        ],
     )
 
 
-def versions(entries: Sequence[Entry]) -> str:
+def versions(runs: Sequence[PageRun]) -> PageSheet:
     """By what the runs were made, and when."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for entry in entries:
-        record = entry.record
-        made_by = ", ".join(f"{name} {v}" for name, v in sorted(record.versions.items()))
-        key = (made_by, record.device, record.revision)
-        found.setdefault(key, []).append(record.created[:10])
-    body = "".join(
-        row(
-            row_head(made_by), cell(device), cell(revision), cell(min(days)), cell(max(days)),
-            number(str(len(days))),
-        )
-        for (made_by, device, revision), days in sorted(found.items())
-    )  # fmt: skip
-    names = ["Made by", "Device", "Revision", "First", "Last", "Runs"]
-    return table("Versions and devices", heads(names), [body])
+    days: dict[Labels, list[str]] = {}
+    for record in (run.record for run in runs):
+        key = (_versions_text(record.versions), record.device, record.revision)
+        days.setdefault(key, []).append(record.created[:10])
+    return _plain_sheet(
+        "Versions and devices",
+        ("Made by", "Device", "Revision", "First", "Last"),
+        ("Runs",),
+        [((*key, min(on), max(on)), [str(len(on))]) for key, on in sorted(days.items())],
+    )
+
+
+def _versions_text(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))

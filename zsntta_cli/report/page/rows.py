@@ -1,159 +1,124 @@
-"""Rows: runs that differ in their seed alone, named by how they differ from other rows."""
+"""Kept runs as the page needs them: light, by the rules of today, as rows of the frame."""
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from zsntta_cli.methods import METHODS
-from zsntta_cli.report.page.entries import Entry, Spot, all_settings, spots
-from zsntta_cli.results.frame import PRESET, shown
-from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.results import frame
+from zsntta_cli.results.curves import Curves, drawable_curves
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Stream, Value
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.ranking import Bits, bits_of
+from zsntta_cli.simulation.metrics import Metric
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings, preset_of
+from zsntta_cli.simulation.revision import revision
 
-METRICS = {
-    "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95",
-}  # fmt: skip
-LOWER_IS_BETTER = ("fpr95",)
-_OF_STREAM = ("ratio", "seed", "order", "ood_fill", "rounded_odds", "limit")  # told by the spot
-
-Flat = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A metric of one cell: mean and sample deviation over seeds."""
-
-    mean: float
-    std: float = math.nan
-    is_best: bool = False
-
-    def text(self, with_std: bool) -> str:
-        """Percent with two digits; a dash where there is no sample."""
-        if math.isnan(self.mean):
-            return "-"
-        spread = f"±{100 * self.std:.2f}" if with_std and not math.isnan(self.std) else ""
-        return f"{100 * self.mean:.2f}{spread}"
+STOPPED = "†"  # behind a value of a run that was stopped
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """Runs of one method with the same settings on the same stream, but for the seed."""
+class PageRun:
+    """One run."""
 
-    spot: Spot
-    label: str  # the method and what sets it apart from its other rows
-    entries: tuple[Entry, ...]  # by seed
-
-    @property
-    def first(self) -> Record:
-        """The record of its first seed."""
-        return self.entries[0].record
-
-    @property
-    def method(self) -> str:
-        """Its name in METHODS."""
-        return self.first.settings.method
-
-    @property
-    def by_seed(self) -> dict[int, Entry]:
-        """Its runs."""
-        return {entry.record.settings.stream.seed: entry for entry in self.entries}
+    record: Record
+    kept_curves: Curves
+    bits: Bits | None  # where its items were kept
 
     @functools.cached_property
-    def values(self) -> dict[str, Value]:
-        """Mean and deviation over seeds of each of METRICS; no deviation of one run."""
-        return {name: folded([measured(e, name) for e in self.entries]) for name in METRICS}
-
-    @property
-    def main(self) -> str:
-        """The metric that it is ranked by."""
-        return "acc_h" if self.spot.ratio else "acc_s"
+    def drawable(self) -> Curves:
+        """Those of its curves that can be drawn."""
+        return drawable_curves(self.kept_curves)
 
 
-def measured(entry: Entry, metric: str) -> float:
-    """A metric of a run, as a fraction."""
-    return entry.record.metric(metric)
+@dataclass(frozen=True)
+class PageRuns:
+    """The runs of a page, and how many it leaves out."""
+
+    runs: Sequence[PageRun]
+    outdated: int  # of other rules or another revision of the method
 
 
-def folded(values: Sequence[float]) -> Value:
-    """Mean and sample deviation; nan where there is none."""
-    mean, n = math.fsum(values) / len(values), len(values)
-    if n == 1:
-        return Value(mean)
-    return Value(mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)))
+def select_runs(kept: Iterable[Kept]) -> PageRuns:
+    """The runs to show, each once: the later of two records, with the items of either."""
+    twins: dict[Hashable, list[PageRun]] = {}
+    outdated = 0
+    current = functools.cache(revision)
+    for each in kept:
+        record = each.record
+        if record.revision != (current(record.settings.method) or ""):
+            outdated += 1
+        else:
+            run = PageRun(record, each.curves, bits_of(each.items) if each.items else None)
+            twins.setdefault(frame.identity(record), []).append(run)
+    return PageRuns([_merge(runs) for runs in twins.values()], outdated)
 
 
-def rows_of(entries: Sequence[Entry]) -> list[Row]:
-    """The rows, in the order of the runs."""
-    flats = [_flat(entry.record) for entry in entries]
-    where = spots(entries)
-    told = _told_apart(entries, flats)
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for i, (spot, flat) in enumerate(zip(where, flats, strict=True)):
-        own = tuple((k, v) for k, v in flat.items() if k != "seed")
-        groups.setdefault((spot, entries[i].record.settings.method, own), []).append(i)
-    made = []
-    for (spot, method, _), places in groups.items():
-        label = _label(method, flats[places[0]], told[spot.stream.encoder, spot.stream.id_set])
-        made.append(Row(spot, label, tuple(entries[i] for i in places)))
-    return made
+def _merge(runs: Sequence[PageRun]) -> PageRun:
+    if len(runs) == 1:
+        return runs[0]
+    by_age = sorted(runs, key=lambda run: frame.age(run.record))
+    bits = [run.bits for run in by_age if run.bits and not run.record.unfinished]
+    return replace(by_age[-1], bits=by_age[-1].bits or (bits[-1] if bits else None))
 
 
-def _flat(record: Record) -> Flat:
-    """All that may set one row of a method apart from another."""
-    settings = record.settings
-    known = {settings.id_set, settings.ood_set, f"text/{settings.id_set}"}
-    others = {
-        f"features of {name}": digest[:8]
-        for name, digest in sorted(record.digests.items())
-        if name not in known
-    }
-    values = all_settings(settings)
-    preset = _preset(settings.method, settings.stream, settings.threshold, settings.options)
-    return {PRESET: preset, "prompt": settings.prompt, **values, **others}
+RunRow = ResultRow[PageRun]
 
 
-@functools.lru_cache(maxsize=10_000)
-def _preset(method: str, stream: StreamSettings, threshold: ThresholdSettings, options: Any) -> str:
-    """As `preset_of`, which is slow to ask for each of thousands of runs."""
-    return preset_of(RunSettings(method, "", "", None, "", stream, threshold, options))
+class Contest(NamedTuple):
+    """Rows that saw the same samples: one ratio, one OOD set."""
+
+    ood_set: str  # CLEAN of clean streams
+    rows: list[RunRow]
 
 
-def _told_apart(entries: Sequence[Entry], flats: Sequence[Flat]) -> dict[Any, dict[str, list[str]]]:
-    """By encoder and ID set, by method: what differs between its runs, the preset's own apart."""
-    seen: dict[Any, dict[str, dict[str, dict[Any, set[Any]]]]] = {}
-    for entry, flat in zip(entries, flats, strict=True):
-        settings = entry.record.settings
-        names = seen.setdefault((settings.encoder, settings.id_set), {}).setdefault(
-            settings.method, {}
-        )
-        for name, value in flat.items():
-            if name not in _OF_STREAM:
-                group = None if name == PRESET else flat[PRESET]
-                names.setdefault(name, {}).setdefault(group, set()).add(value)
-    return {
-        where: {
-            method: [name for name, groups in names.items() if max(map(len, groups.values())) > 1]
-            for method, names in methods.items()
-        }
-        for where, methods in seen.items()
-    }
+@dataclass(frozen=True, eq=False)
+class PageTable:
+    """All rows on one ID set by one encoder, with their names."""
+
+    results: ResultTable[PageRun]
+
+    @functools.cached_property
+    def labels(self) -> dict[RunRow, str]:
+        """How the rows are called: by method, and what sets them apart from each other."""
+        names = frame.varying(self.results.rows)
+        return {row: frame.label(row, names) for row in self.results.rows}
+
+    @functools.cached_property
+    def contests(self) -> list[Contest]:
+        """The rows in groups that saw the same samples: by ratio, then by OOD set."""
+        groups = sorted(self.results.contests(), key=lambda rows: (rows[0].ratio, rows[0].stream))
+        return [
+            Contest(ood_set, [row for row in rows if ood_set in row.runs])
+            for rows in groups
+            for ood_set in self.ood_sets(rows)
+        ]
+
+    def by_stream(self) -> dict[Stream, list[RunRow]]:
+        """The rows by the kind of stream that they saw, by ratio."""
+        groups: dict[Stream, list[RunRow]] = {}
+        for row in sorted(self.results.rows, key=lambda row: row.ratio):
+            groups.setdefault(row.stream, []).append(row)
+        return groups
+
+    def ood_sets(self, rows: Iterable[RunRow]) -> list[str]:
+        """The OOD sets that some of its rows have, in order; CLEAN of clean streams."""
+        present = {name for row in rows for name in row.runs}
+        return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
 
 
-def _label(method: str, flat: Flat, told: dict[str, list[str]]) -> str:
-    parts = [
-        str(flat[PRESET]) if name == PRESET else f"{name.replace('_', ' ')} {_shown(name, flat)}"
-        for name in told[method]
-    ]
-    return f"{method} ({', '.join(parts)})" if parts else method
+def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:
+    """The tables of a page: whatever the order of the runs, the same."""
+    return [PageTable(table) for table in frame.tables(runs)]
 
 
-def _shown(name: str, flat: Flat) -> str:
-    return shown(name, flat.get(name))
+def value_text(metric: Metric, value: Value) -> str:
+    """A value as the page shows it; that of a run that was stopped has a mark."""
+    is_stopped = not (value.is_whole or math.isnan(value.mean))
+    return metric.text(value.mean, value.std) + STOPPED * is_stopped
 
 
-def decides(row: Row) -> bool:
-    """Whether the row's method has a decision rule, and so accuracies."""
-    return METHODS[row.method].decides
+def mean_seconds(runs: Collection[PageRun]) -> float:
+    """Seconds of a run, of the method alone."""
+    return math.fsum(run.record.seconds for run in runs) / len(runs)

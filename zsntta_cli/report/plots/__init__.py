@@ -7,15 +7,17 @@ from pathlib import Path
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.files import write_whole
+from zsntta_cli.report import forms
+from zsntta_cli.report.figure import Figure, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.figure import Figure, to_csv
-from zsntta_cli.report.plots.selection import Filters, chosen, latest, usual
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import Filters, chosen, latest, usual
+from zsntta_cli.simulation.metrics import METRICS
 
 __all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "check_drawable", "plot", "write"]
 
 CSV = "csv"
-FORMS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": CSV}  # by the ending of a file
+FORMS = forms.FIGURE_ENDINGS
 _MOST_PANELS = 12
 
 
@@ -23,31 +25,22 @@ _MOST_PANELS = 12
 class Kind:
     """A kind of plot."""
 
-    about: str
     figure: Callable[..., Figure]
     several: Collection[str] = ()  # settings of which it shows several: "ratio", "fixed"
-    metrics: Collection[str] = ()  # that it can show, the first one unasked
+    metrics: Collection[str] = ()  # that it can show
 
-
-_ACCURACIES = ("acc_h", "acc_s", "acc_n")
 
 KINDS = {
-    "scores": Kind("histograms of the ID score, before and after adaptation", distributions.scores),
-    "difference": Kind("each sample's ID score after minus before", distributions.difference),
-    "gradients": Kind("norms that clean and noisy samples give, by step", streams.gradients),
-    "thresholds": Kind("thresholds along the stream", streams.thresholds),
-    "accuracy": Kind("accuracy so far along the stream", streams.accuracy, metrics=_ACCURACIES),
-    "ratio": Kind(
-        "a metric against the noise ratio", comparisons.ratio, ("ratio",),
-        (*_ACCURACIES, "auroc", "fpr95", "aupr"),
-    ),
-    "fixed": Kind("fixed thresholds against the adaptive one", comparisons.fixed, ("fixed",)),
-    "ranks": Kind(
-        "ranks of methods over ID-OOD pairs", over_pairs.ranks,
-        metrics=(*_ACCURACIES, "auroc", "fpr95", "aupr"),
-    ),
-    "means": Kind("mean accuracies over ID-OOD pairs", over_pairs.means),
-}  # fmt: skip
+    "scores": Kind(distributions.scores),
+    "difference": Kind(distributions.difference),
+    "gradients": Kind(streams.gradients),
+    "thresholds": Kind(streams.thresholds),
+    "accuracy": Kind(streams.accuracy, metrics=over_pairs.ACCURACIES),
+    "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
+    "fixed": Kind(comparisons.fixed, ("fixed",)),
+    "ranks": Kind(over_pairs.ranks, metrics=METRICS),
+    "means": Kind(over_pairs.means, metrics=METRICS),
+}
 
 
 def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None = None) -> Figure:
@@ -58,10 +51,10 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     """
     what = KINDS[kind]
     if metric is not None and metric not in what.metrics:
-        known = ", ".join(what.metrics) or "none"
-        raise SettingsError(f"metric is '{metric}', which {kind} does not show: {known}.")
-    some, notes = latest(usual(chosen(runs, filters), filters, what.several))
-    figure = what.figure(some, metric=metric) if metric else what.figure(some)
+        names = ", ".join(what.metrics) or "none"
+        raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
+    shown_runs, notes = latest(usual(chosen(runs, filters), filters, what.several))
+    figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if len(figure.panels) > _MOST_PANELS:
         raise SettingsError(
             f"these runs make {len(figure.panels)} panels, {_MOST_PANELS} at most",
@@ -82,9 +75,10 @@ def write(path: Path, figure: Figure, width: float) -> None:
     """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
     form = FORMS[path.suffix.lower()]
     if form == CSV:
-        content = to_csv(figure).encode(errors="surrogateescape")
+        rows, columns = point_rows(figure)
+        content = forms.write_rows(rows, CSV, columns).encode(errors="surrogateescape")
     else:
-        from zsntta_cli.report.plots.drawing import drawn
+        from zsntta_cli.report.forms.matplotlib import drawn
 
         content = drawn(figure, form, width)
     write_whole(path, content)

@@ -4,19 +4,26 @@ import math
 from collections.abc import Mapping, Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.plots.figure import LEVEL, LINE, Axis, Figure, Panel, Series
+from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
-    ALL_METRICS,
-    METRICS,
+    DrawnRow,
+    Groups,
     Pair,
-    by_pair,
+    PairMeans,
+    axis_name,
+    by_label,
     check_lines,
-    folded,
-    grouped,
+    on_pairs,
     pair_title,
+    pairs_of,
+    rows_on,
+    scale,
+    stds,
 )
-from zsntta_cli.report.plots.over_pairs import Cells, cells, common_pairs, left_out, means_of
+from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
+from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.simulation.metrics import METRICS
 
 ADAPTIVE = "adaptive"
 
@@ -27,88 +34,113 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric, or there are too many lines.
     """
-    found = []
-    for pair, groups in by_pair(runs, apart=("ratio",)):
-        check_lines(len(groups))
-        lines = [line for name, some in groups.items() if (line := _by_ratio(name, some, metric)).x]
-        found += [(pair, lines)] if lines else []
-    if not found:
-        raise SettingsError(f"no kept run that fits has {ALL_METRICS[metric]}.")
-    ticks = tuple(sorted({x for _, lines in found for line in lines for x in line.x}))
-    axes = Axis("noise ratio (%)", ticks=ticks), Axis(f"{ALL_METRICS[metric]} (%)")
-    return Figure(tuple(Panel(pair_title(pair), *axes, tuple(lines)) for pair, lines in found))
+    panels = []
+    for pair, groups in on_pairs(tables(runs), without=("ratio",)):
+        panel = ratio_panel(pair_title(pair), groups, [pair], metric)
+        check_lines(len(panel.series))
+        panels += [panel] if panel.series else []
+    if not panels:
+        raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
+    return Figure(tuple(panels))
 
 
-def _by_ratio(name: str, runs: Sequence[Kept], metric: str) -> Series:
-    ratios = sorted({kept.record.settings.stream.ratio for kept in runs})
-    by_ratio = {
-        ratio: folded([k for k in runs if k.record.settings.stream.ratio == ratio], metric)
-        for ratio in ratios
+def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
+    """A metric against the noise ratio, averaged over pairs: a line for each group that has it."""
+    lines = [_by_ratio(name, rows, pairs, metric) for name, rows in groups.items()]
+    lines = [line for line in lines if line.x]
+    ratios = tuple(sorted({x for line in lines for x in line.x}))
+    axes = Axis("noise ratio (%)", ticks=ratios), Axis(axis_name(METRICS[metric]))
+    return Panel(title, *axes, tuple(lines))
+
+
+def _by_ratio(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair], metric: str) -> Series:
+    means = {
+        100 * ratio: PairMeans(pairs, [row for row in rows if row.ratio == ratio])
+        for ratio in sorted({row.ratio for row in rows})
     }
-    known = {100 * ratio: value for ratio, value in by_ratio.items() if not math.isnan(value[0])}
-    means, stds = zip(*known.values(), strict=True) if known else ((), ())
-    several = len({kept.record.settings.stream.seed for kept in runs}) > 1
-    return Series(name, tuple(known), means, LINE, stds if several else ())
+    return _line(name, {at: m for at, m in means.items() if not _is_missing(m, metric)}, metric)
+
+
+def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
+    """A line of a metric through means, which it needs to have."""
+    times, values = scale(METRICS[metric]), [mean.value(metric) for mean in means.values()]
+    return Series(
+        name, tuple(means), tuple(times * value.mean for value in values), LINE,
+        stds([times * value.std for value in values]),
+        results=tuple(means.values()),
+    )  # fmt: skip
+
+
+def _is_missing(means: PairMeans, metric: str) -> bool:
+    return math.isnan(means.value(metric).mean)
 
 
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     """Accuracies at fixed thresholds, and dashed those of the adaptive one; a panel a method.
 
-    Published numbers are of the adaptive one: over the same pairs, or alone over all of theirs.
+    Averages are over the pairs with a fixed threshold. Published numbers are of the adaptive one:
+    over the same pairs, or alone over all of theirs.
 
     Raises:
-        SettingsError: no method was run at fixed thresholds, or at none on the same pairs.
+        SettingsError: no method was run at fixed thresholds on all of its pairs.
     """
-    panels, notes = [], []
-    for name, some in grouped(runs, apart=("fixed",)).items():
-        by_value = {
-            value: cells({name: [k for k in some if k.record.settings.threshold.fixed == value]})
-            for value in sorted(
-                {k.record.settings.threshold.fixed for k in some}, key=_adaptive_last
+    panels: list[Panel] = []
+    notes: list[str] = []
+    frame = tables(runs)
+    for name, rows in by_label(frame, without=("fixed",)).items():
+        at_fixed = [row for row in rows if row.settings["fixed"] is not None]
+        pairs = [pair for pair in pairs_of(frame) if rows_on(at_fixed, pair)]
+        means = {at: PairMeans(pairs, _at(rows, at)) for at in _thresholds(rows)}
+        lacking = {at: mean.value("acc_h").lacks for at, mean in means.items()}
+        notes += [
+            f"{name} at threshold {shown('fixed', at)} has no average: it has {lacks}"
+            for at, lacks in lacking.items()
+            if lacks and pairs
+        ]
+        whole = {at: mean for at, mean in means.items() if not lacking[at]}
+        if {*whole} - {None}:
+            panels.append(
+                _fixed_panel(
+                    name, whole, PairMeans(pairs, (), (published or {}).get(name, {}), name)
+                )
             )
-        }
-        if set(by_value) == {None}:
-            continue
-        merged = {value: known[name] for value, known in by_value.items()}
-        common = common_pairs({str(value): known for value, known in merged.items()})
-        notes += left_out(name, merged, common)
-        printed = _printed(published or {}, name, common)
-        panels.append(_fixed_panel(name, {v: means_of(merged[v], common) for v in merged}, printed))
     if not runs and published:
         panels = [
-            _fixed_panel(f"{name}, published", {}, means_of(of, [*of]))
+            _fixed_panel(f"{name}, published", {}, PairMeans([*of], (), of, name))
             for name, of in published.items()
         ]
     if not panels:
         raise SettingsError(
-            "no kept run that fits has a fixed threshold", remedy="fixed-thresholds"
+            "; ".join(["no kept run that fits has a fixed threshold", *notes]),
+            remedy="fixed-thresholds",
         )
     return Figure(tuple(panels), tuple(notes))
 
 
-def _adaptive_last(value: float | None) -> float:
-    return math.inf if value is None else value
+def _thresholds(rows: Sequence[DrawnRow]) -> list[float | None]:
+    """The fixed thresholds of some rows, and None of the adaptive one last."""
+    values = {row.settings["fixed"] for row in rows}
+    return sorted(values, key=lambda value: math.inf if value is None else value)
 
 
-def _fixed_panel(
-    name: str, means: Mapping[float | None, Mapping[str, float]], printed: Mapping[str, float]
-) -> Panel:
-    values = tuple(value for value in means if value is not None)
+def _at(rows: Sequence[DrawnRow], threshold: float | None) -> list[DrawnRow]:
+    return [row for row in rows if row.settings["fixed"] == threshold]
+
+
+def _fixed_panel(name: str, means: Mapping[float | None, PairMeans], published: PairMeans) -> Panel:
+    at_fixed = {at: mean for at, mean in means.items() if at is not None}
     series = []
-    for key, shown in METRICS.items():
-        if values:
-            series.append(Series(shown, values, tuple(means[v][key] for v in values), LINE))
+    for key in ACCURACIES:
+        head = METRICS[key].head
+        if at_fixed:
+            series.append(_line(head, at_fixed, key))
         if None in means:
-            adaptive = (means[None][key],)
-            series.append(Series(ADAPTIVE, (None,), adaptive, LEVEL, look=shown))
-        if key in printed:
-            level = (printed[key],)
-            called = ADAPTIVE if values else shown
-            series.append(Series(called, (None,), level, LEVEL, (), shown, is_published=True))
+            level = 100 * means[None].value(key).mean
+            series.append(
+                Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, results=(means[None],))
+            )
+        if not _is_missing(published, key):
+            called = ADAPTIVE if at_fixed else head
+            level = 100 * published.value(key).mean
+            series.append(Series(called, (None,), (level,), LEVEL, look=head, is_published=True))
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))
-
-
-def _printed(published: Cells, name: str, over: Sequence[Pair]) -> dict[str, float]:
-    """Published means over the same pairs; nothing unless all of them are printed."""
-    of = published.get(name, {})
-    return means_of(of, over) if over and all(pair in of for pair in over) else {}

@@ -5,12 +5,13 @@ compared at any noise ratio.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.plots.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.groups import by_pair, first_seed, pair_title, pairs
+from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
+from zsntta_cli.report.plots.groups import DrawnRun, finished, on_pairs, pair_title, pairs_of
+from zsntta_cli.results.curves import BINS
+from zsntta_cli.results.frame import tables
 from zsntta_cli.results.kept import Kept
 
 BASELINE = "zs-clip"  # scores before adaptation are its scores
@@ -21,40 +22,23 @@ _SHARE = Axis("share of samples (%)", low=0)
 def scores(runs: Sequence[Kept]) -> Figure:
     """Histograms of the ID score, a panel a run: before adaptation first, then each method.
 
-    The dashed line is the median over the stream of the threshold that decided. Of several seeds
+    The upright line is the median over the stream of the threshold that decided. Of several seeds
     the lowest is shown.
 
     Raises:
         SettingsError: no run has scores kept.
     """
     panels: list[Panel] = []
-    several = len(pairs(runs)) > 1
-    for pair, found in by_pair(runs):
-        on = pair_title(pair) if several else ""
-        groups = {
-            name: kept
-            for name, some in found.items()
-            if "scores" in (kept := first_seed(some)).drawable
-        }
-        panels += [_panel("before adaptation", kept, "before", on) for kept in _without(groups)]
+    for on_pair, first_runs in _first_runs(runs, "scores"):
+        before = _before(first_runs)
+        panels += [histogram(_title("before adaptation", on_pair), run, "before") for run in before]
         panels += [
-            _panel(name, kept, "scores", on, threshold(kept))
-            for name, kept in sorted(groups.items(), key=_baseline_first)
+            histogram(_title(name, on_pair), run, "scores")
+            for name, run in sorted(first_runs.items(), key=lambda item: not _is_baseline(item[1]))
         ]
     if not panels:
         raise SettingsError("no kept run that fits has its scores kept", remedy="keep-curves")
     return Figure(tuple(panels))
-
-
-def _baseline_first(group: tuple[str, Kept]) -> bool:
-    return group[1].record.settings.method != BASELINE
-
-
-def _without(groups: Mapping[str, Kept]) -> list[Kept]:
-    """A live run whose scores before adaptation stand for ZS-CLIP's, where that is not there."""
-    if any(kept.record.settings.method == BASELINE for kept in groups.values()):
-        return []
-    return [kept for kept in groups.values() if "before" in kept.drawable][:1]
 
 
 def difference(runs: Sequence[Kept]) -> Figure:
@@ -63,12 +47,10 @@ def difference(runs: Sequence[Kept]) -> Figure:
     Raises:
         SettingsError: no run is of a live method.
     """
-    several = len(pairs(runs)) > 1
     panels = [
-        _panel(name, kept, "difference", pair_title(pair) if several else "")
-        for pair, found in by_pair(runs)
-        for name, some in found.items()
-        if "difference" in (kept := first_seed(some)).drawable
+        histogram(_title(name, on_pair), run, "difference")
+        for on_pair, first_runs in _first_runs(runs, "difference")
+        for name, run in first_runs.items()
     ]
     if not panels:
         raise SettingsError(
@@ -79,6 +61,32 @@ def difference(runs: Sequence[Kept]) -> Figure:
     return Figure(tuple(panels))
 
 
+def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, DrawnRun]]]:
+    """By pair, as a title tells it, the runs of the lowest seed that have a curve."""
+    frame = tables(runs)
+    several = len(pairs_of(frame)) > 1
+    for pair, groups in on_pairs(frame):
+        whole = {name: finished(rows, pair[1]) for name, rows in groups.items()}
+        first = {name: some[0] for name, some in whole.items() if some}
+        having = {name: run for name, run in first.items() if curve in run.drawable}
+        yield pair_title(pair) * several, having
+
+
+def _title(name: str, on_pair: str) -> str:
+    return ", ".join(part for part in (name, on_pair) if part)
+
+
+def _is_baseline(run: DrawnRun) -> bool:
+    return run.record.settings.method == BASELINE
+
+
+def _before(runs: Mapping[str, DrawnRun]) -> list[DrawnRun]:
+    """A live run whose scores before adaptation stand for ZS-CLIP's, where that is not there."""
+    if any(map(_is_baseline, runs.values())):
+        return []
+    return [run for run in runs.values() if "before" in run.drawable][:1]
+
+
 _X = {
     "scores": "ID score",
     "before": "ID score",
@@ -86,39 +94,42 @@ _X = {
 }
 
 
-def _panel(name: str, kept: Kept, curve: str, on: str, cut: float | None = None) -> Panel:
-    found = kept.drawable[curve]
-    centres = middles(found)
+def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
+    """A histogram of a run's curves; that of the scores that decided has their threshold.
+
+    In `cells` cells about: each is made of as many of the curve's.
+    """
+    curve = run.drawable[name]
+    low, high, count = curve["low"], curve["high"], len(curve["id"])
+    each = count // cells or 1
+    middles = tuple(
+        low + (start + min(start + each, count)) / 2 * (high - low) / count
+        for start in range(0, count, each)
+    )
     series = [
-        Series(kind, centres, in_percent(found[kind.lower()]), HISTOGRAM, look=kind)
+        Series(kind, middles, _in_percent(curve[kind.lower()], each), HISTOGRAM)
         for kind in (ID_LOOK, OOD_LOOK)
     ]
-    if cut is not None:
+    if name == "scores" and (cut := _threshold(run)) is not None:
         series.append(Series("threshold (median)", (cut,), (None,), UPRIGHT, look="threshold"))
-    title = ", ".join(part for part in (name, on) if part)
-    return Panel(title, Axis(_X[curve], found["low"], found["high"]), _SHARE, tuple(series))
+    return Panel(title, Axis(_X[name], low, high), _SHARE, tuple(series))
 
 
-def middles(found: Mapping[str, Any]) -> tuple[float, ...]:
-    """Middles of a histogram's cells."""
-    low, width = found["low"], (found["high"] - found["low"]) / len(found["id"])
-    return tuple(low + (i + 0.5) * width for i in range(len(found["id"])))
-
-
-def in_percent(counts: Sequence[int]) -> tuple[float, ...]:
-    """Counts in percent of their sum; zeros of none."""
+def _in_percent(counts: Sequence[int], each: int) -> tuple[float, ...]:
+    """Counts of so many cells each in percent of their sum; zeros of none."""
     total = sum(counts) or 1
-    return tuple(100 * count / total for count in counts)
+    sums = (sum(counts[start : start + each]) for start in range(0, len(counts), each))
+    return tuple(100 * one / total for one in sums)
 
 
-def threshold(kept: Kept) -> float | None:
-    """Median over the stream of the threshold that decided, on the ID score.
+def _threshold(run: DrawnRun) -> float | None:
+    """Median over the stream of the threshold that decided, on the score that it decided by.
 
-    The detector's where it decided, else that on the zero-shot score.
+    The detector's where it decided, else that on the zero-shot score: never one on another scale.
     """
-    found = kept.drawable.get("thresholds", {})
+    curve = run.drawable.get("thresholds", {})
     for name in ("detector", "zero_shot"):
-        known = [value for value in found.get(name) or () if value is not None]
-        if known:
-            return float(statistics.median(known))
+        values = [value for value in curve.get(name) or () if value is not None]
+        if values:
+            return float(statistics.median(values))
     return None

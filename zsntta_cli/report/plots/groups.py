@@ -1,131 +1,173 @@
-"""Runs by what a legend calls them, and their metrics folded over seeds."""
+"""Rows of a frame as figures have them: by what a legend calls them, on pairs of sets."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.frame import PRESET, shown
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.runs import RunSettings, preset_of
+from zsntta_cli.results.curves import Curves
+from zsntta_cli.results.frame import (
+    CLEAN,
+    OF_STREAM,
+    PRESET,
+    ResultRow,
+    ResultTable,
+    Value,
+    average,
+    label,
+    varying,
+)
+from zsntta_cli.results.tidy import (
+    OVER_OOD_SETS,
+    OVER_PAIRS,
+    PUBLISHED,
+    TidyRow,
+    folded_row,
+    tidy_row,
+)
+from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.record import Record
 
-Pair = tuple[str, str | None]  # ID set, OOD set; of a clean stream none
-Groups = dict[str, list[Kept]]  # runs by what a legend calls them
 
-METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H"}
-ALL_METRICS = {**METRICS, "auroc": "AUROC", "fpr95": "FPR95", "aupr": "AUPR"}
-# Settings that decide which samples a method sees, and by which encoder.
-_COMPARABLE = ("encoder", "limit", "order", "ood_fill", "rounded_odds")
+class DrawnRun(Protocol):
+    """What figures show: a kept run, or one of a page."""
+
+    @property
+    def record(self) -> Record:
+        """What the run was and gave."""
+
+    @property
+    def drawable(self) -> Curves:
+        """Its curves that can be drawn."""
+
+
+Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
+DrawnRow = ResultRow[Any]  # of runs like those
+Groups = Mapping[str, Sequence[DrawnRow]]  # rows by what a legend calls them
+
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
 
 
-def all_settings(run: RunSettings) -> dict[str, Any]:
-    """All that two runs of a method on an ID set can differ in, by name."""
-    of_run = {"encoder": run.encoder, PRESET: preset_of(run), "prompt": run.prompt}
-    return {**of_run, **run.flat()}
+def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) -> Groups:
+    """Rows by method and by the settings in which its rows differ, those in `without` apart.
 
-
-def grouped(runs: Sequence[Kept], apart: Collection[str] = ()) -> Groups:
-    """Runs by method and by the settings in which those of the method differ on an ID set.
-
-    Seeds are one group, and so are values of what is `apart`. What differs with the preset alone is
-    told by the preset's name. What makes streams that do not compare is told of all methods.
+    What makes streams that do not compare is told of all methods that have it.
     """
-    left_out = {*apart, "seed"}
-    streams = [name for name in _varying(runs, left_out) if name in _COMPARABLE]
-    names = {
-        method: list(dict.fromkeys([*streams, *_varying(some, left_out)]))
-        for method, some in _by_method(runs).items()
-    }
-    groups: Groups = {}
-    for kept in runs:
-        groups.setdefault(_called(kept.record.settings, names), []).append(kept)
+    rows = [row for table in tables for row in table.rows]
+    of_streams, of_methods = _varying_streams(rows), varying(rows)
+    groups: dict[str, list[DrawnRow]] = {}
+    for row in rows:
+        names = dict.fromkeys([*of_streams, *of_methods[row.method]])
+        whole = [name for name in names if name != "limit" or row.settings[name] is not None]
+        groups.setdefault(label(row, {row.method: whole}, [*without]), []).append(row)
     return groups
 
 
-def _called(run: RunSettings, names: Mapping[str, Sequence[str]]) -> str:
-    values = all_settings(run)
-    told = [name for name in names[run.method] if name != "limit" or values[name] is not None]
-    parts = [f"{_label(name)} {shown(name, values.get(name))}" for name in told]
-    return ", ".join([run.method, *parts])
-
-
-def _by_method(runs: Sequence[Kept]) -> Groups:
-    methods: Groups = {}
-    for kept in runs:
-        methods.setdefault(kept.record.settings.method, []).append(kept)
-    return methods
-
-
-def _varying(runs: Sequence[Kept], apart: Collection[str]) -> list[str]:
-    """Names of the settings that differ between runs of one method on one ID set."""
-    seen: dict[str, dict[tuple[str, ...], set[Any]]] = {}
-    for kept in runs:
-        settings = all_settings(kept.record.settings)
-        for name, value in settings.items():
-            group = (kept.record.settings.id_set, *([] if name == PRESET else [settings[PRESET]]))
-            seen.setdefault(name, {}).setdefault(group, set()).add(value)
-    differing = [name for name, values in seen.items() if any(len(v) > 1 for v in values.values())]
-    return [name for name in differing if name not in apart]
-
-
-def _label(name: str) -> str:
-    return {"fixed": "threshold", "ratio": "noise"}.get(name, name.replace("_", " "))
-
-
-def pairs(runs: Sequence[Kept]) -> list[Pair]:
-    """ID-OOD pairs in order of appearance; clean streams only where there is nothing else."""
-    named = [(k.record.settings.id_set, k.record.settings.ood_set) for k in runs]
-    noisy = dict.fromkeys(pair for pair in named if pair[1] is not None)
-    return list(noisy or dict.fromkeys(named))
-
-
-def on_pair(runs: Sequence[Kept], pair: Pair) -> list[Kept]:
-    """Runs on a pair, and the clean streams of its ID set."""
+def _varying_streams(rows: Sequence[DrawnRow]) -> list[str]:
+    """Settings of the stream in which rows on one ID set differ, whatever their methods are."""
+    values: dict[tuple[str, ...], set[Any]] = {}
+    for row in rows:
+        for name in OF_STREAM:
+            key = (name, row.stream.id_set, row.settings[PRESET])
+            values.setdefault(key, set()).add(row.settings[name])
     return [
-        kept
-        for kept in runs
-        if kept.record.settings.id_set == pair[0]
-        and kept.record.settings.ood_set in (pair[1], None)
+        name for name in OF_STREAM if any(len(v) > 1 for key, v in values.items() if key[0] == name)
     ]
 
 
-def by_pair(runs: Sequence[Kept], apart: Collection[str] = ()) -> Iterator[tuple[Pair, Groups]]:
+def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
+    """All ID-OOD pairs; clean streams only where there is nothing else."""
+    every = [(table.id_set, name) for table in tables for name in table.columns]
+    noisy = dict.fromkeys(pair for pair in every if pair[1] != CLEAN)
+    return list(noisy or dict.fromkeys(every))
+
+
+def on_pairs(
+    tables: Sequence[ResultTable[Any]], without: Collection[str] = ()
+) -> Iterator[tuple[Pair, Groups]]:
     """The groups that there are on each pair, called alike on all."""
-    groups = grouped(runs, apart)
-    for pair in pairs(runs):
-        on = {name: on_pair(some, pair) for name, some in groups.items()}
-        yield pair, {name: some for name, some in on.items() if some}
+    groups = by_label(tables, without)
+    for pair in pairs_of(tables):
+        on_pair = {name: rows_on(rows, pair) for name, rows in groups.items()}
+        yield pair, {name: rows for name, rows in on_pair.items() if rows}
+
+
+def rows_on(rows: Sequence[DrawnRow], pair: Pair) -> list[DrawnRow]:
+    """The rows that have runs on a pair."""
+    return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
+
+
+def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[DrawnRun]:
+    """The runs of some rows on an OOD set that were not stopped, by seed."""
+    runs = {seed: run for row in rows for seed, run in row.on(ood_set).items()}
+    return [runs[seed] for seed in sorted(runs) if not runs[seed].record.unfinished]
+
+
+def by_seed(rows: Sequence[DrawnRow], pair: Pair, metric: str) -> dict[int, float]:
+    """A metric on a pair by seed."""
+    on_pair = (row.by_seed(pair[1], metric) for row in rows_on(rows, pair))
+    return {seed: value for values in on_pair for seed, value in values.items()}
+
+
+@dataclass(frozen=True)
+class PairMeans:
+    """Means over pairs, of some rows or of numbers that are published."""
+
+    pairs: Sequence[Pair]
+    rows: Sequence[DrawnRow] = ()
+    published: Mapping[Pair, Mapping[str, float]] | None = None  # in percent, by metric
+    name: str = ""  # of the method that they are published of
+
+    def by_pair(self, metric: str) -> dict[Pair, dict[int, float]]:
+        """A metric on each pair by seed, as fractions; what is published is as of one seed."""
+        if self.published is None:
+            return {pair: by_seed(self.rows, pair, metric) for pair in self.pairs}
+        values = {pair: self.published.get(pair, {}).get(metric) for pair in self.pairs}
+        return {pair: {} if v is None else {0: v / 100} for pair, v in values.items()}
+
+    def value(self, metric: str) -> Value:
+        """The average of a metric over the pairs, by the rules of the frame."""
+        several = len({id_set for id_set, _ in self.pairs}) > 1
+        by_pair = self.by_pair(metric).items()
+        return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair})
+
+    def tidy(self) -> TidyRow:
+        """What they are, in the one schema of results."""
+        values = {name: self.value(name) for name in METRICS}
+        id_set, *others = dict.fromkeys(id_set for id_set, _ in self.pairs)
+        is_one = len(self.pairs) == 1
+        place = {
+            "id_set": None if others else id_set,
+            "ood_set": (self.pairs[0][1] or None) if is_one else None,
+            "aggregate": None if is_one else OVER_PAIRS if others else OVER_OOD_SETS,
+        }
+        if self.published is not None:
+            means = {name: value.mean for name, value in values.items()}
+            return tidy_row(method=self.name, source=PUBLISHED, **place, **means)
+        on_pairs = [(rows_on(self.rows, pair), pair[1]) for pair in self.pairs]
+        records = [run.record for rows, ood_set in on_pairs for run in finished(rows, ood_set)]
+        return folded_row(records, values, **place)
+
+
+def scale(metric: Metric) -> int:
+    """What a value is shown as multiples of: shares are in percent."""
+    return 100 if metric.is_percent else 1
+
+
+def stds(values: Sequence[float]) -> tuple[float, ...]:
+    """Standard deviations of points; none where no point has one."""
+    return () if all(map(math.isnan, values)) else tuple(values)
+
+
+def axis_name(metric: Metric) -> str:
+    """A metric with its unit, as an axis has it."""
+    return f"{metric.head} (%)" if metric.is_percent else metric.head
 
 
 def pair_title(pair: Pair) -> str:
     """A pair as a title has it."""
     return " / ".join(name for name in pair if name)
-
-
-def metric(kept: Kept, name: str) -> float:
-    """A metric of a run, a fraction; nan where it has none."""
-    return kept.record.metric(name)
-
-
-def folded(runs: Sequence[Kept], name: str) -> tuple[float, float]:
-    """Mean and sample deviation over seeds of a metric, in percent; nan where there is none."""
-    values = [100 * metric(kept, name) for kept in runs]
-    return mean_std([value for value in values if not math.isnan(value)])
-
-
-def mean_std(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample deviation; of a single value 0, of none nan."""
-    if not values:
-        return math.nan, math.nan
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def first_seed(runs: Sequence[Kept]) -> Kept:
-    """Of runs that differ in their seeds, the one that a figure of a single run shows."""
-    return min(runs, key=lambda kept: kept.record.settings.stream.seed)
 
 
 def check_lines(count: int, what: str = "lines") -> None:

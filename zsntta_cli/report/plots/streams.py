@@ -1,24 +1,29 @@
 """What happens along a stream: gradients of steps, thresholds, accuracies."""
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
-from zsntta_cli.report.plots.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
-    METRICS,
-    by_pair,
+    DrawnRow,
+    DrawnRun,
+    Groups,
     check_lines,
-    first_seed,
-    mean_std,
+    finished,
+    on_pairs,
     pair_title,
-    pairs,
+    pairs_of,
 )
+from zsntta_cli.results.curves import Curves
+from zsntta_cli.results.frame import fold, tables
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import harmonic_mean
+from zsntta_cli.simulation.metrics import METRICS, harmonic_mean
 
 _KINDS = {"clean": ID_LOOK, "noisy": OOD_LOOK}
-Values = list[float | None]
+Values = Sequence[float | None]
 
 
 def gradients(runs: Sequence[Kept]) -> Figure:
@@ -29,15 +34,11 @@ def gradients(runs: Sequence[Kept]) -> Figure:
     Raises:
         SettingsError: no run has its gradients kept.
     """
+    norms = Axis("gradient norm", is_log=True)
     return Figure(
         tuple(
-            Panel(
-                title,
-                _steps(kept),
-                Axis("gradient norm", is_log=True),
-                tuple(_norms(kept, kind) for kind in _KINDS),
-            )
-            for title, kept in _with_gradients(runs)
+            Panel(title, _steps(run), norms, tuple(_norms(run, kind) for kind in _KINDS))
+            for title, run in _with_gradients(runs).items()
         )
     )
 
@@ -45,59 +46,63 @@ def gradients(runs: Sequence[Kept]) -> Figure:
 def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
     """The same in a panel for clean and one for noisy samples, norms up to `most` only."""
     panels, notes = [], []
-    for title, kept in _with_gradients(runs):
+    for title, run in _with_gradients(runs).items():
         for kind in _KINDS:
-            whole = _norms(kept, kind)
-            shown = [(x, y) for x, y in zip(whole.x, whole.y, strict=True) if y is not None]
-            low = [(x, y) for x, y in shown if y <= most]
+            whole = _norms(run, kind)
+            low = [(x, y) for x, y in zip(whole.x, whole.y, strict=True) if y <= most]
             x, y = zip(*low, strict=True) if low else ((), ())
             series = Series(whole.name, x, y, POINTS, look=whole.look)
-            axes = _steps(kept), Axis("gradient norm", 0, most)
+            axes = _steps(run), Axis("gradient norm", 0, most)
             panels.append(Panel(f"{title}: {kind}", *axes, (series,)))
-            if len(low) < len(shown):
-                above = len(shown) - len(low)
+            if above := len(whole.x) - len(low):
                 notes.append(
-                    f"{title}: {above:,} of {len(shown):,} norms of {kind} samples are above "
+                    f"{title}: {above:,} of {len(whole.x):,} norms of {kind} samples are above "
                     f"{most:g} and not shown"
                 )
     return Figure(tuple(panels), tuple(notes))
 
 
-def _with_gradients(runs: Sequence[Kept]) -> list[tuple[str, Kept]]:
-    """Runs with gradients, by what their panels are called."""
-    several = len(pairs(runs)) > 1
-    having = [kept for kept in runs if _has_curve(kept, "gradients", _KINDS)]
-    found = [
-        (", ".join([name, *([pair_title(pair)] if several else [])]), first_seed(some))
-        for pair, groups in by_pair(having)
-        for name, some in groups.items()
-    ]
-    if not found:
+def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
+    """The runs of the lowest seed with gradients, by what their panels are called."""
+    frame = tables(runs)
+    several = len(pairs_of(frame)) > 1
+    by_title = {
+        ", ".join([name, *([pair_title(pair)] if several else [])]): having[0]
+        for pair, groups in on_pairs(frame)
+        for name, rows in groups.items()
+        if (having := _having(finished(rows, pair[1]), "gradients", tuple(_KINDS)))
+    }
+    if not by_title:
         raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
-    return found
+    return by_title
 
 
-def _steps(kept: Kept) -> Axis:
-    return Axis("step", 0, len(kept.drawable["gradients"]["item"]) + 1)
+def _having(runs: Sequence[DrawnRun], curve: str, columns: Sequence[str]) -> list[DrawnRun]:
+    """The runs that have all columns of a curve."""
+    return [run for run in runs if {*columns} <= {*run.drawable.get(curve, ())}]
 
 
-def _norms(kept: Kept, kind: str) -> Series:
+def _steps(run: DrawnRun) -> Axis:
+    return Axis("step", 0, len(run.drawable["gradients"]["item"]) + 1, is_count=True)
+
+
+def _norms(run: DrawnRun, kind: str) -> Series:
     """Steps are numbered from 1 where the run has them, not by their items."""
-    values: Values = kept.drawable["gradients"][kind]
-    known = [(i, v) for i, v in enumerate(values, 1) if v is not None]
-    steps, norms = zip(*known, strict=True) if known else ((), ())
+    values: Values = run.drawable["gradients"][kind]
+    points = [(i, v) for i, v in enumerate(values, 1) if v is not None]
+    steps, norms = zip(*points, strict=True) if points else ((), ())
     return Series(f"{kind} samples", steps, norms, POINTS, look=_KINDS[kind])
 
 
 def thresholds(runs: Sequence[Kept]) -> Figure:
-    """The threshold that decides, on the method's ID score, along the stream; a panel a pair.
-
-    The detector's, and before it has one that on the zero-shot score; seeds folded.
+    """Thresholds along the stream, a panel a pair and scale; seeds folded.
 
     Raises:
         SettingsError: no run has its thresholds kept, or there are too many.
     """
-    return _along(runs, "thresholds", "threshold on the ID score", "")
+    panels = _on_all_pairs(runs, "thresholds", threshold_panels)
+    scales = list(dict.fromkeys(panel.y for panel in panels))  # those of one beside each other
+    return Figure(tuple(sorted(panels, key=lambda panel: scales.index(panel.y))))
 
 
 def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
@@ -106,60 +111,89 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has its accuracies kept, or there are too many.
     """
-    return _along(runs, "running", f"{METRICS[metric]} so far (%)", metric)
+    panels_of = functools.partial(accuracy_panels, metric=metric)
+    return Figure(tuple(_on_all_pairs(runs, "running", panels_of)))
 
 
-def _along(runs: Sequence[Kept], name: str, axis: str, metric: str) -> Figure:
-    """A curve of each group of runs along the stream, a panel a pair."""
-    panels = []
-    having = [kept for kept in runs if _has_curve(kept, name, _NEEDED[name])]
-    for pair, groups in by_pair(having):
-        check_lines(len(groups))
-        lines = [_folded(group, some, metric) for group, some in groups.items()]
-        if lines := [line for line in lines if line.x]:
-            items = Axis("samples seen", 0, max(x for line in lines for x in line.x))
-            panels.append(Panel(pair_title(pair), items, Axis(axis), tuple(lines)))
+def _on_all_pairs(
+    runs: Sequence[Kept], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
+) -> list[Panel]:
+    panels = [
+        panel
+        for pair, groups in on_pairs(tables(runs))
+        for panel in panels_of(pair_title(pair), groups, pair[1])
+    ]
     if not panels:
-        raise SettingsError(f"no kept run that fits has its {name} kept", remedy="keep-curves")
-    return Figure(tuple(panels))
+        raise SettingsError(f"no kept run that fits has its {curve} kept", remedy="keep-curves")
+    for panel in panels:
+        check_lines(len(panel.series))
+    return panels
 
 
-_NEEDED = {"thresholds": (), "running": ("acc_s", "acc_n")}  # of which any, and both
+def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
+    """Thresholds along the streams of a pair: a panel for each scale, or none.
+
+    A method's threshold on the zero-shot ID score shares its axis with those of others; that of its
+    own detector stands on the detector's ID score, and on no other axis.
+    """
+    panels = _along(title, "zero-shot threshold", groups, ood_set, "thresholds", "zero_shot")
+    by_detector: dict[str, dict[str, Sequence[DrawnRow]]] = {}
+    for name, rows in groups.items():
+        by_detector.setdefault(_detector(rows[0].method), {})[name] = rows
+    for detector, own in by_detector.items():
+        panels += _along(title, f"{detector}'s threshold", own, ood_set, "thresholds", "detector")
+    return panels
 
 
-def _has_curve(kept: Kept, name: str, columns: Iterable[str]) -> bool:
-    """Whether a run has a curve that can be drawn with these columns."""
-    curve = kept.drawable.get(name)
-    return curve is not None and set(columns) <= set(curve)
+def _detector(method: str) -> str:
+    """Whose score a method decides by: of "adand+tda", AdaND's."""
+    return method.rpartition("+")[0] if METHODS[method].parts else method
 
 
-def _folded(name: str, runs: Sequence[Kept], metric: str) -> Series:
+def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
+    """An accuracy so far along the streams of a pair: a panel, or none."""
+    name = f"{METRICS[metric].head} so far (%)"
+    return _along(title, name, groups, ood_set, "running", metric)
+
+
+def _along(
+    title: str, axis: str, groups: Groups, ood_set: str, curve: str, column: str
+) -> list[Panel]:
+    """Lines along the streams of one pair, a line a group, in a panel; none of no line."""
+    lines = []
+    for name, rows in groups.items():
+        columns = [_column(run.drawable.get(curve, {}), column) for run in finished(rows, ood_set)]
+        lines.append(_fold_lines(name, [(items, values) for items, values in columns if items]))
+    lines = [line for line in lines if line.x]
+    if not lines:
+        return []
+    items = Axis("samples seen", 0, max(max(line.x) for line in lines), is_count=True)
+    return [Panel(title, items, Axis(axis), tuple(lines))]
+
+
+def _column(curve: Curves, name: str) -> tuple[Sequence[int], Values]:
+    """Where a curve has points, and its values: a threshold, or an accuracy in percent."""
+    if name == "acc_h" and {"acc_s", "acc_n"} <= {*curve}:
+        both = zip(curve["acc_s"], curve["acc_n"], strict=True)
+        curve = {**curve, name: [None if None in two else harmonic_mean(*two) for two in both]}
+    if name not in curve:
+        return (), ()
+    times = 100 if name in METRICS else 1
+    return curve["item"], [None if value is None else times * value for value in curve[name]]
+
+
+def _fold_lines(name: str, columns: Sequence[tuple[Sequence[int], Values]]) -> Series:
     """A line over the stream: the mean over seeds and its deviation, where the first has points.
 
     Streams of other lengths than the first one's are left out.
     """
-    columns = [_column(kept, metric) for kept in runs]
-    items = columns[0][0]
-    values = [column for where, column in columns if where == items]
-    points = [[v for v in some if v is not None] for some in zip(*values, strict=True)]
-    known = [(item, *mean_std(some)) for item, some in zip(items, points, strict=True) if some]
-    x, y, std = zip(*known, strict=True) if known else ((), (), ())
-    return Series(name, x, y, LINE, std if len(values) > 1 else ())
-
-
-def _column(kept: Kept, metric: str) -> tuple[list[int], Values]:
-    """Where a run's curve has points, and its values: an accuracy in percent, or the threshold."""
-    if not metric:
-        found = kept.drawable["thresholds"]
-        nothing = [None] * len(found["item"])
-        own, first = (found.get(name) or nothing for name in ("detector", "zero_shot"))
-        both = zip(own, first, strict=True)
-        return found["item"], [one if one is not None else other for one, other in both]
-    found = kept.drawable["running"]
-    accuracies = zip(found["acc_s"], found["acc_n"], strict=True)
-    columns = {
-        "acc_s": found["acc_s"],
-        "acc_n": found["acc_n"],
-        "acc_h": [None if None in both else harmonic_mean(*both) for both in accuracies],
-    }
-    return found["item"], [None if value is None else 100 * value for value in columns[metric]]
+    items = columns[0][0] if columns else ()
+    same = [values for where, values in columns if where == items]
+    points = [
+        (item, fold({i: value for i, value in enumerate(values) if value is not None}))
+        for item, values in zip(items, zip(*same, strict=True), strict=True)
+        if any(value is not None for value in values)
+    ]
+    stds = tuple(value.std for _, value in points) if len(same) > 1 else ()
+    x, y = tuple(item for item, _ in points), tuple(value.mean for _, value in points)
+    return Series(name, x, y, LINE, stds)

@@ -1,12 +1,12 @@
 """The paper's tables as rows: in CSV and JSON, and on a report's leaderboard."""
 
 import csv
-import json
 import math
 import re
 from pathlib import Path
 
 from kept import kept_run
+from parsed import board_rows
 
 from zsntta_cli.paper import rows
 from zsntta_cli.paper.printed.tables import TABLES, find_table
@@ -107,7 +107,7 @@ def test_they_stand_beside_what_was_measured_and_nowhere_else(zsntta, tmp_path):
         store.add([kept_run("zs-clip", "svhn", id_set="cifar10", encoder="ViT-B-16-openai")])
         store.add([kept_run("zs-clip")])
     assert zsntta("report", "x.sqlite").exit_code == 0
-    [plain] = re.findall(r'id="board-data">(.*?)</script>', (tmp_path / "report.html").read_text())
-    data = json.loads(plain)
-    sources = [data["names"][row[-1]] for row in data["rows"]]
-    assert sources == ["measured"] * 2 + ["reported, not run: ICLR 2025, table 10"] * 5
+    rows = board_rows((tmp_path / "report.html").read_text())
+    sources = [(row["source"], row["citation"]) for row in rows]
+    published = ("published", "ICLR 2025, table 10")
+    assert sources == [("measured", None)] * 2 + [published] * 5

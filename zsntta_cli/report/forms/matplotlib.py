@@ -1,0 +1,388 @@
+"""Figures drawn by matplotlib: the only module that imports it.
+
+The same figure gives the same bytes: no clock, no random names, no settings of the user's, and one
+backend a format. Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and
+dashes say the same again for who prints in black.
+"""
+
+import io
+import math
+import textwrap
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib import ticker
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from zsntta_cli.errors import short
+from zsntta_cli.report.figure import (
+    HISTOGRAM,
+    LEVEL,
+    LINE,
+    MEAN_RANK,
+    MEANS,
+    POINTS,
+    RANKS,
+    UPRIGHT,
+    Figure,
+    Panel,
+    Series,
+    tick_text,
+    with_ends,
+)
+
+COLUMN = 3.25  # inches: a column of a paper
+_FONT = 8  # points
+_HEIGHT = 1.9  # inches of a row of panels …
+_LOW, _LOWEST = 1.4, 1.1  # … where there are several, and with one panel each
+_MARGIN = 0.45  # of the legend and the names of axes
+_LEGEND_ROW = 0.15
+_WIDEST_ROW = 3
+_DPI = 300
+_LONGEST, _LETTERS_OF_A_TITLE = 80, 15  # letters of a title: in all, and to an inch
+_LETTERS_AN_INCH, _LETTERS_OF_A_HANDLE = 17, 6
+_FEW_POINTS = 12  # of a line: each has its marker
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": _FONT,
+    "axes.titlesize": _FONT,
+    "axes.labelsize": _FONT,
+    "xtick.labelsize": _FONT - 1,
+    "ytick.labelsize": _FONT - 1,
+    "legend.fontsize": _FONT - 1,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "pdf.fonttype": 42,  # letters that can be searched and edited
+    "svg.hashsalt": "zsntta",
+    "text.parse_math": False,  # names come from anywhere
+}
+_METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
+    """A figure as a file's bytes; `form` is pdf, svg or png, `width` in inches."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        content = io.BytesIO()
+        _canvas(figure, width).savefig(content, format=form, metadata=_METADATA[form], dpi=_DPI)
+    return content.getvalue()
+
+
+def _canvas(figure: Figure, width: float) -> Canvas:
+    """All panels on their axes, with one legend above them."""
+    panels = with_ends(figure.panels)
+    columns = _columns(len(panels), width)
+    rows = math.ceil(len(panels) / columns)
+    height = (_HEIGHT if rows == 1 else _LOW if columns > 1 else _LOWEST) * rows + _MARGIN
+    canvas = Canvas(figsize=(width, height), layout="constrained")
+    grid = canvas.subplots(rows, columns, squeeze=False, **_shared(panels))
+    flat = list(grid.flat)
+    looks = looks_of(figure)
+    for axes, panel in zip(flat, panels, strict=False):
+        _draw(axes, panel, looks, width / columns)
+    for axes, panel in zip(flat, panels, strict=False):
+        _scale(axes, panel, alone=columns == 1)
+    for i, axes in enumerate(flat[len(panels) :], len(panels)):
+        axes.set_visible(False)
+        flat[i - columns].tick_params(labelbottom=True)  # which shared axes leave to the last row
+    _name_axes(canvas, flat, panels)
+    _legend(canvas, flat[: len(panels)], panels, width)
+    return canvas
+
+
+def _columns(panels: int, width: float) -> int:
+    """Panels in a row."""
+    if width >= 2 * COLUMN:
+        return 2 if panels == 4 else min(panels, _WIDEST_ROW)
+    return 1 if panels in (1, 3) else 2
+
+
+def _shared(panels: Sequence[Panel]) -> Any:
+    """Axes are shared where all panels show the same, so that they can be compared."""
+    same_x, same_y = ({panel.x for panel in panels}, {panel.y for panel in panels})
+    return {"sharex": len(same_x) == 1, "sharey": len(same_x) == len(same_y) == 1}
+
+
+def _has(panel: Panel, mark: str) -> bool:
+    return any(series.mark == mark for series in panel.series)
+
+
+def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> None:
+    """A panel's series on its axes, which are `width` inches wide."""
+    lines = textwrap.wrap(short(panel.title, _LONGEST), int(width * _LETTERS_OF_A_TITLE))
+    axes.set_title("\n".join(lines), pad=3)
+    beside = [series for series in panel.series if series.mark in (MEANS, RANKS)]
+    places = {name: i for i, name in enumerate(dict.fromkeys(series.name for series in beside))}
+    halved = len({series.is_published for series in panel.series}) > 1
+    for series in panel.series:
+        place = _Place(places.get(series.name, 0), len(places), halved)
+        _MARKS[series.mark](axes, series, looks[series.look or series.name], place)
+    if _has(panel, RANKS):
+        names = [name.replace(" (", "\n(") for name in places]
+        is_tight = max(map(len, names)) * len(names) > width * _LETTERS_AN_INCH
+        turned: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_tight else {}
+        axes.set_xticks(range(len(names)), names, **turned)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.set_yticks(panel.x.ticks)
+
+
+def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
+    """Limits, and ticks at round numbers."""
+    if _has(panel, RANKS):
+        return
+    if panel.y.is_log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+    else:
+        ticks = panel.y.round_ticks(6)
+        axes.set_yticks(ticks, list(map(tick_text, ticks)))
+        axes.set_ylim(panel.y.low, panel.y.high)
+    if not _has(panel, MEANS):
+        ticks = panel.x.round_ticks(5 if alone else 3)
+        axes.set_xticks(ticks, list(map(tick_text, ticks)))
+        axes.set_xlim(panel.x.low, panel.x.high)
+
+
+def _name_axes(canvas: Canvas, flat: Sequence[Axes], panels: Sequence[Panel]) -> None:
+    """Names of axes: once for all panels where they are the same."""
+    across = [panel.x.name for panel in panels]
+    up = [panel.y.name for panel in panels]
+    if _has(panels[0], RANKS):
+        across, up = up, across  # ranks go upwards
+    elif _has(panels[0], MEANS):
+        across = [""]  # groups are named
+    for names, of_all, of_one in (
+        (across, "supxlabel", "set_xlabel"),
+        (up, "supylabel", "set_ylabel"),
+    ):
+        if len(set(names)) == 1 and len(names) > 1:
+            getattr(canvas, of_all)(names[0], fontsize=_FONT)
+        else:
+            for axes, name in zip(flat, names, strict=False):
+                getattr(axes, of_one)(name)
+
+
+def _legend(
+    canvas: Canvas, all_axes: Sequence[Axes], panels: Sequence[Panel], width: float
+) -> None:
+    """One legend above all panels."""
+    handles: dict[str, Any] = {}
+    for axes in all_axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    names = [one for one in _in_order(panels) if one in handles]
+    if not names:
+        return
+    columns = _in_a_row(names, width)
+    rows = math.ceil(len(names) / columns)
+    canvas.set_figheight(canvas.get_figheight() + (rows - 1) * _LEGEND_ROW)
+    canvas.legend(
+        [handles[name] for name in names], names, loc="outside upper center", ncols=columns,
+        handlelength=2.2, columnspacing=1.2, borderaxespad=0.1,
+    )  # fmt: skip
+
+
+def _in_order(panels: Sequence[Panel]) -> list[str]:
+    """What may be in the legend, in the order in which it is drawn; dashed lines last."""
+    every = [series for panel in panels for series in panel.series]
+    in_order = sorted(every, key=lambda series: series.mark == LEVEL)
+    names = [_labelled(series, halved) for halved in (False, True) for series in in_order]
+    return list(dict.fromkeys([*names, _MEAN]))
+
+
+def _in_a_row(names: Sequence[str], width: float) -> int:
+    """How many names of a legend there is room for, beside their handles."""
+    lengths = [(len(name) + _LETTERS_OF_A_HANDLE) / _LETTERS_AN_INCH for name in names]
+    if sum(lengths) <= width:
+        return len(names)
+    return max(1, min(len(names), int(width / max(lengths))))
+
+
+# Marks: how the points of a series are drawn on a pair of axes.
+
+_MEAN, _PUBLISHED = "mean", "published"  # in a legend
+
+
+class _Place(NamedTuple):
+    """Where a series stands among those that stand side by side."""
+
+    at: int
+    of: int
+    halved: bool  # there are measured and published ones
+
+
+def _line(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    colour, marker, dashes = look
+    every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
+    axes.plot(
+        series.x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
+        label=_labelled(series, place.halved),
+    )  # fmt: skip
+    if series.std:
+        both = list(zip(series.y, series.std, strict=True))
+        low, high = [y - std for y, std in both], [y + std for y, std in both]
+        axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _histogram(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    colour, _, dashes = look
+    half = (series.x[1] - series.x[0]) / 2
+    edges = [series.x[0] - half, *(x + half for x in series.x)]
+    alpha = 0.35 if dashes == SOLID else 0.15
+    axes.stairs(series.y, edges, fill=True, color=colour, alpha=alpha)
+    axes.stairs(
+        series.y, edges, color=colour, linestyle=dashes, linewidth=0.9,
+        label=_labelled(series, place.halved),
+    )  # fmt: skip
+
+
+def _points(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    colour, marker, _ = look
+    axes.plot(
+        series.x, series.y, color=colour, marker=marker, linestyle="none", markersize=2.2,
+        markeredgewidth=0.6, clip_on=False, label=_labelled(series, place.halved),
+    )  # fmt: skip
+
+
+def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    """A point ± its deviation in each group; published ones are hollow, right of measured."""
+    colour, marker, _ = look
+    room = 0.84 / place.of
+    beside = (0.2 if series.is_published else -0.2) * room * place.halved
+    at = [i - 0.42 + (place.at + 0.5) * room + beside for i in range(len(series.x))]
+    axes.errorbar(
+        at, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2, elinewidth=0.9,
+        markerfacecolor="none" if series.is_published else colour, markersize=4,
+        label=_labelled(series, place.halved),
+    )  # fmt: skip
+    axes.set_xticks(range(len(series.x)), series.x)
+    axes.set_xlim(-0.5, len(series.x) - 0.5)
+    axes.tick_params("x", length=0)
+
+
+def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    """A box a rank, as wide as its share: to both sides, or measured left and published right."""
+    boxes = [(x, 0.46 * y / 100) for x, y in zip(series.x, series.y, strict=True) if y]
+    at, half = [x for x, _ in boxes], [h for _, h in boxes]
+    left = [place.at - (0 if place.halved and series.is_published else h) for h in half]
+    width = [h if place.halved else 2 * h for h in half]
+    face: dict[str, Any] = {"facecolor": look[0], "edgecolor": "white", "linewidth": 0.4}
+    if series.is_published:
+        face = {"facecolor": "none", "edgecolor": look[0], "linewidth": 0.8}
+    # Methods are named below their ranks: a legend tells published ones alone.
+    name = _PUBLISHED if series.is_published and place.halved else "_"
+    height = 0.9 if all(x % 1 == 0 for x in series.x) else 0.45  # ties share a rank in between
+    axes.barh(at, width, height, left, **face, label=name)
+
+
+def _mean_rank(axes: Axes, series: Series, _look: "Look", place: _Place) -> None:
+    side = (0.2 if series.is_published else -0.2) if place.halved else 0
+    axes.plot(
+        place.at + side, series.x[0], marker="D", markersize=3.5, markeredgecolor=BLACK,
+        markerfacecolor="white", markeredgewidth=0.7, linestyle="none", label=_MEAN,
+    )  # fmt: skip
+
+
+def _level(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    """Dashed; dotted beside a measured one, where it is published."""
+    dashes = DOTTED if series.is_published else DASHED
+    for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+        if x is None:
+            axes.axhline(y, color=look[0], linestyle=dashes, linewidth=0.9)
+        else:
+            axes.hlines(y, i - 0.47, i + 0.47, look[0], dashes, linewidth=0.8, zorder=1)
+    colour = look[0] if series.look == series.name else BLACK  # in a legend, of all colours
+    axes.plot(
+        [], [], color=colour, linestyle=dashes, linewidth=0.9, label=_labelled(series, place.halved)
+    )
+
+
+def _upright(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+    colour, _, dashes = look
+    label = _labelled(series, place.halved)
+    axes.axvline(series.x[0], color=colour, linestyle=dashes, linewidth=1, label=label)
+
+
+def _labelled(series: Series, halved: bool) -> str:
+    """What the legend calls a series: hollow points beside measured ones have one name for all."""
+    if not (halved and series.is_published):
+        return series.name
+    return f"{series.name}, published" if series.mark == LEVEL else _PUBLISHED
+
+
+_MARKS = {
+    LINE: _line,
+    HISTOGRAM: _histogram,
+    POINTS: _points,
+    MEANS: _means,
+    RANKS: _ranks,
+    MEAN_RANK: _mean_rank,
+    LEVEL: _level,
+    UPRIGHT: _upright,
+}
+
+# Looks: who has which colour, marker and dashes, in all figures the same.
+
+BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+_YELLOW, _BLUE, _RED, _PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+Look = tuple[str, str, Any]  # colour, marker, dashes
+SOLID, DASHED, DOTTED, _MIXED = "-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5))
+
+# What has a look of its own in all figures; others take those that are left, in turn.
+_LOOKS: dict[str, Look] = {
+    "ID": (_BLUE, "o", SOLID),
+    "OOD": (_RED, "x", DASHED),
+    "threshold": (BLACK, "", DOTTED),
+    "Acc_S": (_BLUE, "o", SOLID),
+    "Acc_N": (_ORANGE, "s", SOLID),
+    "Acc_H": (BLACK, "D", SOLID),
+    "zs-clip": (BLACK, "o", SOLID),
+    "adand": (_RED, "s", SOLID),
+    "ridge": (_BLUE, "D", DASHED),
+    "tent": (_ORANGE, "^", _MIXED),
+    "sotta": (_GREEN, "v", DASHED),
+    "tpt": (_PURPLE, "P", DOTTED),
+    "tda": (_SKY, "X", _MIXED),
+}
+_OTHERS: list[Look] = [
+    (_SKY, "<", DASHED), (_GREEN, ">", _MIXED), (_PURPLE, "h", SOLID), (_ORANGE, "p", DOTTED),
+    (_BLUE, "*", _MIXED), (_RED, "d", DOTTED), (_YELLOW, "H", SOLID), (BLACK, "+", DASHED),
+]  # fmt: skip
+
+
+def looks_of(figure: Figure) -> dict[str, Look]:
+    """The look of all that has one: its own, that of its method, or one whose colour is free."""
+    keys = dict.fromkeys(s.look or s.name for panel in figure.panels for s in panel.series)
+    looks: dict[str, Look] = {}
+    for key in keys:
+        own = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
+        if own and own not in looks.values():
+            looks[key] = own
+    for key in keys:
+        looks.setdefault(key, _free_look(list(looks.values())))
+    return {key: looks[key] for key in keys}
+
+
+def _free_look(used: Sequence[Look]) -> Look:
+    """The first look of another colour than those used; of any colour where all are used."""
+    colours = {colour for colour, _, _ in used}
+    free = [look for look in _OTHERS if look not in used] or _OTHERS
+    return next((look for look in free if look[0] not in colours), free[0])

@@ -1,0 +1,124 @@
+"""Which kept runs are wanted: chosen by what they are of, and of each the latest."""
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.results.frame import all_settings, latest_of_each, shown
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.simulation.record import Record
+
+ValueOf = Callable[[Record], Any]
+
+_USUAL_RATIO = 0.5  # the paper's
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which kept runs are wanted; nothing given means all."""
+
+    methods: Sequence[str] = ()
+    id_sets: Sequence[str] = ()
+    ood_sets: Sequence[str] = ()  # a clean stream is one for all OOD sets
+    ratios: Sequence[float] = ()
+    seeds: Sequence[int] = ()
+    encoders: Sequence[str] = ()
+    settings: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as shown
+
+
+def chosen(runs: Sequence[Kept], filters: Filters) -> list[Kept]:
+    """The runs that fit.
+
+    Raises:
+        SettingsError: none does; it says what is there.
+    """
+    if not runs:
+        raise SettingsError("there are no kept runs to plot", remedy="simulate")
+    fitting = list(runs)
+    for name, (value, wanted) in _by_name(filters).items():
+        is_clean_too = name == "ood" and _present(fitting, value) & {*wanted}
+        allowed = {*wanted, None} if is_clean_too else {*wanted}
+        fitting = _fitting(fitting, name, value, allowed) if wanted else fitting
+    for name, texts in filters.settings.items():
+        fitting = _fitting(fitting, name, functools.partial(_text, name), {*texts})
+    return fitting
+
+
+def _by_name(filters: Filters) -> dict[str, tuple[ValueOf, Sequence[Any]]]:
+    """What runs are chosen by: a value of theirs, and those wanted."""
+    return {
+        "method": (lambda record: record.settings.method, filters.methods),
+        "id": (lambda record: record.settings.id_set, filters.id_sets),
+        "ood": (lambda record: record.settings.ood_set, filters.ood_sets),
+        "ratio": (lambda record: record.settings.stream.ratio, filters.ratios),
+        "seed": (lambda record: record.settings.stream.seed, filters.seeds),
+        "encoder": (lambda record: record.settings.encoder, filters.encoders),
+    }
+
+
+def _present(runs: Sequence[Kept], value: ValueOf) -> set[Any]:
+    return {value(kept.record) for kept in runs} - {None}
+
+
+def _fitting(
+    runs: Sequence[Kept], name: str, value: ValueOf, wanted: Collection[Any]
+) -> list[Kept]:
+    """The runs with a wanted value."""
+    fitting = [kept for kept in runs if value(kept.record) in wanted]
+    if not fitting:
+        present = ", ".join(str(one) for one in sorted(_present(runs, value))) or "none"
+        asked = ", ".join(str(one) for one in wanted)
+        raise SettingsError(f"no kept run that fits has {name} {asked}: there is {present}.")
+    return fitting
+
+
+def _text(name: str, record: Record) -> str | None:
+    """A setting's value as it is shown and typed; None of a run that does not have it."""
+    settings = all_settings(record)
+    return shown(name, settings[name]) if name in settings else None
+
+
+def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) -> list[Kept]:
+    """Runs with one ratio, and with adaptive thresholds, where nothing else was asked for.
+
+    `keep` names the settings of which a figure shows several.
+    """
+    usual_runs = list(runs)
+    if "ratio" not in keep and not filters.ratios:
+        ratios = sorted({kept.record.settings.stream.ratio for kept in usual_runs})
+        noisy = [ratio for ratio in ratios if ratio > 0] or ratios
+        ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
+        usual_runs = [k for k in usual_runs if k.record.settings.stream.ratio == ratio]
+    if "fixed" not in keep and "fixed" not in filters.settings:
+        usual_runs = [
+            k for k in usual_runs if k.record.settings.threshold.fixed is None
+        ] or usual_runs
+    return usual_runs
+
+
+def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:
+    """Of runs with the same settings the one made last, and of runs on other features none.
+
+    Features are those of the run made last on a set; a note says how many runs are left out.
+    """
+    of_each: dict[Any, Kept] = {}
+    newest: dict[tuple[str, str], str] = {}
+    for kept in sorted(latest_of_each(runs), key=_age):
+        of_each[kept.record.settings] = kept
+        newest |= _features(kept)
+    current = [kept for kept in of_each.values() if _features(kept).items() <= newest.items()]
+    lost = len(runs) - len(current)
+    note = f"{lost:,} older runs are left out: their features or methods were made anew since"
+    return current, [note] * bool(lost)
+
+
+def _age(kept: Kept) -> tuple[str, Any]:
+    return kept.record.created, sorted(kept.record.digests.items())
+
+
+def _features(kept: Kept) -> dict[tuple[str, str], str]:
+    """Digests of the image features that a run saw, by encoder and set."""
+    encoder, digests = kept.record.settings.encoder, kept.record.digests
+    return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}
