@@ -69,7 +69,7 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
     series: list[Series] = []
     for source in sources:
         values = {
-            name: {pair: fold(by_seed).mean for pair, by_seed in one.by_pair(metric).items()}
+            name: {pair: _rounded(by_seed) for pair, by_seed in one.by_pair(metric).items()}
             for name, one in source.items()
         }
         for name, by_pair in mean_ranks(values, METRICS[metric]).items():
@@ -77,6 +77,11 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
     ticks = tuple(range(1, 1 + max(map(len, sources))))
     axes = Axis(f"rank by {METRICS[metric].head}", ticks=ticks), Axis("box width: share of pairs")
     return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
+
+
+def _rounded(by_seed: Mapping[int, float]) -> float:
+    """The mean over seeds without the noise of its sum: means that are equal are to be so here."""
+    return round(fold(by_seed).mean, 12)
 
 
 def _rank_series(
