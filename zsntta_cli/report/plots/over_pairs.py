@@ -18,8 +18,7 @@ from zsntta_cli.report.plots.groups import (
     by_label,
     check_lines,
     pairs_of,
-    scale,
-    stds,
+    points,
 )
 from zsntta_cli.results.frame import fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
@@ -50,13 +49,9 @@ def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = ""
 
 
 def _means(name: str, means: PairMeans, metrics: Sequence[Metric]) -> Series:
-    values = [(scale(metric), means.value(metric.name)) for metric in metrics]
-    return Series(
-        name, tuple(metric.head for metric in metrics),
-        tuple(times * value.mean for times, value in values), MEANS,
-        stds([times * value.std for times, value in values]),
-        is_published=means.published is not None, results=(means,) * len(metrics),
-    )  # fmt: skip
+    y, stds = points(map(means.shown, metrics))
+    heads, is_published = tuple(metric.head for metric in metrics), means.published is not None
+    return Series(name, heads, y, MEANS, stds, "", is_published, (means,) * len(metrics))
 
 
 def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "acc_h") -> Figure:
