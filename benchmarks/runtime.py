@@ -1,6 +1,6 @@
 """The paper's table 4 on this machine: seconds a sample and memory of each method, live.
 
-Usage: runtime.py [--model tiny] [--pretrained none] [--method tent --batch-size 128] [--decode]
+Usage: runtime.py [--model tiny] [--pretrained none] [--method tent --batch-size 128]
 """
 
 from typing import Annotated
@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import SAMPLES
-from zsntta_cli.paper.runtime import CLASSES, Job, Row, measure, table_4
+from zsntta_cli.paper.timing import CLASSES, Timing, TimingJob, measure
 from zsntta_cli.settings import EncoderChoice
 
 
@@ -22,26 +23,25 @@ def main(
     samples: int = SAMPLES,
     classes: int = CLASSES,
     device: str = "auto",
-    decode: bool = False,
 ) -> None:
     """Measure and print; without a method the columns of table 4."""
     encoder = EncoderChoice(model, pretrained)
-    jobs = [
-        Job(name, batch_size, encoder, device, samples, classes, decode=decode)
-        for name in method or ()
-    ] or table_4(encoder, device, samples, classes)
+    columns = [(name, batch_size) for name in method or ()]
+    columns = columns or [(cell.method, int(cell.settings["batch_size"])) for cell in printed(4)]
+    jobs = [TimingJob(*column, encoder, device, samples, classes) for column in columns]
     table = Table(title=f"{model}, {classes} classes, {samples:,} samples")
     for head in ("method", "batch size", "seconds", "GiB", "on", ""):
         table.add_column(head)
-    for row in measure(jobs, lambda row: typer.echo(str(row), err=True)):
-        table.add_row(*cells(row))
+    for timing in measure(jobs, lambda timing: typer.echo(str(timing), err=True)):
+        table.add_row(*cells(timing))
     Console(width=100).print(table)
 
 
-def cells(row: Row) -> list[str]:
-    seconds = f"{row.seconds:.5f}" if row.seconds is not None else "-"
-    memory = f"{row.memory / 2**30:.2f}" if row.memory is not None else "-"
-    return [row.method, str(row.batch_size), seconds, memory, row.device, row.problem]
+def cells(timing: Timing) -> list[str]:
+    seconds = f"{timing.seconds:.5f}" if timing.seconds is not None else "-"
+    memory = f"{timing.memory / 2**30:.2f}" if timing.memory is not None else "-"
+    job = timing.job
+    return [job.method, str(job.batch_size), seconds, memory, timing.device, timing.problem]
 
 
 if __name__ == "__main__":

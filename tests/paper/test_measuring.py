@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.paper import aggregates, comparing, estimates, measuring
-from zsntta_cli.paper.cells import Encoder, cells
+from zsntta_cli.paper import aggregates, comparing, measuring
+from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import OUTSIDE, UNKNOWN, WITHIN, Comparison, Measured
-from zsntta_cli.paper.printed.misprints import mark
-from zsntta_cli.paper.printed.published import Number
+from zsntta_cli.paper.printed.published import PaperNumber, remark_on
 from zsntta_cli.paper.printed.tables import TABLES, find_table
-from zsntta_cli.paper.standing import all_runs, table_runs
-from zsntta_cli.paper.wanted import Wishes, streams
+from zsntta_cli.paper.runs import Wishes, all_runs, count_items, streams, table_runs
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record
@@ -24,7 +22,7 @@ WISHES = Wishes(Path("features"))
 
 def cell_of(table, **values):
     """The first cell of a table with some values of what is printed."""
-    found = cells(find_table(str(table)), Encoder())
+    found = cells(find_table(str(table)), PaperEncoder())
     return next(c for c in found if all(getattr(c.of, k) == v for k, v in values.items()))
 
 
@@ -96,12 +94,16 @@ def test_means_of_sets_by_seed_and_both_spreads():
     assert found.mean == pytest.approx(76)
     assert found.std == pytest.approx(math.sqrt(2))
     assert found.sets_std == pytest.approx(math.sqrt(2))
-    assert (found.seeds, found.present, found.wanted) == (2, 4, 4)
+    assert (found.seeds, found.lacks) == ((0, 1), "")
 
-    del results[own[3][1]]  # of the last set, a seed is missing
+    del results[own[3][1]]  # of the last set, a seed is missing: those that all have are averaged
     part = measuring.measure(own, (), results, "acc_h")
-    assert part.mean == pytest.approx((80 + 82 + 90 + 90 + 70 + 74) / 6)
-    assert (part.present, part.is_whole) == (3, False)
+    assert part.mean == pytest.approx((80 + 90 + 70 + 60) / 4)
+    assert (part.seeds, part.lacks) == ((0,), "")
+    del results[own[3][0]]  # and now the whole set: there is no average
+    lacking = measuring.measure(own, (), results, "acc_h")
+    assert math.isnan(lacking.mean)
+    assert lacking.lacks == "3 of 4 sets (SVHN, LSUN, Texture)"
     assert measuring.measure(own, (), {}, "acc_h") is None
 
 
@@ -114,15 +116,26 @@ def test_a_difference_to_zs_clip_is_of_the_same_sets_or_none():
     results |= {run: record(run, 0.8) for [run] in base}
     found = measuring.measure(tent, base, results, "acc_h_minus_zs-clip")
     assert found.mean == pytest.approx(10)
-    del results[tent[0][0]]
-    assert measuring.measure(tent, base, results, "acc_h_minus_zs-clip") is None
+    for missing in (tent[0][0], base[0][0]):
+        some = {run: record for run, record in results.items() if run != missing}
+        part = measuring.measure(tent, base, some, "acc_h_minus_zs-clip")
+        assert (math.isnan(part.mean), part.lacks[:11]) == (True, "3 of 4 sets")
+
+
+def test_the_spread_of_a_difference_to_zs_clip_is_that_of_the_difference():
+    two = replace(WISHES, seeds=(0, 1))
+    tent, base = (
+        streams(cell_of(1, ood_set="average", method=method), two) for method in ("tent", "zs-clip")
+    )
+    results = {run: record(run, 0.9 + 0.02 * run.stream.seed) for runs in tent for run in runs}
+    results |= {run: record(run, 0.8 + 0.01 * run.stream.seed) for runs in base for run in runs}
+    found = measuring.measure(tent, base, results, "acc_h_minus_zs-clip")
+    assert (found.mean, found.std) == (pytest.approx(10.5), pytest.approx(math.sqrt(0.5)))
 
 
 def comparison(measured, published, deviation, cell=None, **values):
-    """A measured number that is over all sets, unless told otherwise."""
-    given = {"std": math.nan, "sets_std": math.nan, "seeds": 1, "present": 4, "wanted": 4}
-    found = Measured(measured, **{**given, **values})
-    return Comparison(cell or cell_of(10), "acc_h", found, Number(published), deviation)
+    found = Measured(measured, **values)
+    return Comparison(cell or cell_of(10), "acc_h", found, PaperNumber(published), deviation)
 
 
 def test_a_cell_is_judged_by_two_deviations_of_the_difference_and_rounding():
@@ -130,7 +143,7 @@ def test_a_cell_is_judged_by_two_deviations_of_the_difference_and_rounding():
     assert comparison(90.206, 90.0, 0.1).verdict == OUTSIDE
     assert comparison(89.794, 90.0, 0.1).verdict == OUTSIDE
     assert comparison(90.0, 90.0, math.nan).verdict == UNKNOWN
-    assert comparison(90.0, 90.0, 0.1, present=3).verdict == ""
+    assert comparison(math.nan, 90.0, 0.1, lacks="3 of 4 sets").verdict == ""
     assert comparison(90.0, math.nan, 0.1).verdict == ""
 
 
@@ -160,7 +173,7 @@ def test_the_spread_is_the_seeds_or_else_the_papers_for_the_same_runs():
 
 def test_a_misprint_is_compared_with_nothing():
     cell = cell_of(11, id_set="cifar100", method="tent", setting="batch_size=64", ratio=0.0)
-    assert mark(cell.of, "acc_s").is_wrong
+    assert remark_on(cell.of, "acc_s").is_wrong
     one = replace(comparison(41.9, 41.9, 0.1, cell), metric="acc_s")
     assert one.verdict == comparing.MISPRINT
 
@@ -176,29 +189,28 @@ def test_time_is_a_test_samples_with_its_share_of_injected_images():
 
 
 def test_ranks_share_a_tie_and_want_all_methods():
-    rows = [("a",), ("b",), ("c",)]
-    known = {
-        (("x", "SVHN"), ("a",), "acc_h"): 3.0, (("x", "SVHN"), ("b",), "acc_h"): 2.0,
-        (("x", "SVHN"), ("c",), "acc_h"): 2.0, (("x", "Average"), ("a",), "acc_h"): 0.0,
-        (("x", "LSUN"), ("a",), "acc_h"): 1.0,
-    }  # fmt: skip
-    assert aggregates.mean_ranks(known, rows) == {("a",): 1.0, ("b",): 2.5, ("c",): 2.5}
+    svhn, lsun, average = (("x", name) for name in ("SVHN", "LSUN", "Average"))
+    by_row = {
+        ("a",): {(svhn, "acc_h"): 3.0, (average, "acc_h"): 0.0, (lsun, "acc_h"): 1.0},
+        ("b",): {(svhn, "acc_h"): 2.0},
+        ("c",): {(svhn, "acc_h"): 2.0, (svhn, "acc_s"): 9.0},
+    }
+    assert aggregates.mean_ranks(by_row) == {("a",): 1.0, ("b",): 2.5, ("c",): 2.5}
 
 
 def test_the_papers_mean_ranks_are_those_of_its_figure():
     """Figure 2's violins are of 44 pairs: AdaND is 4th on CIFAR-100 against Places, else first."""
     ranks = []
     for number in (2, 3, 10):
-        found = comparing.published_alone(cells(find_table(str(number)), Encoder()))
-        known = aggregates._published(found)
-        rows = list(dict.fromkeys(one.cell.row for one in found))
-        ranks.append(aggregates.mean_ranks(known, rows)[("AdaND (Ours)",)])
+        published = comparing.compare_published(cells(find_table(str(number)), PaperEncoder()))
+        by_row = aggregates.values_by_row(published, lambda c: c.published.mean)
+        ranks.append(aggregates.mean_ranks(by_row)[("AdaND (Ours)",)])
     assert ranks == [1.0, 1.0, (7 * 1 + 4) / 8]
 
 
 def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
     def published(number, **choice):
-        found = cells(find_table(number), Encoder(EncoderChoice(**choice)))
+        found = cells(find_table(number), PaperEncoder(EncoderChoice(**choice)))
         return {cell.of.encoder for cell in found}, {bool(cell.published) for cell in found}
 
     assert published("10", model="RN50") == ({"RN50-openai"}, {False})
@@ -206,24 +218,16 @@ def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
     assert published("10", folder="mine") == ({"mine"}, {True})
     assert published("10", precision="bf16") == ({"ViT-B-16-openai-bf16"}, {True})
     assert published("25", folder="mine") == ({"mine"}, {False})
-    found = cells(find_table("25"), Encoder(EncoderChoice("ViT-L-14")))
+    found = cells(find_table("25"), PaperEncoder(EncoderChoice("ViT-L-14")))
     assert len(found) == 25
     first = found[0]  # of the two parts of the table, the second
-    assert (first.group, first.published[0]) == ("ViT-L-14-openai", Number(90.71))
+    assert (first.group, first.published[0]) == ("ViT-L-14-openai", PaperNumber(90.71))
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.2, "1 s"), (89, "89 s"), (600, "10 min"), (7200, "2 h"),
-                          (360_000, "4 days")],
-)  # fmt: skip
-def test_durations_in_words(seconds, text):
-    assert estimates.duration(seconds) == text
-
-
-def test_the_papers_speed_is_told_until_a_run_is_kept(tmp_path):
+def test_items_are_counted_of_the_sets_that_were_published_until_they_are_there(cached, tmp_path):
     [run] = streams(cell_of(10, id_set="cifar10", ood_set="svhn", method="tpt"), WISHES)[0]
-    time = estimates.estimate(tmp_path, [run], {})
-    assert (time.items, time.source) == (20_000, estimates.PAPERS)
-    assert time.seconds == pytest.approx(20_000 * 0.3219)
-    time = estimates.estimate(tmp_path, [run], {run: record(run, 0.5, seconds=1.0, items=100)})
-    assert (time.seconds, time.source) == (pytest.approx(200), estimates.KEPT)
+    assert count_items(tmp_path, [run]) == 20_000
+    [noisy] = streams(cell_of(10, id_set="cifar10", ood_set="svhn", method="adand"), WISHES)[0]
+    assert count_items(tmp_path, [run, noisy]) == 20_000 + 22_500  # M = 8
+    tiny = replace(run, encoder="tiny", id_set="shapes", ood_set="glyphs")
+    assert count_items(tmp_path / "features", [tiny]) == 600

@@ -5,10 +5,16 @@ import math
 import pytest
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.paper.cells import Encoder, cells
-from zsntta_cli.paper.printed.misprints import MARKS, mark
-from zsntta_cli.paper.printed.published import AVERAGE, Number, printed
-from zsntta_cli.paper.printed.tables import FIGURES, LEAD, TABLES, figure_number, find_table
+from zsntta_cli.paper.cells import PaperEncoder, cells
+from zsntta_cli.paper.printed.published import (
+    AVERAGE,
+    LEAD,
+    REMARKS,
+    PaperNumber,
+    printed,
+    remark_on,
+)
+from zsntta_cli.paper.printed.tables import FIGURES, TABLES, figure_number, find_table
 
 MEASURED = [table for table in TABLES if table.is_measured]
 EPSILON = 1e-9
@@ -34,7 +40,7 @@ def test_every_number_is_there():
     assert sum(not math.isnan(number.mean) for number in numbers) == 6195
     assert sum(not math.isnan(number.std) for number in numbers) == 250  # tables 20 and 21
     assert [len(printed(number)) for number in (7, 8, 9)] == [21, 66, 44]
-    assert Number.parse("83.53±0.02") == Number(83.53, 0.02)
+    assert PaperNumber.parse("83.53±0.02") == PaperNumber(83.53, 0.02)
 
 
 def test_printed_averages_are_those_of_the_entries():
@@ -89,23 +95,23 @@ def test_printed_differences_are_those_of_the_averages_but_for_three_misprints()
     ]
 
 
-def test_each_mark_is_of_a_number_that_is_there():
-    cells_of = {table.number: cells(table, Encoder()) for table in MEASURED}
-    for one in MARKS:
+def test_each_remark_is_of_a_number_that_is_there():
+    cells_of = {table.number: cells(table, PaperEncoder()) for table in MEASURED}
+    for one in REMARKS:
         covered = [
             cell
             for cell in cells_of[one.table]
             for metric in cell.metrics
-            if mark(cell.of, metric) is one
+            if remark_on(cell.of, metric) is one
         ]
         assert covered, one
-    marked = {n: sum(mark(c.of, m) is not None for c in some for m in c.metrics)
+    marked = {n: sum(remark_on(c.of, m) is not None for c in some for m in c.metrics)
               for n, some in cells_of.items()}  # fmt: skip
     # 7 sets of 5 columns of 3 numbers and 3 differences; Tent's clean stream; 11 clean streams.
     assert {n: count for n, count in marked.items() if count} == {11: 1, 17: 11, 18: 11, 28: 108}
 
 
-def test_what_the_marks_say_is_so():
+def test_what_the_remarks_say_is_so():
     def first(table, **values):
         found = [c for c in printed(table) if all(getattr(c, k) == v for k, v in values.items())]
         return found[0].numbers[0].mean

@@ -41,14 +41,15 @@ class Command(TyperCommand):
         return rest
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options and arguments; of a line that is read, without those that it leaves at None.
+        """The options and arguments; of a line that is read, those that it has.
 
-        typer builds a validator for each that it is given: 0.04 s for the settings of all methods.
+        typer builds a validator for each, with the settings of all methods in 0.1 s; a default
+        needs none: it is of its option's type.
         """
         parameters, order = super().get_params(ctx), ctx.meta.get(_GIVEN)
         if order is None:
             return parameters
-        return [p for p in parameters if p in order or p.required or p.default is not None]
+        return [p for p in parameters if p in order or p.required or p.callback]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options under the headings that they name, in order."""

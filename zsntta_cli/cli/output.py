@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from zsntta_cli.cli.command import misused
+from zsntta_cli.report.forms import FORMS
 
 PAGES = {".html": "html", ".htm": "html"}
-Form = Literal["table", "markdown", "latex", "html", "json", "csv"]
+if TYPE_CHECKING:
+    Form = str
+else:
+    Form = Literal[tuple(FORMS)]  # what --format may be
 
 
 def form_of(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from zsntta_cli.report.tables import View
+    from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record, Replay
@@ -137,9 +138,7 @@ def simulate(
     _check_usage(record, {**named, **given_settings(settings)})
     shown = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
-    from zsntta_cli.report.items import write_scores
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.exchange import read_recorded
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
 
@@ -154,18 +153,27 @@ def simulate(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), given_settings(settings), own_settings(own or ()),
     )  # fmt: skip
-    before = read_recorded(record) if record else []
-    runs = [old.settings for old in before] or grid.runs(features_dir)
+    recorded = _recorded(record) if record else []
+    runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = Keeping.beside(features_dir, records, fresh, keep_items)
     done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
-    made = {one.settings: one for one in done}
-    for old in before:
-        if old.settings in made:  # or Ctrl-C came before it
-            old.check(made[old.settings])
+    records_by_run = {one.settings: one for one in done}
+    for run in recorded:
+        if run.settings in records_by_run:  # or Ctrl-C came before it
+            run.check(records_by_run[run.settings])
     if scores and replay:
+        from zsntta_cli.report.items import write_scores
+
         write_scores(scores, replay)
     _show(done, shown, view, output)
     stop_if_unfinished(done)
+
+
+def _recorded(path: Path) -> "Sequence[RecordedRun]":
+    """The runs of a file of records; what reads one is not for every start."""
+    from zsntta_cli.results.exchange import read_recorded
+
+    return read_recorded(path)
 
 
 def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:

@@ -6,123 +6,138 @@ Means are over the parts of a table (ID sets), ranks are among the methods of ea
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.layout.sheets import DIFFERENCE, PAPER, Line, Sheet, number_text
-from zsntta_cli.paper.printed.names import LEAD_COLUMN, METRICS, shown
 from zsntta_cli.paper.printed.published import AVERAGE
-from zsntta_cli.paper.printed.tables import BY_OOD, Table
+from zsntta_cli.paper.printed.tables import (
+    BY_OOD,
+    LEAD_COLUMN,
+    METRIC_HEADS,
+    PaperTable,
+    set_name,
+)
+from zsntta_cli.report.sheet import Labels, Sheet, SheetRow
+from zsntta_cli.results import frame
 
+PAPER, DIFFERENCE = "  paper", "  difference"
 RANK = "Mean rank"
 _BY = "acc_h"  # what methods are ranked by
+_DIGITS = {"time_s": 4}  # of a metric; two of all others
 
 Place = tuple[str, str]  # part, column
-Values = Mapping[tuple[Place, Line, str], float]  # by place, row and metric
+ByRow = Mapping[Labels, Mapping[tuple[Place, str], float]]  # by place and metric
 
 
-def aggregate_sheet(table: Table, found: Sequence[Comparison], alone: bool = False) -> Sheet | None:
-    """Means over the parts of a table, and mean ranks; None of a table of one part.
+def number_text(metric: str, mean: float, std: float = math.nan, is_signed: bool = False) -> str:
+    """A number with its digits; a dash where there is none, a sign where it is a difference."""
+    if math.isnan(mean):
+        return "-"
+    digits = _DIGITS.get(metric, 2)
+    sign = "+" if is_signed or "_minus" in metric else ""
+    spread = "" if math.isnan(std) else f"±{std:.{digits}f}"
+    return f"{mean:{sign}.{digits}f}{spread}"
 
-    `alone`: of published numbers, with nothing beside them.
-    """
-    groups = list(dict.fromkeys(one.cell.group for one in found))
+
+def aggregate_sheet(
+    table: PaperTable, comparisons: Sequence[Comparison], is_published_alone: bool = False
+) -> Sheet | None:
+    """Means over the parts of a table, and mean ranks; None of a table of one part."""
+    groups = list(dict.fromkeys(c.cell.group for c in comparisons))
     if len(groups) < 2:
         return None
-    rows = list(dict.fromkeys(one.cell.row for one in found))
-    columns = _columns(table, found)
-    sheet = Sheet(f"Mean over {len(groups)} parts (not in the paper)", table.heads, {})
-    sheet.columns = {name: tuple(METRICS[m] for m in ms) for name, ms in columns.items()}
-    values = {} if alone else {"": _measured(found)}
-    values |= {PAPER: _published(found)} if any(one.published for one in found) else {}
-    texts = {
-        kind: {row: _means(known, row, groups, columns) for row in rows}
-        for kind, known in values.items()
-    }
-    if table.heads == ("Method",) and _BY in table.metrics:
-        sheet.columns[RANK] = ("",)
-        for kind, by_row in texts.items():
-            ranks = mean_ranks(values[kind], rows)
-            for row in rows:
-                by_row[row][RANK] = [ranks.get(row, math.nan)]
-    for row in rows:
-        sheet.lines += _lines(row, {kind: by_row[row] for kind, by_row in texts.items()})
+    columns = _columns(table, comparisons)
+    heads = {name: tuple(METRIC_HEADS[m] for m in metrics) for name, metrics in columns.items()}
+    has_ranks = table.heads == ("Method",) and _BY in table.metrics
+    kinds = {} if is_published_alone else {"": values_by_row(comparisons, _measured)}
+    if any(c.published for c in comparisons):
+        kinds[PAPER] = values_by_row(comparisons, _published)
+    means: dict[str, dict[Labels, dict[str, list[float]]]] = {}
+    for kind, by_row in kinds.items():
+        ranks = mean_ranks(by_row)
+        means[kind] = {row: _means(values, groups, columns) for row, values in by_row.items()}
+        for row in by_row if has_ranks else ():
+            means[kind][row][RANK] = [ranks[row]]
+    title = f"Mean over {len(groups)} parts (not in the paper)"
+    sheet = Sheet(title, table.heads, {**heads, **({RANK: ("",)} if has_ranks else {})})
+    for row in dict.fromkeys(c.cell.row for c in comparisons):
+        by_kind = {kind: by_row[row] for kind, by_row in means.items()}
+        sheet.rows += _lines(row, by_kind, bool(sheet.rows))
     return sheet
 
 
-def _columns(table: Table, found: Sequence[Comparison]) -> dict[str, tuple[str, ...]]:
+def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, tuple[str, ...]]:
     """The columns that all parts have: averages where the others are OOD sets."""
-    kept = {one.cell.column: one.cell.metrics for one in found if one.cell.column != LEAD_COLUMN}
-    return {shown(AVERAGE): kept[shown(AVERAGE)]} if table.columns == BY_OOD else kept
+    columns = {c.cell.column: c.cell.metrics for c in comparisons if c.cell.column != LEAD_COLUMN}
+    average = set_name(AVERAGE)
+    return {average: columns[average]} if table.columns == BY_OOD else columns
 
 
-def _measured(found: Sequence[Comparison]) -> Values:
-    return {
-        ((one.cell.group, one.cell.column), one.cell.row, one.metric): one.measured.mean
-        for one in found
-        if one.measured and one.measured.is_whole
-    }
+def values_by_row(
+    comparisons: Sequence[Comparison], value: Callable[[Comparison], float]
+) -> dict[Labels, dict[tuple[Place, str], float]]:
+    """The numbers of each row, by where they stand and by metric."""
+    by_row: dict[Labels, dict[tuple[Place, str], float]] = {}
+    for c in comparisons:
+        by_row.setdefault(c.cell.row, {})[(c.cell.group, c.cell.column), c.metric] = value(c)
+    return by_row
 
 
-def _published(found: Sequence[Comparison]) -> Values:
-    return {
-        ((one.cell.group, one.cell.column), one.cell.row, one.metric): one.published.mean
-        for one in found
-        if one.published
-    }
+def _measured(comparison: Comparison) -> float:
+    return comparison.measured.mean if comparison.measured else math.nan
+
+
+def _published(comparison: Comparison) -> float:
+    return comparison.published.mean if comparison.published else math.nan
 
 
 def _means(
-    known: Values, row: Line, groups: Sequence[str], columns: Mapping[str, tuple[str, ...]]
+    values: Mapping[tuple[Place, str], float],
+    groups: Sequence[str],
+    columns: Mapping[str, tuple[str, ...]],
 ) -> dict[str, list[float]]:
     """By column and metric the mean over all parts; nan where one of them is missing."""
-    return {
-        column: [
-            statistics.fmean(known.get(((group, column), row, m), math.nan) for group in groups)
-            for m in metrics
-        ]
-        for column, metrics in columns.items()
-    }
+
+    def mean(column: str, metric: str) -> float:
+        by_part = {group: values.get(((group, column), metric), math.nan) for group in groups}
+        return frame.average({group: {0: number} for group, number in by_part.items()}).mean
+
+    return {column: [mean(column, m) for m in metrics] for column, metrics in columns.items()}
 
 
-def mean_ranks(known: Values, rows: Sequence[Line]) -> dict[Line, float]:
+def mean_ranks(by_row: ByRow) -> dict[Labels, float]:
     """The mean rank of each row by Acc_H, over the places where all rows have one."""
-    places = dict.fromkeys(place for place, _, _ in known)
-    ranks: dict[Line, list[float]] = {}
-    for place in places:
-        scores = [known.get((place, row, _BY), math.nan) for row in rows]
-        if place[1] in (shown(AVERAGE), LEAD_COLUMN) or any(map(math.isnan, scores)):
-            continue
-        for row, score in zip(rows, scores, strict=True):
-            better, equal = sum(s > score for s in scores), scores.count(score)
-            ranks.setdefault(row, []).append(better + (equal + 1) / 2)
-    return {row: statistics.fmean(some) for row, some in ranks.items()}
+    scores = {
+        row: {
+            place: number
+            for (place, metric), number in values.items()
+            if metric == _BY and place[1] not in (set_name(AVERAGE), LEAD_COLUMN)
+        }
+        for row, values in by_row.items()
+    }
+    ranks = frame.mean_ranks(scores)
+    return {
+        row: statistics.fmean(by_place.values()) if by_place else math.nan
+        for row, by_place in ranks.items()
+    }
 
 
 def _lines(
-    row: Line, by_kind: Mapping[str, Mapping[str, list[float]]]
-) -> list[tuple[Line, dict[str, tuple[str, ...]]]]:
+    row: Labels, by_kind: Mapping[str, Mapping[str, list[float]]], is_next: bool
+) -> list[SheetRow]:
     """The lines of a row: what is measured, the paper's, the difference; or one of them."""
     rest = ("",) * (len(row) - 1)
-    lines = [
-        (row if i == 0 else (kind, *rest), {c: tuple(map(_text, v)) for c, v in columns.items()})
-        for i, (kind, columns) in enumerate(by_kind.items())
+    texts = [
+        {column: [number_text("", mean) for mean in means] for column, means in columns.items()}
+        for columns in by_kind.values()
     ]
-    if len(by_kind) < 2:
-        return lines
+    first = SheetRow(row, texts[0], is_next and len(texts) > 1)
+    if len(texts) < 2:
+        return [first]
     here, paper = by_kind.values()
-    differences = {
-        column: [a - b for a, b in zip(here[column], paper[column], strict=True)] for column in here
-    }
-    if all(math.isnan(value) for some in differences.values() for value in some):
+    differences = {c: [a - b for a, b in zip(here[c], paper[c], strict=True)] for c in here}
+    lines = [first, SheetRow((PAPER, *rest), texts[1])]
+    if all(math.isnan(number) for numbers in differences.values() for number in numbers):
         return lines
-    signed = {column: tuple(map(_signed, some)) for column, some in differences.items()}
-    return [*lines, ((DIFFERENCE, *rest), signed)]
-
-
-def _text(value: float) -> str:
-    return number_text("", value)
-
-
-def _signed(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.2f}"
+    signed = {c: [number_text("", n, is_signed=True) for n in ns] for c, ns in differences.items()}
+    return [*lines, SheetRow((DIFFERENCE, *rest), signed)]

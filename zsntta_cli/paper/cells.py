@@ -7,25 +7,31 @@ are one then, and nothing is published of them.
 from dataclasses import dataclass, replace
 
 from zsntta_cli import datasets
-from zsntta_cli.paper.printed.names import LEAD_COLUMN, column_name, group_name, row_name
-from zsntta_cli.paper.printed.published import AVERAGE, USUAL_ENCODER, Number, Printed, printed
-from zsntta_cli.paper.printed.tables import Table
+from zsntta_cli.paper.printed.published import AVERAGE, USUAL_ENCODER, PaperNumber, Printed, printed
+from zsntta_cli.paper.printed.tables import (
+    LEAD_COLUMN,
+    PaperTable,
+    column_name,
+    group_name,
+    row_name,
+)
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 
 BUILT_IN = "shapes"  # stands in for every ID set
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """One cell of a table: a place, what is to be measured for it, what is published."""
 
-    table: Table
+    table: PaperTable
     group: str
     row: tuple[str, ...]
     column: str
     metrics: tuple[str, ...]
     of: Printed  # in whose settings it is measured
-    published: tuple[Number, ...]  # for each metric; none where nothing is
+    published: tuple[PaperNumber, ...]  # for each metric; none where nothing is
+    published_encoder: str  # which these are of
 
     @property
     def is_lead(self) -> bool:
@@ -34,7 +40,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class PaperEncoder:
     """What is measured with: a named encoder, or each cell's own where none is named."""
 
     named: EncoderChoice | None = None
@@ -55,35 +61,39 @@ class Encoder:
         """
         if self.named is None or self.is_built_in:
             return self.named is None
-        own = EncoderChoice(cell.encoder)
+        theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
-            return (self.named.model, self.named.pretrained) == (own.model, own.pretrained)
-        known = folder in {choice.slug for choice in PAPER_ENCODERS}
-        return folder == own.slug if known else cell.encoder == USUAL_ENCODER
+            return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
+        is_of_list = folder in {choice.slug for choice in PAPER_ENCODERS}
+        return folder == theirs.slug if is_of_list else cell.encoder == USUAL_ENCODER
 
 
-def cells(table: Table, encoder: Encoder) -> list[Cell]:
+def cells(table: PaperTable, encoder: PaperEncoder) -> list[PaperCell]:
     """The cells of a table, in the paper's order."""
-    found: dict[tuple[str, tuple[str, ...], str], Cell] = {}
-    for one in printed(table.number):
-        for cell in _of(table, one, encoder):
+    by_place: dict[tuple[str, tuple[str, ...], str], PaperCell] = {}
+    for entry in printed(table.number):
+        for cell in _cells_of(table, entry, encoder):
             place = (cell.group, cell.row, cell.column)
-            if place not in found or not found[place].published:  # of several encoders, the named
-                found[place] = cell
-    return list(found.values())
+            # Of several encoders, the named one.
+            if place not in by_place or not by_place[place].published:
+                by_place[place] = cell
+    return list(by_place.values())
 
 
-def _of(table: Table, one: Printed, encoder: Encoder) -> list[Cell]:
+def _cells_of(table: PaperTable, entry: Printed, encoder: PaperEncoder) -> list[PaperCell]:
     """The cell of what is printed, and the one beside it where a difference is printed too."""
-    numbers = one.numbers if encoder.is_of_paper(one) else ()
-    of = replace(one, encoder=encoder.named.slug) if encoder.named else one
+    numbers = entry.numbers if encoder.is_of_paper(entry) else ()
+    of = replace(entry, encoder=encoder.named.slug) if encoder.named else entry
     of = _stand_in(of) if encoder.is_built_in else of
-    place = group_name(table, of), row_name(table, of)
     whole = len(table.metrics)
-    made = [Cell(table, *place, column_name(table, of), table.metrics, of, numbers[:whole])]
-    if len(one.texts) > whole:
-        made.append(Cell(table, *place, LEAD_COLUMN, table.leads, of, numbers[whole:]))
-    return made
+    cell = PaperCell(
+        table, group_name(table, of), row_name(table, of), column_name(table, of), table.metrics,
+        of, numbers[:whole], entry.encoder,
+    )  # fmt: skip
+    if len(entry.texts) == whole:
+        return [cell]
+    lead = replace(cell, column=LEAD_COLUMN, metrics=table.leads, published=numbers[whole:])
+    return [cell, lead]
 
 
 def _stand_in(cell: Printed) -> Printed:

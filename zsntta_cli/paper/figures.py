@@ -57,7 +57,6 @@ TINY = Bench(
 class PaperFigure:
     """One of the paper's figures."""
 
-    title: str
     runs: Callable[[str, Bench], list[RunSettings]]  # of an encoder's folder
     draw: Callable[[Sequence[Kept], Cells | None, Bench], Figure]
     width: float  # inches
@@ -172,29 +171,11 @@ def _means(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figu
 
 
 FIGURES = {
-    2: PaperFigure(
-        "Ranks of five methods over 44 ID-OOD pairs", _all_pairs, _ranks, _COLUMN,
-        tables=(2, 3, 10),
-    ),
-    3: PaperFigure(
-        "Scores of ZS-CLIP and Tent, and their differences", _case("zs-clip", "tent"), _failure,
-        _PAGE,
-    ),
-    4: PaperFigure(
-        "Gradients of clean and noisy samples, Tent", _case("tent"), _gradients, _COLUMN,
-        analysed=True,
-    ),
-    6: PaperFigure(
-        "Fixed thresholds against the adaptive one", _fixed, _reliable, _PAGE, tables=(2, 10)
-    ),
-    7: PaperFigure(
-        "Mean accuracies over 44 ID-OOD pairs", _all_pairs, _means, _COLUMN, tables=(2, 3, 10)
-    ),
-    8: PaperFigure(
-        "Scores of ZS-CLIP and TPT, and their differences", _case("zs-clip", "tpt"), _failure,
-        _PAGE,
-    ),
-    9: PaperFigure(
-        "Figure 4 enlarged: small gradients only", _case("tent"), _enlarged, _PAGE, analysed=True
-    ),
-}  # fmt: skip
+    2: PaperFigure(_all_pairs, _ranks, _COLUMN, tables=(2, 3, 10)),
+    3: PaperFigure(_case("zs-clip", "tent"), _failure, _PAGE),
+    4: PaperFigure(_case("tent"), _gradients, _COLUMN, analysed=True),
+    6: PaperFigure(_fixed, _reliable, _PAGE, tables=(2, 10)),
+    7: PaperFigure(_all_pairs, _means, _COLUMN, tables=(2, 3, 10)),
+    8: PaperFigure(_case("zs-clip", "tpt"), _failure, _PAGE),
+    9: PaperFigure(_case("tent"), _enlarged, _PAGE, analysed=True),
+}  # what each shows: FIGURES of printed/tables.py

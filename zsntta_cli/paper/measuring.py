@@ -1,16 +1,16 @@
-"""What is measured for a cell: means over OOD sets or corruptions, by seed, from records."""
+"""What is measured for a cell: the frame's average over OOD sets or corruptions, from records."""
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zsntta_cli.paper.cells import Cell, cells
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.paper.cells import PaperCell, cells
 from zsntta_cli.paper.comparing import ROUNDING, Comparison, Measured, published_number
-from zsntta_cli.paper.printed.names import METHODS, shown
 from zsntta_cli.paper.printed.published import AVERAGE
-from zsntta_cli.paper.printed.tables import FIVE_SEEDS, TABLES
-from zsntta_cli.paper.wanted import Streams, Wishes, streams
+from zsntta_cli.paper.printed.tables import FIVE_SEEDS, METHOD_NAMES, TABLES, set_name
+from zsntta_cli.paper.runs import Streams, Wishes, streams
+from zsntta_cli.results import frame
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -19,75 +19,77 @@ Results = Mapping[RunSettings, Record]
 _MINUS = "_minus_zs-clip"
 
 
-def compare(some: Sequence[Cell], wishes: Wishes, results: Results) -> list[Comparison]:
+def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> list[Comparison]:
     """All metrics of a table's cells beside what is published."""
-    known = _paper_spreads(wishes) if any(cell.published for cell in some) else {}
-    made = []
-    for cell in some:
-        own = streams(cell, wishes)
-        base = _base(cell, some, wishes)
+    spreads = _paper_spreads(wishes) if any(cell.published for cell in every) else {}
+    comparisons = []
+    for cell in every:
+        runs, base = streams(cell, wishes), _base(cell, every, wishes)
         once = streams(cell, replace(wishes, seeds=(0,)))
         for i, metric in enumerate(cell.metrics):
-            found, number = measure(own, base, results, metric), published_number(cell, i)
-            paper = known.get((once, metric), math.nan)
-            deviation = _deviation(found, paper, len(cell.table.seeds))
-            made.append(Comparison(cell, metric, found, number, deviation))
-    return made
+            measured = measure(runs, base, results, metric)
+            paper_spread = spreads.get((once, metric), math.nan)
+            deviation = _deviation(measured, paper_spread, len(cell.table.seeds))
+            number = published_number(cell, i)
+            comparisons.append(Comparison(cell, metric, measured, number, deviation))
+    return comparisons
 
 
-def _deviation(found: Measured | None, paper: float, seeds: int) -> float:
+def _deviation(measured: Measured | None, paper_spread: float, seeds: int) -> float:
     """The standard deviation of measured - published, the means of so many seeds each.
 
     One spread stands for both: the measured seeds', or else the paper's.
     """
-    if found is None:
+    if measured is None or measured.lacks:
         return math.nan
-    std = found.std if found.seeds > 1 else paper
-    return std * math.sqrt(1 / found.seeds + 1 / seeds)
+    count = len(measured.seeds)
+    std = measured.std if count > 1 else paper_spread
+    return std * math.sqrt(1 / count + 1 / seeds)
 
 
-def _base(cell: Cell, some: Sequence[Cell], wishes: Wishes) -> Streams:
+def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Streams:
     """The streams of ZS-CLIP that a cell is the difference to; none of any other cell."""
     if not cell.is_lead:
         return ()
-    [base] = [
-        streams(one, wishes)
-        for one in some
-        if (one.group, one.row) == (cell.group, (METHODS["zs-clip"],))
-        and one.column == shown(AVERAGE)
-    ]
-    return base
+    row, column = (METHOD_NAMES["zs-clip"],), set_name(AVERAGE)
+    [base] = [c for c in every if (c.group, c.row, c.column) == (cell.group, row, column)]
+    return streams(base, wishes)
 
 
-def measure(own: Streams, base: Streams, results: Results, metric: str) -> Measured | None:
-    """A metric of the streams that there are results of; None where there are none.
+def measure(runs: Streams, base: Streams, results: Results, metric: str) -> Measured | None:
+    """A metric of the streams, in percent; None where there is no result of any.
 
-    `base`: streams whose mean is subtracted, of a metric "…_minus_zs-clip".
+    `base`: streams that are subtracted set by set, of a metric "…_minus_zs-clip".
     """
     name = metric.removesuffix(_MINUS)
-    rows = _values(own, results, name)
-    others = _values(base, results, name)
-    parts = len(rows) < len(own) or len(others) < len(base)
-    if not rows or (base and parts):  # means over other sets are no difference
+    by_set = _by_set(runs, results, name)
+    if base:
+        subtracted = _by_set(base, results, name)
+        by_set = {key: _difference(by_set[key], subtracted.get(key, {})) for key in by_set}
+    if not any(by_set.values()):
         return None
-    means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
-    if others:
-        theirs = [statistics.fmean(column) for column in zip(*others, strict=True)]
-        means = [one - other for one, other in zip(means, theirs, strict=True)]
-    stds = [_std(row) for row in rows]
-    return Measured(
-        statistics.fmean(means), _std(means), statistics.fmean(stds), len(means), len(rows),
-        len(own),
-    )  # fmt: skip
+    value = frame.average(by_set)
+    sets_std = frame.average(by_set, frame.SETS).std
+    records = tuple(results[run] for seeds in runs for run in seeds if run in results)
+    return Measured(value.mean, value.std, sets_std, value.seeds, value.lacks, records)
 
 
-def _values(some: Streams, results: Results, metric: str) -> list[list[float]]:
-    """By stream that has results of all its seeds: the metric of each seed."""
-    return [
-        [value(results[run], metric) for run in seeds]
-        for seeds in some
-        if all(run in results for run in seeds)
-    ]
+def _by_set(runs: Streams, results: Results, metric: str) -> dict[str, dict[int, float]]:
+    """A metric by what a stream is of and by seed, of the runs that there are results of."""
+    return {
+        _set_of(seeds[0]): {r.stream.seed: value(results[r], metric) for r in seeds if r in results}
+        for seeds in runs
+    }
+
+
+def _set_of(run: RunSettings) -> str:
+    """What sets a cell's streams apart: the corruption of the ID set, or the OOD set."""
+    is_corrupted = bool(SetName.parse(run.id_set).parameters)
+    return run.id_set if is_corrupted else set_name(run.ood_set or "clean")
+
+
+def _difference(by_seed: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
+    return {seed: by_seed[seed] - other[seed] for seed in by_seed if seed in other}
 
 
 def value(record: Record, metric: str) -> float:
@@ -100,11 +102,6 @@ def value(record: Record, metric: str) -> float:
     if metric == "memory_gib":
         return record.memory / 2**30
     return 100 * record.metric(metric)
-
-
-def _std(values: Sequence[float]) -> float:
-    known = len(values) > 1 and not any(map(math.isnan, values))
-    return statistics.stdev(values) if known else math.nan
 
 
 def _paper_spreads(wishes: Wishes) -> dict[tuple[Streams, str], float]:

@@ -1,79 +1,79 @@
-"""All tables and figures: what each needs, what of it is there, how long the rest takes."""
+"""All tables and figures: what each needs, what of it is there, what is left to run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from rich.table import Table as Drawn
+from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.paper import files
-from zsntta_cli.paper.estimates import MEASURED, PAPERS, Estimate, estimate
-from zsntta_cli.paper.printed.published import printed
-from zsntta_cli.paper.printed.tables import FIGURES, TABLES, Table
-from zsntta_cli.paper.standing import kept_records, needs_images, table_runs
-from zsntta_cli.paper.wanted import Wishes
+from zsntta_cli import datasets
+from zsntta_cli.paper.printed.published import AVERAGE, printed
+from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
+from zsntta_cli.paper.runs import (
+    Wishes,
+    count_items,
+    needed_files,
+    needs_images,
+    present_files,
+    table_runs,
+)
+from zsntta_cli.paper.standing import kept_records
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
 
 @dataclass(frozen=True)
-class State:
-    """Where one table stands."""
+class RunsState:
+    """Where some runs stand."""
 
-    table: Table
     runs: Sequence[RunSettings]
     kept: int  # runs that are in the store
-    needed: int  # feature files
-    there: int
-    replays: Estimate  # of runs that are left
-    live: Estimate
+    files: str  # how many feature files there are of those that are needed
+    replays: tuple[int, int]  # runs that are left, and their items
+    live: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Overview:
     """Where all tables stand, and all of their runs once."""
 
-    states: Sequence[State]
-    every: State
+    by_table: Mapping[PaperTable, RunsState]
+    every: RunsState
 
 
-def overview(wishes: Wishes, keeping: Keeping) -> Overview:
+def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     """Where all tables stand; nothing is run."""
     by_table = {table: table_runs(table, wishes) for table in TABLES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
     kept = kept_records(wishes, every, keeping)
-    states = [_state(table, runs, wishes, kept) for table, runs in by_table.items()]
-    return Overview(states, _state(TABLES[0], every, wishes, kept))
+    states = {table: _state(runs, wishes.root, kept) for table, runs in by_table.items()}
+    return Overview(states, _state(every, wishes.root, kept))
 
 
-def _state(
-    table: Table,
-    runs: Sequence[RunSettings],
-    wishes: Wishes,
-    kept: Mapping[RunSettings, Record],
-) -> State:
-    left = [run for run in runs if run not in kept]
-    needed = {one for run in runs for one in files.needed(run)}
+def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
+    lacking = [run for run in runs if run not in kept]
     replays, live = (
-        estimate(wishes.root, [run for run in left if needs_images(run) is is_live], kept)
-        for is_live in (False, True)
+        [r for r in lacking if needs_images(r) is is_live] for is_live in (False, True)
     )
-    there = files.there(wishes.root, runs)
-    return State(table, runs, len(runs) - len(left), len(needed), len(there), replays, live)
+    needed = {file for run in runs for file in needed_files(run)}
+    return RunsState(
+        runs, len(runs) - len(lacking), f"{len(present_files(root, runs))}/{len(needed)}",
+        (len(replays), count_items(root, replays)), (len(live), count_items(root, live)),
+    )  # fmt: skip
 
 
-def drawn(found: Overview) -> list[Drawn]:
-    """The tables and the figures, drawn."""
-    tables = Drawn(title="Tables", title_justify="left")
-    for head, justify in (
-        ("", "right"), ("What it shows", "left"), ("ID×OOD", "right"), ("Files", "right"),
-        ("Kept", "right"), ("Replays", "right"), ("Live", "right"),
-    ):  # fmt: skip
-        tables.add_column(head, justify=justify, no_wrap=head != "What it shows")  # type: ignore[arg-type]
-    for state in found.states:
-        tables.add_row(*map(Text, _row(state)))
-    figures = Drawn(title="Figures", title_justify="left")
+def draw(overview: Overview) -> list[Table]:
+    """Draw the tables and the figures."""
+    tables = Table(title="Tables", title_justify="left")
+    tables.add_column("", justify="right", no_wrap=True)
+    tables.add_column("What it shows")
+    for head in ("ID×OOD", "Files", "Kept", "Replays left", "Live left", "Items left"):
+        tables.add_column(head, justify="right", no_wrap=" " not in head)
+    for table, state in overview.by_table.items():
+        cells = _cells(table, state) if table.is_measured else [""] * 6
+        tables.add_row(*map(Text, (str(table.number), table.title, *cells)))
+    figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
     figures.add_column("What it shows")
     for number, _, shows in FIGURES:
@@ -81,39 +81,32 @@ def drawn(found: Overview) -> list[Drawn]:
     return [tables, figures]
 
 
-def _row(state: State) -> list[str]:
-    table = state.table
-    if not table.is_measured:
-        return [str(table.number), table.title, "", "", "", "", ""]
-    left = [time.text if time.items else "-" for time in (state.replays, state.live)]
-    return [
-        str(table.number), table.title, _sets(table), f"{state.there}/{state.needed}",
-        f"{state.kept:,}/{len(state.runs):,}", *left,
-    ]  # fmt: skip
+def _cells(table: PaperTable, state: RunsState) -> list[str]:
+    kept = f"{state.kept:,}/{len(state.runs):,}"
+    counts = (state.replays[0], state.live[0], state.replays[1] + state.live[1])
+    return [_sets(table), state.files, kept, *(f"{n:,}" if n else "-" for n in counts)]
 
 
-def _sets(table: Table) -> str:
+def _sets(table: PaperTable) -> str:
     """How many ID and OOD sets a table is of, as the paper has them."""
-    from zsntta_cli import datasets
-
     id_sets = list(dict.fromkeys(cell.id_set for cell in printed(table.number)))
     ood = max(
-        len({cell.ood_set for cell in printed(table.number)} - {"average", ""}),
+        len({cell.ood_set for cell in printed(table.number)} - {AVERAGE, ""}),
         *(len(datasets.partners(name)) for name in id_sets if table.number not in (12, 15)),
         1,
     )
     return f"{len(id_sets)}×{ood}"
 
 
-def totals(found: Overview) -> list[str]:
+def totals(overview: Overview) -> list[str]:
     """What all tables come to."""
-    every = found.every
-    one_by_one = sum(len(state.runs) for state in found.states)
+    every = overview.every
+    one_by_one = sum(len(state.runs) for state in overview.by_table.values())
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))
+    replays, live = (f"{n:,} of {items:,} items" for n, items in (every.replays, every.live))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
-        f"Replays, Live: time of the runs that are left.",
+        "left: runs that are not, and the items of their streams.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
-        f"{every.kept:,} kept. Replays: about {every.replays.text} {MEASURED}. Live: "
-        f"{every.live.items:,} items, about {every.live.text} {every.live.source or PAPERS}.",
+        f"{every.kept:,} kept. Left: replays, {replays}; live, {live}.",
     ]

@@ -1,23 +1,37 @@
-"""Where one stands: a table's runs made or taken from the store, and beside what is published."""
+"""Where one stands: runs of tables and figures made or taken from the store, beside the paper's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from zsntta_cli import __version__
+from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets
-from zsntta_cli.methods import METHODS
-from zsntta_cli.paper import files
 from zsntta_cli.paper.cells import cells
-from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.estimates import Estimate, estimate
-from zsntta_cli.paper.measuring import Results, compare
+from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, figure_runs, found, published
+from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
-from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, Table
-from zsntta_cli.paper.runtime import Job, measure, timed_record
-from zsntta_cli.paper.wanted import Wishes, is_timed, streams
+from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
+from zsntta_cli.paper.runs import (
+    Wishes,
+    all_runs,
+    count_items,
+    cut_sets,
+    is_timed,
+    missing_files,
+    needs_images,
+    runnable,
+    table_runs,
+)
+from zsntta_cli.paper.sheets import TableContent
+from zsntta_cli.paper.timing import Timing, TimingJob, measure
 from zsntta_cli.progress import Reporter
+from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
@@ -25,7 +39,7 @@ from zsntta_cli.simulation.simulator import LiveFactory
 
 
 @dataclass(frozen=True)
-class Machine:
+class Execution:
     """How runs are made."""
 
     reporter: Reporter
@@ -37,27 +51,33 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What there is of some tables."""
+class Obtained:
+    """What there is of the runs that were wanted."""
 
     wishes: Wishes
-    results: Results
+    records: dict[RunSettings, Record]  # of finished runs
     missing: dict[str, list[str]]  # sets without features, by the folder of their encoder
     not_live: Sequence[RunSettings]  # live runs that were not asked for
-    unfinished: bool = False  # Ctrl-C stopped a live run
+    unfinished: bool  # Ctrl-C stopped a live run
 
-    def compared(self, table: Table) -> list[Comparison]:
-        """All numbers of a table."""
-        return compare(cells(table, self.wishes.encoder), self.wishes, self.results)
+    @property
+    def items_left(self) -> int:
+        """How many items the live runs have that were left out."""
+        return count_items(self.wishes.root, self.not_live)
 
-    def live_time(self) -> Estimate:
-        """How long the live runs would take that were left out."""
-        live = {run: one for run, one in self.results.items() if METHODS[run.method].live}
-        return estimate(self.wishes.root, self.not_live, live)
 
-    def said(self, table: Table) -> list[str]:
-        """What is below a table's title: by what it was measured."""
-        runs = [run for run in table_runs(table, self.wishes) if run in self.results]
+@dataclass(frozen=True)
+class Standing(Obtained):
+    """What there is of some tables."""
+
+    def content(self, table: PaperTable, command: str = "") -> TableContent:
+        """All numbers of a table beside what is published."""
+        comparisons = compare(cells(table, self.wishes.encoder), self.wishes, self.records)
+        return TableContent(table, comparisons, self._above(table), command)
+
+    def _above(self, table: PaperTable) -> list[str]:
+        """What stands below a table's title: by what it was measured."""
+        runs = [run for run in table_runs(table, self.wishes) if run in self.records]
         seeds = dict.fromkeys(str(run.stream.seed) for run in runs)
         encoders = dict.fromkeys(run.encoder for run in runs)
         line = (
@@ -69,7 +89,7 @@ class Standing:
             lines.append("built-in sets stand in for the paper's; equal rows are one")
         return lines + self._other_encoder(table)
 
-    def _other_encoder(self, table: Table) -> list[str]:
+    def _other_encoder(self, table: PaperTable) -> list[str]:
         """What is said where published numbers are left out, or may be of another encoder."""
         encoder, every = self.wishes.encoder, printed(table.number)
         if encoder.named is None or encoder.is_built_in:
@@ -82,98 +102,125 @@ class Standing:
         return []
 
 
-def table_runs(table: Table, wishes: Wishes) -> list[RunSettings]:
-    """The runs of a table, each once."""
-    if not table.is_measured:
-        return []
-    every = (streams(cell, wishes) for cell in cells(table, wishes.encoder))
-    return list(dict.fromkeys(run for some in every for seeds in some for run in seeds))
+@dataclass(frozen=True)
+class Illustration(Obtained):
+    """The runs of a figure that there are, and what is not in it."""
+
+    number: int
+    bench: Bench
+    kept: Sequence[Kept]
+
+    def figure(self) -> Figure:
+        """The figure of what there is; built-in sets are beside no published numbers.
+
+        Raises:
+            SettingsError: nothing to draw.
+        """
+        numbers = published(self.number) if self.bench is PAPER else None
+        return draw(self.number, self.kept, numbers or None, self.bench)
 
 
-def all_runs(wishes: Wishes, tables: Iterable[Table] = TABLES) -> list[RunSettings]:
-    """The runs of all tables, each once."""
-    return list(dict.fromkeys(run for table in tables for run in table_runs(table, wishes)))
-
-
-def stand(tables: Sequence[Table], wishes: Wishes, machine: Machine) -> Standing:
-    """Run what is not kept yet, cached methods first, live ones only where they may be.
+def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) -> Standing:
+    """Run what tables lack, cached methods first, live ones only where they may be.
 
     Raises:
         MissingSets: not one run has all of its features.
     """
-    wanted = all_runs(wishes, tables)
-    missing = files.missing(wishes.root, wanted)
-    runs = files.runnable(wishes.root, wanted)
+    return Standing(**vars(_obtain(all_runs(wishes, tables), wishes, execution)))
+
+
+def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustration:
+    """Run what a figure lacks, live methods only where they may be.
+
+    Raises:
+        SettingsError: a figure that shows no results.
+        MissingSets: not one run has all of its features.
+    """
+    encoder, bench = wishes.encoder, TINY if wishes.encoder.is_built_in else PAPER
+    folder = folder_name(wishes.root, encoder.named or EncoderChoice())
+    keeping = replace(execution.keeping, gradients=found(number).analysed)
+    runs = figure_runs(number, folder, bench)
+    obtained = _obtain(runs, wishes, replace(execution, keeping=keeping))
+    before = kept_before(wishes.root, list(obtained.records), replace(keeping, fresh=False))
+    return Illustration(**vars(obtained), number=number, bench=bench, kept=list(before.values()))
+
+
+def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> Obtained:
+    """Run what is not kept yet, cached methods first, live ones only where they may be."""
+    missing = missing_files(wishes.root, wanted)
+    runs = runnable(wishes.root, wanted)
     if wanted and not runs:
         raise MissingSets(missing, str(wishes.root))
     for note in (*notes(wishes.root, runs), *_cut(wishes, runs)):
-        machine.reporter.note(note)
+        execution.reporter.note(note)
     replays = [run for run in runs if not needs_images(run)]
-    made = run_all(wishes.root, replays, machine.jobs, None, machine.reporter, machine.keeping)
-    lived, left = _live([run for run in runs if needs_images(run)], wishes, machine)
-    results = {one.settings: one for one in (*made, *lived) if not one.unfinished}
-    unfinished = any(one.unfinished for one in lived)
-    return Standing(wishes, results, missing, left, unfinished)
-
-
-def needs_images(run: RunSettings) -> bool:
-    """Whether a run goes through the encoder: that of a live method, or one whose time is asked."""
-    return METHODS[run.method].live or is_timed(run)
+    records = run_all(
+        wishes.root, replays, execution.jobs, None, execution.reporter, execution.keeping
+    )
+    live_records, not_live = _live([run for run in runs if needs_images(run)], wishes, execution)
+    finished = {r.settings: r for r in (*records, *live_records) if not r.unfinished}
+    unfinished = any(record.unfinished for record in live_records)
+    return Obtained(wishes, finished, missing, not_live, unfinished)
 
 
 def _live(
-    runs: Sequence[RunSettings], wishes: Wishes, machine: Machine
+    runs: Sequence[RunSettings], wishes: Wishes, execution: Execution
 ) -> tuple[Sequence[Record], Sequence[RunSettings]]:
     """Live runs that are kept or made, and those that were left."""
     # Live ones that are not to be run are shown, even where all others are run again.
-    fresh = machine.keeping.fresh and machine.live is not None
+    fresh = execution.keeping.fresh and execution.live is not None
     timed = [run for run in runs if is_timed(run)]  # whose time is of here and now, so not kept
     live = [run for run in runs if not is_timed(run)]
-    before = kept_records(wishes, live, replace(machine.keeping, fresh=fresh))
-    left = [run for run in runs if run not in before]
-    if machine.live is None or not left:
-        return list(before.values()), left
-    time = estimate(wishes.root, left, before)
-    machine.reporter.note(
-        f"{len(left):,} live runs of {time.items:,} items: about {time.text} {time.source}"
-    )
-    made = run_all(wishes.root, live, 1, machine.live, machine.reporter, machine.keeping)
-    if not any(one.unfinished for one in made):
-        made += _timed(timed, wishes, machine)
-    return made, []
+    before = kept_records(wishes, live, replace(execution.keeping, fresh=fresh))
+    not_kept = [run for run in runs if run not in before]
+    if execution.live is None or not not_kept:
+        return list(before.values()), not_kept
+    count = count_items(wishes.root, not_kept)
+    execution.reporter.note(f"{len(not_kept):,} live runs of {count:,} items")
+    records = run_all(wishes.root, live, 1, execution.live, execution.reporter, execution.keeping)
+    if not any(record.unfinished for record in records):
+        records += _timed(timed, wishes, execution)
+    return records, []
 
 
-def _timed(runs: Sequence[RunSettings], wishes: Wishes, machine: Machine) -> list[Record]:
+def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
     """Time and memory of methods with their encoder, as records that say nothing else."""
-    encoder = wishes.encoder.named or EncoderChoice()
+    encoder, samples = wishes.encoder.named or EncoderChoice(), execution.samples
     if runs and encoder.folder:
-        machine.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
+        execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []
+    sizes = [run.flat().get("batch_size", 1) for run in runs]
     jobs = [
-        Job(
-            run.method, run.flat().get("batch_size", 1), encoder, machine.device,
-            machine.samples,
-        )
-        for run in runs
-    ]  # fmt: skip
-    rows = measure(jobs, lambda row: machine.reporter.note(str(row)))
-    return [
-        timed_record(run, row)
-        for run, row in zip(runs, rows, strict=True)
-        if row.seconds is not None
+        TimingJob(run.method, size, encoder, execution.device, samples)
+        for run, size in zip(runs, sizes, strict=True)
     ]
+    timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))
+    return [
+        _timed_record(run, timing, samples * timing.seconds, samples)
+        for run, timing in zip(runs, timings, strict=True)
+        if timing.seconds is not None
+    ]
+
+
+def _timed_record(run: RunSettings, timing: Timing, seconds: float, samples: int) -> Record:
+    """What was measured as a record of a table's run: it has no metric but time and memory."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return Record(
+        run, Measures(), Measures(), Measures(), {"id": samples, "ood": 0, "noise": 0}, {}, {},
+        seconds, created, {"zsntta": __version__}, memory=timing.memory or 0, device=timing.device,
+    )  # fmt: skip
 
 
 def kept_records(
     wishes: Wishes, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
     """The records of those runs that are in the store."""
-    found = kept_before(wishes.root, runs, keeping)
-    return {run: kept.record for run, kept in found.items()}
+    before = kept_before(wishes.root, runs, keeping)
+    return {run: kept.record for run, kept in before.items()}
 
 
 def _cut(wishes: Wishes, runs: Sequence[RunSettings]) -> list[str]:
     """A note on sets of which not all images have features."""
-    cut = files.cut_sets(wishes.root, runs)
-    said = [f"'{name}' ({some:,} of {whole:,})" for name, (some, whole) in cut.items()]
-    return [f"note: features of a part of the images alone: {', '.join(said)}"] if said else []
+    cut = cut_sets(wishes.root, runs)
+    names = [f"'{name}' ({images:,} of {whole:,})" for name, (images, whole) in cut.items()]
+    return [f"note: features of a part of the images alone: {', '.join(names)}"] if names else []

@@ -17,6 +17,10 @@ class Second(str):
     """The text of a value that is the second best of its column."""
 
 
+class Marked(str):
+    """A text whose last character is a mark: the sign of a verdict, or the letter of a note."""
+
+
 @dataclass
 class SheetRow:
     """Texts of a row: what it is of, and for each column those of its heads, or nothing."""
@@ -38,6 +42,7 @@ class Sheet:
     caption: str = ""  # of a floating table in LaTeX
     reference: str = ""  # by which LaTeX refers to it
     command: str = ""  # that makes it again
+    above: Sequence[str] = ()  # lines above it: of sheets that are parts of one, of the first
 
     def texts(self, column: str) -> list[Sequence[str]]:
         """A column's values in all rows, its heads first."""

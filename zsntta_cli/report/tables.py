@@ -12,7 +12,7 @@ from zsntta_cli import datasets
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
-from zsntta_cli.results import frame, tidy
+from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 from zsntta_cli.simulation.record import Record
@@ -66,6 +66,8 @@ def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) ->
     """
     if not FORMS[form].of_rows:
         return draw(sheets(runs, view), form, to_file)
+    from zsntta_cli.results import tidy
+
     if view.aggregate:
         rows = tidy.table_rows(frame.tables(runs), view.spread)
     elif form == "json":

@@ -9,22 +9,28 @@ Whoever shows a number takes it from here, so that all views give one answer. Th
 - A run that was stopped is shown and enters no mean; what is shown of it is no whole value.
 - The best is sought among whole values of methods that decide before they have seen the stream.
 - Of two records of one run the later one counts. The order of the runs does not matter.
+
+Light: no NumPy.
 """
+
+from __future__ import annotations
 
 import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.simulation.metrics import Metric
-from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import PRESETS, RunSettings, preset_of
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.metrics import Metric
+    from zsntta_cli.simulation.record import Record
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
@@ -95,12 +101,14 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def mean_ranks(by_row: Mapping[K, Mapping[T, float]], metric: Metric) -> dict[K, dict[T, float]]:
+def mean_ranks(
+    by_row: Mapping[K, Mapping[T, float]], metric: Metric | None = None
+) -> dict[K, dict[T, float]]:
     """The rank of each row at each place where all rows have a value; 1 is the best.
 
-    Equal values share their mean rank.
+    Equal values share their mean rank. Without a metric higher values are better.
     """
-    sign = -1 if metric.lower_is_better else 1
+    sign = -1 if metric and metric.lower_is_better else 1
     ranks: dict[K, dict[T, float]] = {row: {} for row in by_row}
     for place in dict.fromkeys(place for values in by_row.values() for place in values):
         values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]

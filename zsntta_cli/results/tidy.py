@@ -53,7 +53,7 @@ def run_rows(runs: Iterable[Run]) -> list[TidyRow]:
 def _run_row(record: Record) -> TidyRow:
     seed = record.settings.stream.seed
     values = {name: record.metric(name) for name in METRICS}
-    return tidy_row(**_facts([record]), ood_set=record.settings.ood_set, seed=seed, **values)
+    return tidy_row(**common_facts([record]), ood_set=record.settings.ood_set, seed=seed, **values)
 
 
 def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[TidyRow]:
@@ -87,11 +87,13 @@ def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: 
     seeds = " ".join(map(str, every[0].seeds))
     is_whole = all(value.is_whole for value in every)
     return tidy_row(
-        **{**_facts(records), "seeds": seeds, "complete": is_whole, **facts}, **means, **deviations
+        **{**common_facts(records), "seeds": seeds, "complete": is_whole, **facts},
+        **means,
+        **deviations,
     )
 
 
-def _facts(records: Sequence[Record]) -> dict[str, Any]:
+def common_facts(records: Sequence[Record]) -> dict[str, Any]:
     """What some runs of one method and its settings have in common; None where they differ."""
     run = records[0].settings
     seeds = sorted({record.settings.stream.seed for record in records})

@@ -7,19 +7,20 @@ from zsntta_cli.cli.command import misused, say
 
 if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
-    from zsntta_cli.paper.illustrating import Illustration
-    from zsntta_cli.paper.standing import Machine, Standing
-    from zsntta_cli.paper.wanted import Wishes
+    from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.paper.standing import Execution, Obtained
     from zsntta_cli.report.figure import Figure
 
 
-def show(number: int, wishes: "Wishes", machine: "Machine", output: Path, given: "Given") -> None:
+def show(
+    number: int, wishes: "Wishes", execution: "Execution", output: Path, given: "Given"
+) -> None:
     """Draw a figure of the paper from its runs."""
-    from zsntta_cli.paper.illustrating import illustrate
+    from zsntta_cli.paper.standing import illustrate
 
-    made = illustrate(number, wishes, machine)
-    say_what_is_left(made, given)
-    _write(number, made.figure(), output)
+    illustration = illustrate(number, wishes, execution)
+    say_what_is_left(illustration, given)
+    _write(number, illustration.figure(), output)
 
 
 def show_published(number: int, output: Path) -> None:
@@ -42,18 +43,17 @@ def _write(number: int, figure: "Figure", output: Path) -> None:
     say(str(output))
 
 
-def say_what_is_left(standing: "Standing | Illustration", given: "Given") -> None:
-    """What is missing and how to get it; what was not run and why."""
+def say_what_is_left(obtained: "Obtained", given: "Given") -> None:
+    """Say what is missing and how to get it, what was not run and why."""
     from zsntta_cli.cli.hints import making_all
 
-    if standing.missing:
-        count = sum(map(len, standing.missing.values()))
-        command = making_all(standing.missing, given)
+    if obtained.missing:
+        count = sum(map(len, obtained.missing.values()))
+        command = making_all(obtained.missing, given)
         say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
-    if standing.not_live:
-        time = standing.live_time()
+    if obtained.not_live:
         say(
-            f"note: {len(standing.not_live):,} live runs of {time.items:,} items were left out: "
-            f"--live runs them, about {time.text} {time.source}",
+            f"note: {len(obtained.not_live):,} live runs of {obtained.items_left:,} items were "
+            "left out: --live runs them",
             err=True,
         )

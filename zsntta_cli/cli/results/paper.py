@@ -1,5 +1,7 @@
 """`zsntta paper`."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,9 +35,10 @@ from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.paper.printed.tables import Table
-    from zsntta_cli.paper.standing import Machine, Standing
-    from zsntta_cli.paper.wanted import Wishes
+    from zsntta_cli.paper.printed.tables import PaperTable
+    from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.paper.sheets import TableContent
+    from zsntta_cli.paper.standing import Execution, Obtained
 
 
 def paper(
@@ -114,13 +117,13 @@ def paper(
     if name is None and not check:
         _show_overview(wishes, keeping)
         return
-    machine = replace(_machine(keeping, jobs, settings if live else None), samples=samples)
+    execution = replace(_execution(keeping, jobs, settings if live else None), samples=samples)
     if check:
-        _show_check(wishes, machine, ctx.params)
+        _show_check(wishes, execution, ctx.params)
     elif figure:
-        figures.show(figure, wishes, machine, drawn, ctx.params)
+        figures.show(figure, wishes, execution, drawn, ctx.params)
     else:
-        _show_table(find_table(str(name)), wishes, machine, shown, ctx.params)
+        _show_table(find_table(str(name)), wishes, execution, shown, ctx.params)
 
 
 @dataclass(frozen=True)
@@ -151,74 +154,81 @@ def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, na
 def _wishes(
     root: Path, choice: EncoderChoice | None, preset: str, seeds: Sequence[int]
 ) -> "Wishes":
-    from zsntta_cli.paper.cells import Encoder
-    from zsntta_cli.paper.wanted import Wishes
+    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import PRESETS
 
     check_choice("preset", preset, tuple(PRESETS))
-    return Wishes(root, Encoder(choice), preset, tuple(dict.fromkeys(seeds)))
+    return Wishes(root, PaperEncoder(choice), preset, tuple(dict.fromkeys(seeds)))
 
 
-def _machine(keeping: Any, jobs: int, live: LiveSettings | None) -> "Machine":
-    from zsntta_cli.paper.standing import Machine
+def _execution(keeping: Any, jobs: int, live: LiveSettings | None) -> "Execution":
+    from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation import live_session
 
     reporter = ConsoleReporter()
     if live is None:
-        return Machine(reporter, keeping, jobs)
-    return Machine(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
+        return Execution(reporter, keeping, jobs)
+    return Execution(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
 
 
-def _show_published(table: "Table", shown: _Shown) -> None:
-    from zsntta_cli.paper.layout.pages import published_text
+def _show_published(table: "PaperTable", shown: _Shown) -> None:
+    from zsntta_cli.paper.sheets import published_content
 
-    put(published_text(table, shown.form, shown.output is not None), shown.output)
+    _show(published_content(table, _command()), shown)
+
+
+def _show(content: "TableContent", shown: _Shown) -> None:
+    from zsntta_cli.paper.sheets import render
+
+    put(render(content, shown.form, shown.output is not None), shown.output)
+
+
+def _command() -> str:
+    return shlex.join(["zsntta", *sys.argv[1:]])
 
 
 def _show_overview(wishes: "Wishes", keeping: Any) -> None:
-    from zsntta_cli.paper.overview import drawn, overview, totals
+    from zsntta_cli.paper.overview import draw, look_over, totals
     from zsntta_cli.progress import console
 
-    found = overview(wishes, keeping)
-    for one in drawn(found):
-        console().print(one)
-    for line in totals(found):
+    overview = look_over(wishes, keeping)
+    for table in draw(overview):
+        console().print(table)
+    for line in totals(overview):
         say(line)
 
 
 def _show_table(
-    table: "Table", wishes: "Wishes", machine: "Machine", shown: _Shown, given: Any
+    table: "PaperTable", wishes: "Wishes", execution: "Execution", shown: _Shown, given: Any
 ) -> None:
-    from zsntta_cli.paper.layout.pages import published_text, text
     from zsntta_cli.paper.standing import stand
 
     if not table.is_measured:
-        put(published_text(table, shown.form, shown.output is not None), shown.output)
+        _show_published(table, shown)
         return
-    standing = stand([table], wishes, machine)
+    standing = stand([table], wishes, execution)
     figures.say_what_is_left(standing, given)
-    found = standing.compared(table)
-    to_file = shown.output is not None
-    put(text(table, found, standing.said(table), shown.form, to_file), shown.output)
+    _show(standing.content(table, _command()), shown)
     _stop_if(standing)
 
 
-def _show_check(wishes: "Wishes", machine: "Machine", given: Any) -> None:
-    from zsntta_cli.paper.layout.pages import check_lines
+def _show_check(wishes: "Wishes", execution: "Execution", given: Any) -> None:
     from zsntta_cli.paper.printed.tables import TABLES
+    from zsntta_cli.paper.sheets import check_lines
     from zsntta_cli.paper.standing import stand
 
     measured = [table for table in TABLES if table.is_measured]
-    standing = stand(measured, wishes, machine)
+    standing = stand(measured, wishes, execution)
     figures.say_what_is_left(standing, given)
-    for line in check_lines({table: standing.compared(table) for table in measured}):
+    for line in check_lines({table: standing.content(table).comparisons for table in measured}):
         say(line)
     _stop_if(standing)
 
 
-def _stop_if(standing: "Standing") -> None:
+def _stop_if(obtained: "Obtained") -> None:
     """End as Ctrl-C does, once the results up to it are out."""
-    if standing.unfinished:
+    if obtained.unfinished:
         raise KeyboardInterrupt

@@ -36,7 +36,7 @@ def report(
     from zsntta_cli.cli.results.repeat import repeat_command
     from zsntta_cli.files import write_whole
     from zsntta_cli.methods import check_method
-    from zsntta_cli.paper.reported import reported
+    from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page
 
     check_method(baseline, "baseline")

@@ -1,6 +1,6 @@
-"""The paper's 30 tables: what each shows, and how it is laid out. A line a table.
+"""The paper's 30 tables: what each shows, how it is laid out, what it calls sets and rows.
 
-What stands in a table's cells is in published.csv; how sets and rows are called in names.py.
+A table is a line of TABLES; what stands in its cells is in published.csv. Light: no NumPy.
 """
 
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zsntta_cli.errors import SettingsError, near
+from zsntta_cli.paper.printed.published import AVERAGE, LEAD, Printed
 
 SAMPLES = 6_400  # that table 4 times
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
-LEAD = "acc_h_minus_zs-clip"
 LEADS = ("auroc_minus_zs-clip", "fpr95_minus_zs-clip")
 BY_OOD, BY_ID, BY_RATIO, BY_STREAM, ONE = "ood_set", "id_set", "ratio", "stream", ""
 FIVE_SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """How a table is laid out."""
 
     number: int
@@ -61,13 +61,17 @@ _QUOTED = (
 _SWAPPED = "wrong bold in the paper: "
 
 TABLES = (
-    Table(1, "tab:failure_case_study", "Failure case study of TTA methods: CIFAR-10", **_STUDY),
-    Table(2, "tab:bird200", "Main results: CUB-200-2011, STANFORD-CARS, Food-101, Oxford-IIIT Pet"),
-    Table(
+    PaperTable(
+        1, "tab:failure_case_study", "Failure case study of TTA methods: CIFAR-10", **_STUDY
+    ),
+    PaperTable(
+        2, "tab:bird200", "Main results: CUB-200-2011, STANFORD-CARS, Food-101, Oxford-IIIT Pet"
+    ),
+    PaperTable(
         3, "tab:imagenet", "Main results: ImageNet and its variants",
         notes=(f"{_SWAPPED}Acc_N of ImageNet-K and ImageNet-V2 on Places",),
     ),
-    Table(
+    PaperTable(
         4, "tab:runtime", "Runtime and GPU memory a sample: ImageNet",
         metrics=("time_s", "memory_gib"), columns=ONE, ours="Ours", common={"limit": SAMPLES},
         notes=(
@@ -75,79 +79,85 @@ TABLES = (
             "a sample's time has its share of the injected images",
         ),
     ),
-    Table(
+    PaperTable(
         5, "tab:ood-detection", "Zero-shot OOD detection: ImageNet", metrics=DETECTION,
         notes=(_NO_RATIO, _QUOTED),
     ),
-    Table(6, "tab:ablation-module", "Ablation of the modules: ImageNet", **_ABLATION),
-    Table(7, "tab:setting-diff", "ZS-NTTA beside test-time OOD detection", metrics=(), groups=""),
-    Table(8, "tab:id-ood-pairs", "Which ID and OOD sets make pairs", metrics=(), groups=""),
-    Table(
+    PaperTable(6, "tab:ablation-module", "Ablation of the modules: ImageNet", **_ABLATION),
+    PaperTable(
+        7, "tab:setting-diff", "ZS-NTTA beside test-time OOD detection", metrics=(), groups=""
+    ),
+    PaperTable(8, "tab:id-ood-pairs", "Which ID and OOD sets make pairs", metrics=(), groups=""),
+    PaperTable(
         9, "tab:id-ood-pairs-class-ratio", "Numbers of classes of the pairs", metrics=(), groups="",
         notes=("LSUN has 10 classes in one row and 1 in the other, as it is printed",),
     ),
-    Table(
+    PaperTable(
         10, "tab:CIFAR", "Main results: CIFAR-10 and CIFAR-100",
         notes=(f"{_SWAPPED}Acc_S of CIFAR-10 on LSUN, Texture and Avg",),
     ),
-    Table(11, "app-tab:tent-bs1", "Tent item by item: CIFAR-10/100", columns=BY_STREAM),
-    Table(12, "tab:NINCO", "ImageNet against NINCO", **_ALONE),
-    Table(13, "tab:TDA", "TDA: ImageNet, average over four OOD sets", **_ALONE),
-    Table(
+    PaperTable(11, "app-tab:tent-bs1", "Tent item by item: CIFAR-10/100", columns=BY_STREAM),
+    PaperTable(12, "tab:NINCO", "ImageNet against NINCO", **_ALONE),
+    PaperTable(13, "tab:TDA", "TDA: ImageNet, average over four OOD sets", **_ALONE),
+    PaperTable(
         14, "tab:integrating-tent", "AdaND with Tent: CIFAR-10, average over four OOD sets",
         **_ALONE,
     ),
-    Table(
+    PaperTable(
         15, "tab:corruption", "CIFAR-10-C, CIFAR-100-C, ImageNet-C: means of 15 corruptions",
         groups="", columns=BY_ID, ours="Ours",
         notes=("severity 1; the row with the sets' names is missing in the paper",),
     ),
-    Table(16, "app-tab:ablation-module", "Ablation of the modules: all ID sets", **_ABLATION),
-    Table(
+    PaperTable(16, "app-tab:ablation-module", "Ablation of the modules: all ID sets", **_ABLATION),
+    PaperTable(
         17, "app-tab:CIFAR-inject-noise", "Types of injected noise", columns=BY_STREAM,
         heads=("Noise Type",),
     ),
-    Table(
+    PaperTable(
         18, "app-tab:gaussian-rate", "How often noise is injected: every M samples",
         columns=BY_STREAM, heads=("Ratio",),
         notes=("the paper's caption explains a row '-' that is not there",),
     ),
-    Table(
+    PaperTable(
         19, "app-tab:rate-of-noise", "Noise ratios", columns=BY_RATIO,
         notes=(
             f"{_SWAPPED}Acc_S of CIFAR-10 at 50 % and 75 %, Acc_N of CUB-200-2011 at 75 % and of "
             "ImageNet-A at 25 %",
         ),
     ),
-    Table(
+    PaperTable(
         20, "app-tab:CIFAR-seed", "Five seeds: CIFAR-10/100", **_SEEDS,
         notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
     ),
-    Table(
+    PaperTable(
         21, "app-tab:CIFAR-seed-auroc", "Five seeds, AUROC and FPR95: CIFAR-10/100",
         metrics=DETECTION, **_SEEDS,
         notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
     ),
-    Table(22, "app-tab:CIFAR-l", "Queue capacity L: CIFAR-10/100", heads=("L",)),
-    Table(23, "app-tab:CIFAR-nq", "Length N_q of the scores' queue: CIFAR-10/100", heads=("N_q",)),
-    Table(24, "app-tab:CIFAR-init-steps", "Initialization steps N: CIFAR-10/100", heads=("N",)),
-    Table(25, "app-tab:CIFAR-vlm", "Encoders RN50 and ViT-L/14: CIFAR-10", groups="encoder"),
-    Table(
+    PaperTable(22, "app-tab:CIFAR-l", "Queue capacity L: CIFAR-10/100", heads=("L",)),
+    PaperTable(
+        23, "app-tab:CIFAR-nq", "Length N_q of the scores' queue: CIFAR-10/100", heads=("N_q",)
+    ),
+    PaperTable(
+        24, "app-tab:CIFAR-init-steps", "Initialization steps N: CIFAR-10/100", heads=("N",)
+    ),
+    PaperTable(25, "app-tab:CIFAR-vlm", "Encoders RN50 and ViT-L/14: CIFAR-10", groups="encoder"),
+    PaperTable(
         26, "app-tab:pseudo-labels", "The noise detector's own pseudo-labels", columns=BY_RATIO,
         heads=("Pseudo-label",),
     ),
-    Table(
+    PaperTable(
         27, "app:failure_case_study_cifar100_acc", "Failure case study: CIFAR-100", **_STUDY
     ),
-    Table(
+    PaperTable(
         28, "app:failure_case_study_others_CUB", "Failure case study: the nine other ID sets",
         **_STUDY,
     ),
-    Table(
+    PaperTable(
         29, "app:failure_case_study_cifar_auc", "Failure case study, AUROC and FPR95: CIFAR-10/100",
         **_AUC,
     ),
-    Table(
+    PaperTable(
         30, "app:failure_case_study_others",
         "Failure case study, AUROC and FPR95: the nine other ID sets", **_AUC,
         notes=("the paper's head says SVHN and LSUN where the columns are iNaturalist and SUN",),
@@ -172,13 +182,13 @@ def figure_number(name: str) -> int | None:
     """The figure that a name means, as "fig3", "Figure 3" or a label; None where it means none."""
     text = name.lower().replace(" ", "")
     for number, label, _ in FIGURES:
-        known = label.lower().replace(" ", "")
-        if text in (f"fig{number}", f"figure{number}", known):
+        plain = label.lower().replace(" ", "")
+        if text in (f"fig{number}", f"figure{number}", plain):
             return number
     return None
 
 
-def find_table(name: str) -> Table:
+def find_table(name: str) -> PaperTable:
     """The table of a number, or of a label with or without its prefix.
 
     Raises:
@@ -188,15 +198,91 @@ def find_table(name: str) -> Table:
     labels = {table.label.lower(): table for table in TABLES}
     if text in labels:
         return labels[text]
-    found = [table for table in TABLES if text in (str(table.number), table.name.lower())]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        both = " and ".join(f"'{table.label}'" for table in found)
+    meant = [table for table in TABLES if text in (str(table.number), table.name.lower())]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        both = " and ".join(f"'{table.label}'" for table in meant)
         raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
-    meant = near(text, [table.name for table in TABLES])
+    suggestion = near(text, [table.name for table in TABLES])
     raise SettingsError(
-        f"table is '{name}'{meant}, must be a number from 1 to {len(TABLES)}, a label, or fig1 to "
-        f"fig{len(FIGURES)}",
+        f"table is '{name}'{suggestion}, must be a number from 1 to {len(TABLES)}, a label, or "
+        f"fig1 to fig{len(FIGURES)}",
         remedy="list-paper",
     )
+
+
+# What the paper calls sets, methods and metrics, and the rows of its tables.
+
+SET_NAMES = {
+    "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cub200": "CUB-200-2011",
+    "cars196": "STANFORD-CARS", "food101": "Food-101", "pets37": "Oxford-IIIT Pet",
+    "imagenet": "ImageNet", "imagenet-sketch": "ImageNet-K", "imagenet-a": "ImageNet-A",
+    "imagenet-v2": "ImageNet-V2", "imagenet-r": "ImageNet-R", "svhn": "SVHN", "lsun": "LSUN",
+    "inaturalist": "iNaturalist", "sun": "SUN", "texture": "Texture", "places": "Places",
+    "ninco": "NINCO", "cifar10-c": "CIFAR-10-C", "cifar100-c": "CIFAR-100-C",
+    "imagenet-c": "ImageNet-C", AVERAGE: "Average", "RN50": "RN50", "ViT-L-14": "ViT-L/14",
+    "ViT-B-16": "ViT-B/16",
+}  # fmt: skip
+METHOD_NAMES = {
+    "zs-clip": "ZS-CLIP", "tent": "Tent", "sotta": "SoTTA", "tpt": "TPT", "tda": "TDA",
+    "max-logit": "Max-Logit", "energy": "Energy", "mcm": "MCM", "clipn": "CLIPN",
+    "neglabel": "NegLabel",
+}  # fmt: skip
+METRIC_HEADS = {
+    "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95",
+    "time_s": "s", "memory_gib": "GiB",
+}  # fmt: skip
+LEAD_COLUMN = "against ZS-CLIP"
+_PIPELINES = {"gt": "GT", "normal": "Normal", "all": "All-update"}
+_NOISES = {"gaussian": "With Gaussian noise", "none": "Without Gaussian noise"}
+_STREAMS = {0.0: "Clean Data Stream", 0.5: "Noisy Data Stream"}
+_LABELS = {"detector": "Noise Detector", "frozen": "Frozen Model"}
+
+
+def set_name(name: str) -> str:
+    """A set or an encoder as the paper calls it; one that it does not know, by its own name."""
+    return SET_NAMES.get(name, name)
+
+
+def group_name(table: PaperTable, cell: Printed) -> str:
+    """Which part of a table a cell is in; nothing where it has one part."""
+    return set_name(str(getattr(cell, table.groups))) if table.groups else ""
+
+
+def column_name(table: PaperTable, cell: Printed) -> str:
+    """Which column of its part a cell is in."""
+    if table.columns in (BY_OOD, BY_ID):
+        return set_name(str(getattr(cell, table.columns)))
+    ratio = cell.ratio or 0.0
+    if table.columns == BY_RATIO:
+        return f"{ratio:.0%}"
+    return _STREAMS[ratio] if table.columns == BY_STREAM else ""
+
+
+def row_name(table: PaperTable, cell: Printed) -> tuple[str, ...]:
+    """Which row of its part a cell is in: a text for each of the table's heads."""
+    settings = cell.settings
+    if table.heads == ("Method",):
+        return (_method(table, cell),)
+    if len(table.heads) == 2:  # the modules of the method
+        return (_tick(cell.method == "adand"), _tick(settings["noise"] != "none"))
+    [(name, value)] = settings.items()
+    return (_LABELS[value] if name == "pseudo_labels" else value.capitalize(),)
+
+
+def _tick(included: bool) -> str:
+    return "✓" if included else "×"
+
+
+def _method(table: PaperTable, cell: Printed) -> str:
+    settings = cell.settings
+    if cell.method == "adand+tent":
+        return f"{table.ours} (with Tent)"
+    name = METHOD_NAMES.get(cell.method, table.ours)
+    settings_texts = [
+        *(_PIPELINES[v] for k, v in settings.items() if k == "pipeline"),
+        *(_NOISES[v] for k, v in settings.items() if k == "noise"),
+        *(f"bs={v}" for k, v in settings.items() if k == "batch_size"),
+    ]
+    return " ".join([name, *(f"({part})" for part in settings_texts)])

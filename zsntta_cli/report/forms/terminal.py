@@ -7,7 +7,7 @@ from rich.text import Text
 
 from zsntta_cli.errors import printable
 from zsntta_cli.progress import console
-from zsntta_cli.report.sheet import Best, Sheet
+from zsntta_cli.report.sheet import Best, Marked, Sheet
 
 _ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
 _FRAME = 3  # characters around a column
@@ -19,6 +19,8 @@ def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     width = screen.width if screen.is_terminal else _ANY_WIDTH
     with screen.capture() as captured:
         for sheet in sheets:
+            for line in sheet.above:
+                screen.print(Text(printable(line)))
             for part, needed in rich_tables(sheet, width):
                 screen.width = max(width, needed)  # no number is cut, however narrow it is
                 screen.print(part)
@@ -50,6 +52,7 @@ def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
     """Values of a column side by side, each as wide as its widest."""
+    rows = list(zip(*map(_with_room, zip(*rows, strict=True)), strict=True))
     widths = [max(map(len, values)) for values in zip(*rows, strict=True)]
     return [
         Text(" ").join(
@@ -60,12 +63,21 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
     ]
 
 
+def _with_room(values: Sequence[str]) -> Sequence[str]:
+    """Values with a blank where others have a mark, so that digits stay below each other."""
+    if not any(isinstance(value, Marked) for value in values):
+        return values
+    return [v if isinstance(v, Marked) else type(v)(f"{v} ") for v in values]
+
+
 def _rich(sheet: Sheet, columns: Mapping[str, Sequence[Text]]) -> Table:
     table = Table(title=Text(printable(sheet.title)) if sheet.title else None, title_justify="left")
+    has_heads = any(head for column in columns for head in sheet.columns[column])
     for head in sheet.heads:
         table.add_column(Text(printable(head)), no_wrap=True)
     for name, texts in columns.items():
-        table.add_column(Text(f"{printable(name)}\n") + texts[0], justify="right", no_wrap=True)
+        lines = [Text(printable(name))] * any(columns) + [texts[0]] * has_heads
+        table.add_column(Text("\n").join(lines), justify="right", no_wrap=True)
     for i, row in enumerate(sheet.rows):
         if row.has_rule_above:
             table.add_section()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 from zsntta_cli.errors import printable
-from zsntta_cli.report.sheet import Best, Second, Sheet
+from zsntta_cli.report.sheet import Best, Marked, Second, Sheet
 
 # Markdown
 
@@ -20,9 +20,10 @@ def _markdown(sheet: Sheet) -> str:
     rule = ["---"] * len(sheet.heads) + ["---:"] * (len(heads) - len(sheet.heads))
     rows = [[_markdown_cell(text) for text in row] for row in sheet.plain()]
     lines = [[_markdown_text(head) for head in heads], rule, *rows]
+    above = "".join(f"{_markdown_text(line)}\n\n" for line in sheet.above)
     title = f"**{_markdown_text(sheet.title)}**\n\n" if sheet.title else ""
     notes = "".join(f"\n{_markdown_text(note)}\n" for note in sheet.notes)
-    return title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
+    return above + title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
 
 
 def _markdown_cell(text: str) -> str:
@@ -53,7 +54,8 @@ def _latex(sheet: Sheet) -> str:
     packages = _PACKAGES + r" and \usepackage{amssymb}" * has_check
     made_by = [f"% Made by: {_comment(sheet.command)}"] if sheet.command else []
     notes = [f"% {_comment(note)}" for note in sheet.notes]
-    lines = [f"% {_comment(sheet.title)}", packages, *made_by, *notes, *_floating(sheet)]
+    titles = [f"% {_comment(line)}" for line in (*sheet.above, sheet.title) if line]
+    lines = [*titles, packages, *made_by, *notes, *_floating(sheet)]
     return "\n".join(lines) + "\n"
 
 
@@ -81,7 +83,7 @@ def _tabular(sheet: Sheet) -> list[str]:
     rules = "".join(
         rf"\cmidrule(lr){{{end - n + 1}-{end}}}" for end, n in zip(ends, spans, strict=True)
     )
-    metrics = [_tex_metric(head) for heads in sheet.columns.values() for head in heads]
+    heads = [_tex_metric(head) for heads in sheet.columns.values() for head in heads]
     body = []
     for row, texts in zip(sheet.rows, sheet.plain(), strict=True):
         body += [r"\midrule"] * row.has_rule_above
@@ -91,7 +93,7 @@ def _tabular(sheet: Sheet) -> list[str]:
         rf"\begin{{tabular}}{{{'l' * before}*{{{sum(spans)}}}{{c}}}}",
         r"\toprule",
         *first,
-        " & ".join([*map(tex, sheet.heads), *metrics]) + r" \\",
+        " & ".join([*map(tex, sheet.heads), *heads]) + r" \\",
         r"\midrule",
         *body,
         r"\bottomrule",
@@ -105,6 +107,10 @@ def tex(text: str) -> str:
 
 
 def _tex_cell(text: str) -> str:
+    if isinstance(text, Marked):
+        return rf"{tex(text[:-1])}$^{{{tex(text[-1])}}}$"
+    if text.startswith("  "):
+        return rf"\quad {tex(text.lstrip())}"
     if isinstance(text, Best):
         return rf"\textbf{{{tex(text)}}}"
     return rf"\underline{{{tex(text)}}}" if isinstance(text, Second) else tex(text)
@@ -127,7 +133,7 @@ _STYLE = (
 
 def html(sheets: Sequence[Sheet]) -> str:
     """A page of tables: the best of a column is bold, the second underlined."""
-    title = _escaped(sheets[0].title) if sheets else ""
+    title = _escaped([*sheets[0].above, sheets[0].title][0]) if sheets else ""
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
 
@@ -145,11 +151,14 @@ def html_table(sheet: Sheet) -> str:
     rows = "".join(f"<tr>{''.join(map(_html_cell, row))}\n" for row in sheet.plain())
     notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes)
     head = f"<thead><tr>{names}{first}\n<tr>{second}\n</thead>"
+    above = "".join(f"<p>{_escaped(line)}</p>\n" for line in sheet.above)
     caption = f"<caption>{_escaped(sheet.title)}</caption>"
-    return f"<table>{caption}\n{head}<tbody>{rows}</tbody></table>\n{notes}"
+    return f"{above}<table>{caption}\n{head}<tbody>{rows}</tbody></table>\n{notes}"
 
 
 def _html_cell(text: str) -> str:
+    if isinstance(text, Marked):
+        return f"<td>{_escaped(text[:-1])}<sup>{_escaped(text[-1])}</sup>"
     if isinstance(text, Best):
         return f"<td><b>{_escaped(text)}</b>"
     return f"<td><u>{_escaped(text)}</u>" if isinstance(text, Second) else f"<td>{_escaped(text)}"

@@ -1,0 +1,84 @@
+"""Each form of report/forms is drawn by every command that takes one, or refused by its name."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from made import TINY
+
+from zsntta_cli.cli import app
+from zsntta_cli.report.forms import FORMS
+
+COMMANDS = {
+    "simulate": ("simulate", *TINY, "--method", "zs-clip"),
+    "paper": ("paper", "10", *TINY),
+    "published": ("paper", "10", "--published"),
+    "no numbers": ("paper", "7"),
+    "records export": ("records", "export", "out.jsonl"),
+}
+
+
+def is_json(written):
+    try:
+        return isinstance(json.loads(written), list)
+    except ValueError:
+        return False
+
+
+SIGNS = {
+    "table": lambda written: "┏━" in written,
+    "markdown": lambda written: "\n| --- |" in written,
+    "latex": lambda written: "\\begin{tabular}" in written,
+    "html": lambda written: written.startswith("<!doctype html>"),
+    "csv": lambda written: written.startswith("method,settings,"),
+    "json": is_json,
+}
+
+
+def test_all_commands_that_take_a_form_are_here():
+    def with_form(command, path):
+        for name, sub in getattr(command, "commands", {}).items():
+            yield from with_form(sub, (*path, name))
+        if any("--format" in parameter.opts for parameter in command.params):
+            yield " ".join(path)
+
+    asked = {" ".join(arguments[:2]) for arguments in COMMANDS.values()}
+    for name in with_form(typer.main.get_command(app), ()):
+        assert any(known.startswith(name) for known in asked), name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_form_is_drawn_or_refused_by_name(cached, command):
+    drawn = 0
+    for form in FORMS:
+        result = cached(*COMMANDS[command], "--format", form)
+        if result.exit_code == 2:
+            assert f"'{form}'" in result.stderr
+        elif result.stdout:  # an export is a file
+            assert [name for name, sign in SIGNS.items() if sign(result.stdout)] == [form]
+            drawn += 1
+    assert drawn == (0 if command == "records export" else len(FORMS))
+
+
+WITH_A_FORM_MORE = """
+import sys
+from zsntta_cli.report.forms import FORMS, Form, text
+text.names = lambda sheets: f"{len(sheets)} sheets\\n"
+FORMS["names"] = Form(".names", "text:names")
+from zsntta_cli.cli import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, tmp_path, command):
+    assert cached  # features in the folder
+    arguments = [sys.executable, "-c", WITH_A_FORM_MORE, *COMMANDS[command], "--format", "names"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if command == "records export":
+        assert (done.returncode, "'names'" in done.stderr) == (2, True)
+    else:
+        count = {"published": 3, "simulate": 1, "paper": 1, "no numbers": 1}[command]
+        assert done.stdout == f"{count} sheets\n", done.stderr

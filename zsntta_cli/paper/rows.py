@@ -1,0 +1,186 @@
+"""The paper's tables as rows of results/tidy.py: a row of what is measured, one of what is printed.
+
+Behind the columns of every CSV stand the paper's own; docs/paper.md has them in a table.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli.paper.cells import PaperCell
+from zsntta_cli.paper.comparing import Comparison, Measured
+from zsntta_cli.paper.printed.published import AVERAGE, LEAD, PaperNumber, Printed, printed
+from zsntta_cli.paper.printed.tables import (
+    ACCURACIES,
+    DETECTION,
+    LEADS,
+    METHOD_NAMES,
+    PaperTable,
+    set_name,
+)
+from zsntta_cli.paper.runs import cell_runs
+from zsntta_cli.paper.sheets import TableContent
+from zsntta_cli.results import tidy
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.runs import RunSettings, preset_of
+
+if TYPE_CHECKING:
+    from zsntta_cli.report.page.leaderboard import Reported
+
+_COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
+_OWN_METRICS = (*_COSTS, LEAD, *LEADS)
+_METRICS = (*ACCURACIES, *DETECTION, *_OWN_METRICS)
+_OVER_CORRUPTIONS = "corruptions"  # what table 15's cells are averages over
+_MAIN_RESULTS = (2, 3, 10, 12, 25)  # a cell a pair, of the methods as they are
+
+
+def columns() -> tuple[str, ...]:
+    """The names of all columns, in order."""
+    names = map(_name, _OWN_METRICS)
+    judged = (f"{_name(m)}_{kind}" for m in _METRICS for kind in _judgement(None))
+    values = (column for name in names for column in (name, f"{name}_std"))
+    return (*tidy.columns(), "table", "part", "row", "column", "text", *values, *judged, "note")
+
+
+def _name(metric: str) -> str:
+    """A metric's column: a lead is its difference to ZS-CLIP's."""
+    return metric.replace("_minus_zs-clip", "_lead")
+
+
+def table_rows(content: TableContent) -> list[dict[str, Any]]:
+    """The rows of a table, cell by cell; what is not known is None."""
+    every = _text_rows(content.table) if not content.table.is_measured else _rows(content)
+    return [{**dict.fromkeys(columns()), **row} for row in every]
+
+
+def _text_rows(table: PaperTable) -> Iterator[dict[str, Any]]:
+    """The cells of a table without measurements."""
+    for cell in printed(table.number):
+        sets = {"id_set": cell.id_set or None, "ood_set": cell.ood_set or None}
+        place = {
+            "table": table.number,
+            "row": set_name(cell.id_set) or cell.settings["property"],
+            "column": set_name(cell.ood_set) or cell.method,
+            "text": ":".join(cell.texts).replace("~", " "),
+        }
+        yield {**tidy.tidy_row(**sets, source=tidy.PUBLISHED), **place}
+
+
+def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
+    cells: dict[tuple[Any, ...], list[Comparison]] = {}
+    for comparison in content.comparisons:
+        cell = comparison.cell
+        column = set_name(AVERAGE) if cell.is_lead else cell.column  # it stands behind that
+        cells.setdefault((cell.group, cell.row, column), []).append(comparison)
+    for (part, row, column), comparisons in cells.items():
+        number = content.table.number
+        place = {"table": number, "part": part, "row": ", ".join(row), "column": column}
+        measured = {c.metric: c.measured for c in comparisons if c.measured}
+        if measured:
+            cell = comparisons[0].cell
+            yield {**_measured_row(cell, measured), **place, **_judgements(comparisons)}
+        published = {c.metric: c.published for c in comparisons if c.published}
+        if published:
+            note = "; ".join(dict.fromkeys(c.remark.reason for c in comparisons if c.remark))
+            yield {**_published_row(comparisons[0].cell, published), **place, "note": note or None}
+
+
+def _measured_row(cell: PaperCell, by_metric: Mapping[str, Measured]) -> dict[str, Any]:
+    measured = next(iter(by_metric.values()))
+    facts = {
+        **tidy.common_facts(measured.records),
+        **_sets(cell.of),
+        "seeds": " ".join(map(str, measured.seeds)),
+    }
+    facts["complete"] = facts["complete"] and not measured.lacks
+    return _with_values(facts, {m: (v.mean, v.sets_std) for m, v in by_metric.items()})
+
+
+def _published_row(cell: PaperCell, by_metric: Mapping[str, PaperNumber]) -> dict[str, Any]:
+    encoder = EncoderChoice(cell.published_encoder).slug
+    run = cell_runs(cell, encoder, "paper", (0,))[0][0]
+    facts = {**_settings(run), **_sets(cell.of), "complete": True, "source": tidy.PUBLISHED}
+    return _with_values(facts, {m: (n.mean, n.std) for m, n in by_metric.items()})
+
+
+def _settings(run: RunSettings) -> dict[str, Any]:
+    return {
+        "method": run.method,
+        "settings": tidy.settings_text(run),
+        "preset": preset_of(run),
+        "encoder": run.encoder,
+        "ratio": run.stream.ratio,
+        "noise": run.stream.noise,
+        "order": run.stream.order,
+        "limit": run.stream.limit,
+    }
+
+
+def _sets(of: Printed) -> dict[str, Any]:
+    """The sets of a cell, and what it is an average over; a clean stream has no OOD set."""
+    is_average, is_clean = of.ood_set == AVERAGE, of.ratio == 0
+    over = tidy.OVER_OOD_SETS if is_average and not is_clean else None
+    return {
+        "id_set": of.id_set,
+        "ood_set": None if is_average or is_clean else of.ood_set or None,
+        "aggregate": _OVER_CORRUPTIONS if of.id_set.endswith("-c") else over,
+    }
+
+
+def _with_values(
+    facts: Mapping[str, Any], by_metric: Mapping[str, tuple[float, float]]
+) -> dict[str, Any]:
+    """A row with the metrics of every CSV, and the paper's own behind them."""
+    values = {
+        column: _scaled(metric, number)
+        for metric, numbers in by_metric.items()
+        for column, number in zip((_name(metric), f"{_name(metric)}_std"), numbers, strict=True)
+    }
+    behind = {name: values.pop(name) for name in list(values) if name not in tidy.columns()}
+    return {**tidy.tidy_row(**facts, **values), **behind}
+
+
+def _scaled(metric: str, number: float) -> float | None:
+    """A number as every CSV has it: a share is a fraction; None where there is none."""
+    if math.isnan(number):
+        return None
+    return number if metric in _COSTS else round(number / 100, 12)
+
+
+def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    return {
+        f"{_name(c.metric)}_{kind}": value
+        for c in comparisons
+        for kind, value in _judgement(c).items()
+    }
+
+
+def _judgement(comparison: Comparison | None) -> dict[str, Any]:
+    """The difference, its standard deviation, and the verdict, each of its own column."""
+    if comparison is None:
+        return dict.fromkeys(("difference", "difference_std", "verdict"))
+    return {
+        "difference": _scaled(comparison.metric, comparison.difference),
+        "difference_std": _scaled(comparison.metric, comparison.deviation),
+        "verdict": comparison.verdict or None,
+    }
+
+
+def reported() -> "list[Reported]":
+    """The paper's main results as rows that a report shows beside measured ones: not run here."""
+    cells = (cell for table in _MAIN_RESULTS for cell in printed(table))
+    return [_reported(cell) for cell in cells if cell.ood_set != AVERAGE]
+
+
+def _reported(cell: Printed) -> "Reported":
+    from zsntta_cli.report.page.leaderboard import Reported
+
+    settings = ", ".join(f"{name} {value}" for name, value in cell.settings.items())
+    name = METHOD_NAMES.get(cell.method, "AdaND")
+    acc_s, acc_n, acc_h = (number.mean / 100 for number in cell.numbers)
+    assert cell.ratio is not None
+    return Reported(
+        f"{name} ({settings})" if settings else name, cell.id_set, cell.ood_set,
+        EncoderChoice(cell.encoder).slug, cell.ratio, acc_s, acc_n, acc_h,
+        f"ICLR 2025, table {cell.table}",
+    )  # fmt: skip

@@ -1,0 +1,185 @@
+"""The runs that a cell of the paper is measured by, and the feature files that these need."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli import datasets
+from zsntta_cli.cache.folder import feature_path, folder_name
+from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets.names import DATASET, SetName, noise_name
+from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
+from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
+from zsntta_cli.paper.printed.published import AVERAGE, Printed
+from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, PaperTable
+from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.settings.options import value_type
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared
+from zsntta_cli.simulation.stream import stream_sizes
+
+Streams = tuple[tuple[RunSettings, ...], ...]  # what a cell averages over; each of all seeds
+_USUAL_RATIO = 0.5  # of tables that name none
+_SEVERITY = 1  # Table 15
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How the tables are to be measured."""
+
+    root: Path  # of feature files
+    encoder: PaperEncoder = PaperEncoder()  # noqa: RUF009 -- it is frozen
+    preset: str = "paper"
+    seeds: tuple[int, ...] = ()  # none: the table's own
+
+
+def streams(cell: PaperCell, wishes: Wishes) -> Streams:
+    """The streams of a cell, of all OOD sets or corruptions that it is the mean of.
+
+    None where a cell is not to be run: scores that the paper quotes and that need more than
+    features.
+    """
+    if METHODS[cell.of.method].needs:
+        return ()
+    folder = folder_name(wishes.root, wishes.encoder.choice(cell.of))
+    return cell_runs(cell, folder, wishes.preset, wishes.seeds or cell.table.seeds)
+
+
+def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -> Streams:
+    """The runs that a cell stands for, on features in an encoder's folder, stream by stream.
+
+    A clean stream is the same for all OOD sets, so it is one.
+    """
+    of = cell.of
+    ratio = _USUAL_RATIO if of.ratio is None else of.ratio
+    values = {"ratio": ratio, **cell.table.common, **_settings(of)}
+    runs = [
+        tuple(
+            build_run(
+                of.method, folder, id_set, ood_set, datasets.default_prompt(id_set), preset,
+                **values, seed=seed,
+            )
+            for seed in seeds
+        )
+        for id_set in _id_sets(of.id_set)
+        for ood_set in _ood_sets(of)
+    ]  # fmt: skip
+    return tuple(dict.fromkeys(runs))
+
+
+def is_timed(run: RunSettings) -> bool:
+    """Whether a run is one of table 4, which wants time and memory with the encoder, no cache."""
+    return run.stream.limit == SAMPLES
+
+
+def needs_images(run: RunSettings) -> bool:
+    """Whether a run goes through the encoder: that of a live method, or one whose time is asked."""
+    return METHODS[run.method].live or is_timed(run)
+
+
+def table_runs(table: PaperTable, wishes: Wishes) -> list[RunSettings]:
+    """The runs of a table, each once."""
+    if not table.is_measured:
+        return []
+    every = (streams(cell, wishes) for cell in cells(table, wishes.encoder))
+    return list(dict.fromkeys(run for by_set in every for seeds in by_set for run in seeds))
+
+
+def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunSettings]:
+    """The runs of all tables, each once."""
+    return list(dict.fromkeys(run for table in tables for run in table_runs(table, wishes)))
+
+
+def _id_sets(id_set: str) -> Sequence[str]:
+    """An ID set, or the 15 corrupted ones that its cells are means of."""
+    if datasets.known(id_set).role != "shift":
+        return [id_set]
+    return [f"{id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
+
+
+def _ood_sets(cell: Printed) -> Sequence[str]:
+    partners = datasets.partners(SetName.parse(cell.id_set).base)
+    if cell.ood_set == AVERAGE:
+        return partners
+    return [cell.ood_set] if cell.ood_set else partners[:1]  # table 4 names none
+
+
+def _settings(cell: Printed) -> dict[str, Any]:
+    """The settings of a cell, of their types."""
+    settings = cell.settings
+    if settings.get("source") == "quoted":  # MCM's own paper: cosines at temperature 1
+        return {"temperature": 1.0}
+    fields = declared(cell.method)
+    return {
+        name: value_type(fields[name])[0](text) for name, text in settings.items() if name in fields
+    }
+
+
+# The feature files of runs.
+
+NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
+
+
+def needed_files(run: RunSettings) -> list[NeededFile]:
+    """The feature files of a run, ID set first; none of one that is timed."""
+    if is_timed(run):
+        return []
+    noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
+    return [(run.encoder, name) for name in (run.id_set, run.ood_set, noise) if name]
+
+
+def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:
+    """Those files of some runs that are there."""
+    every = dict.fromkeys(file for run in runs for file in needed_files(run))
+    return {file for file in every if feature_path(root, *file).exists()}
+
+
+def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
+    """What is not there, by the folder of its encoder: ID sets, OOD sets and noise as they come."""
+    present = present_files(root, runs)
+    missing: dict[str, list[str]] = {}
+    for folder, name in dict.fromkeys(file for run in runs for file in needed_files(run)):
+        if (folder, name) not in present:
+            missing.setdefault(folder, []).append(name)
+    return missing
+
+
+def runnable(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
+    """The runs whose feature files are all there."""
+    present = present_files(root, runs)
+    return [run for run in runs if present.issuperset(needed_files(run))]
+
+
+def cut_sets(root: Path, runs: Iterable[RunSettings]) -> Mapping[str, tuple[int, int]]:
+    """Sets whose features are of fewer images than the paper's: these, and how many there are."""
+    cut = {}
+    for folder, name in sorted(present_files(root, runs)):
+        if SetName.parse(name).kind != DATASET:
+            continue
+        images, whole = _image_count(root, folder, name), datasets.known(name).images
+        if images < whole - 1:  # NINCO: 5,878 or 5,879
+            cut[name] = (images, whole)
+    return cut
+
+
+def count_items(root: Path, runs: Iterable[RunSettings]) -> int:
+    """How many items the streams of some runs have, injected ones included."""
+    counts: dict[tuple[str, str | None], int] = {}
+
+    def images(run: RunSettings, name: str | None) -> int:
+        if (run.encoder, name) not in counts:
+            counts[run.encoder, name] = _image_count(root, run.encoder, name) if name else 0
+        return counts[run.encoder, name]
+
+    sizes = (stream_sizes(r.stream, images(r, r.id_set), images(r, r.ood_set)) for r in runs)
+    return sum(map(sum, sizes))
+
+
+def _image_count(root: Path, folder: str, name: str) -> int:
+    """Images of a set: of its features, or as many as were published."""
+    try:
+        return read_header(feature_path(root, folder, name)).images
+    except (StoreError, OSError):  # the run itself says it better
+        return datasets.known(name).images

@@ -1,0 +1,252 @@
+"""A table of the paper as sheets, one for each of its parts, and what its cells sum up to.
+
+A row takes three lines: what is measured, what the paper has, the difference. Light: no NumPy.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from zsntta_cli.paper.aggregates import DIFFERENCE, PAPER, aggregate_sheet, number_text
+from zsntta_cli.paper.cells import PaperEncoder, cells
+from zsntta_cli.paper.comparing import (
+    DEVIATIONS,
+    MISPRINT,
+    OUTSIDE,
+    UNKNOWN,
+    WITHIN,
+    Comparison,
+    compare_published,
+)
+from zsntta_cli.paper.printed.published import printed
+from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name
+from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
+
+_MARKS = {WITHIN: "=", OUTSIDE: "!"}
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_RULE = (
+    f"{_MARKS[WITHIN]} within: |difference| <= {DEVIATIONS} of its standard deviations, which come "
+    f"from the measured seeds or else the paper's ± (tables 20, 21), and 0.005 for rounding; "
+    f"{_MARKS[OUTSIDE]} outside; neither: no spread is known"
+)
+_SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
+
+
+@dataclass(frozen=True)
+class TableContent:
+    """What there is of a table."""
+
+    table: PaperTable
+    comparisons: Sequence[Comparison]
+    above: Sequence[str] | None  # lines below the title; None: the published numbers alone
+    command: str = ""  # that shows it
+
+    @property
+    def is_published_alone(self) -> bool:
+        """Whether nothing stands beside the published numbers."""
+        return self.above is None
+
+
+def published_content(table: PaperTable, command: str = "") -> TableContent:
+    """The paper's numbers of a table."""
+    entries = cells(table, PaperEncoder()) if table.is_measured else []
+    return TableContent(table, compare_published(entries), None, command)
+
+
+def render(content: TableContent, form: str, to_file: bool = False) -> str:
+    """A table in one of FORMS."""
+    if not FORMS[form].of_rows:
+        return draw(table_sheets(content), form, to_file)
+    from zsntta_cli.paper import rows
+
+    return write_rows(rows.table_rows(content), form, rows.columns())
+
+
+def table_sheets(content: TableContent) -> list[Sheet]:
+    """A sheet for each part of a table, and one of the means over them; notes are of the last."""
+    table, comparisons = content.table, content.comparisons
+    title = f"Table {table.number} ({table.label}): {table.title}"
+    if not table.is_measured:
+        sheets = [text_sheet(table)]
+        sheets[-1].notes = [f"note: {note}" for note in table.notes]
+    else:
+        letters = _Letters()
+        sheets = _parts(content, letters)
+        means = aggregate_sheet(table, comparisons, content.is_published_alone)
+        sheets += [means] if means else []
+        sheets[-1].notes = [*letters.lines(), *_notes(table, comparisons)]
+        sheets[-1].notes += [] if content.is_published_alone else [summary(comparisons)]
+    sheets[0].above = (title, *(content.above or ()))
+    for sheet in sheets:
+        sheet.command = content.command
+    return sheets
+
+
+@dataclass
+class _Letters:
+    """What is said of marked numbers: a letter each."""
+
+    reasons: list[str] = field(default_factory=list)
+
+    def letter(self, reason: str) -> str:
+        """The letter of a reason."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return _LETTERS[self.reasons.index(reason)]
+
+    def lines(self) -> list[str]:
+        """A line a reason."""
+        return [f"{_LETTERS[i]}: {reason}" for i, reason in enumerate(self.reasons)]
+
+
+def _parts(content: TableContent, letters: _Letters) -> list[Sheet]:
+    groups: dict[str, list[Comparison]] = {}
+    for comparison in content.comparisons:
+        groups.setdefault(comparison.cell.group, []).append(comparison)
+    return [_part(content, group, of_group, letters) for group, of_group in groups.items()]
+
+
+def _part(
+    content: TableContent, group: str, comparisons: Sequence[Comparison], letters: _Letters
+) -> Sheet:
+    columns: dict[str, Labels] = {}
+    by_row: dict[Labels, dict[str, list[Comparison]]] = {}
+    for comparison in comparisons:
+        cell = comparison.cell
+        columns[cell.column] = tuple(_head(metric) for metric in cell.metrics)
+        by_row.setdefault(cell.row, {}).setdefault(cell.column, []).append(comparison)
+    if LEAD_COLUMN in columns:  # it is met in the first row that has one
+        columns[LEAD_COLUMN] = columns.pop(LEAD_COLUMN)
+    sheet = Sheet(group, content.table.heads, columns)
+    for row, by_column in by_row.items():
+        if content.is_published_alone:
+            sheet.rows.append(SheetRow(row, _texts(by_column, lambda c: _paper_text(c, letters))))
+        else:
+            sheet.rows += _three_lines(row, by_column, letters, bool(sheet.rows))
+    return sheet
+
+
+def _head(metric: str) -> str:
+    return METRIC_HEADS[metric.partition("_minus")[0]]
+
+
+def _three_lines(
+    row: Labels, by_column: Mapping[str, list[Comparison]], letters: _Letters, is_next: bool
+) -> list[SheetRow]:
+    """The lines of a row: measured, published, their difference, as far as there is any."""
+    every = [comparison for of_column in by_column.values() for comparison in of_column]
+    paper = _texts(by_column, lambda c: _paper_text(c, letters))
+    has_paper = any(c.published for c in every)
+    rest = ("",) * (len(row) - 1)
+    lines = [SheetRow(row, _texts(by_column, _measured_text), is_next and has_paper)]
+    if has_paper:
+        lines.append(SheetRow((PAPER, *rest), paper))
+    if not all(math.isnan(c.difference) for c in every):
+        lines.append(SheetRow((DIFFERENCE, *rest), _texts(by_column, _difference_text)))
+    return lines
+
+
+def _texts(
+    by_column: Mapping[str, Iterable[Comparison]], text: Callable[[Comparison], str]
+) -> dict[str, list[str]]:
+    return {column: list(map(text, of_column)) for column, of_column in by_column.items()}
+
+
+def _measured_text(comparison: Comparison) -> str:
+    measured = comparison.measured
+    if measured is None:
+        return "-"
+    return number_text(comparison.metric, measured.mean, measured.sets_std)
+
+
+def _paper_text(comparison: Comparison, letters: _Letters) -> str:
+    """What is published, with the letter of a note where it is doubtful."""
+    number, remark = comparison.published, comparison.remark
+    if number is None:
+        return "-"
+    text = number_text(comparison.metric, number.mean, number.std)
+    return Marked(text + letters.letter(remark.reason)) if remark else text
+
+
+def _difference_text(comparison: Comparison) -> str:
+    """The difference, with a mark where it is judged."""
+    text = number_text(comparison.metric, comparison.difference, is_signed=True)
+    mark = _MARKS.get(comparison.verdict)
+    return Marked(text + mark) if mark else text
+
+
+def text_sheet(table: PaperTable) -> Sheet:
+    """A table without measurements (7 to 9), as it is."""
+    by_row: dict[Labels, dict[str, list[str]]] = {}
+    for cell in printed(table.number):
+        row = set_name(cell.id_set) or cell.settings["property"]
+        text = ":".join(cell.texts).replace("~", " ")
+        by_row.setdefault((row,), {})[set_name(cell.ood_set) or cell.method] = [text]
+    # Table 9 prints a cross where there is no pair; its columns stand as table 8's.
+    names = [set_name(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
+    every = [*names, *(name for texts in by_row.values() for name in texts)]
+    columns: dict[str, Labels] = dict.fromkeys(every, ("",))
+    rows = [SheetRow(r, {c: texts.get(c, ["×"]) for c in columns}) for r, texts in by_row.items()]
+    return Sheet("", ("ID" if names or table.number == 8 else "",), columns, rows)
+
+
+def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
+    """What a reader must know."""
+    notes = [f"note: {note}" for note in table.notes if any(c.published for c in comparisons)]
+    if any(len(c.measured.seeds) > 1 for c in comparisons if c.measured):
+        notes.append(f"note: {_SPREAD}")
+    notes += _lacking(comparisons)
+    if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
+        notes.append(_RULE)
+    return notes
+
+
+def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
+    """Why there is no average of some rows: a line for those that lack the same."""
+    rows: dict[tuple[str, str, str], dict[str, None]] = {}
+    for comparison in comparisons:
+        cell, measured = comparison.cell, comparison.measured
+        if measured and measured.lacks:
+            place = (cell.group, cell.column, measured.lacks)
+            rows.setdefault(place, {})[" ".join(cell.row)] = None
+    return [
+        f"note: {', '.join(filter(None, (group, column)))}: no average of {', '.join(names)}: "
+        f"there is {lacks}"
+        for (group, column, lacks), names in rows.items()
+    ]
+
+
+def summary(comparisons: Sequence[Comparison]) -> str:
+    """One line: cells within, outside, without a known spread, and the largest difference."""
+    counts = Counter(c.verdict for c in comparisons)
+    measured = sum(c.measured is not None and not math.isnan(c.measured.mean) for c in comparisons)
+    if not any(c.published for c in comparisons):
+        return f"{measured:,} numbers measured, nothing is published of them"
+    parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
+    parts += [f"{counts[UNKNOWN]:,} without a known spread"]
+    parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
+    printed_numbers = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
+    line = f"{sum(counts[v] for v in counts if v):,} of {printed_numbers:,} numbers compared: "
+    line += ", ".join(parts)
+    judged = [c for c in comparisons if c.verdict in (WITHIN, OUTSIDE, UNKNOWN)]
+    if not judged:
+        return line
+    worst = max(judged, key=lambda c: abs(c.difference))
+    return f"{line}; largest difference {worst.difference:+.2f} ({_where(worst)})"
+
+
+def _where(comparison: Comparison) -> str:
+    """Where a comparison stands in its table."""
+    cell = comparison.cell
+    return ", ".join(filter(None, (cell.group, " ".join(cell.row), cell.column, comparison.metric)))
+
+
+def check_lines(by_table: Mapping[PaperTable, Sequence[Comparison]]) -> list[str]:
+    """A line a table, and one of all."""
+    lines = [
+        f"Table {table.number:2}: {summary(comparisons)}" for table, comparisons in by_table.items()
+    ]
+    every = [comparison for of_table in by_table.values() for comparison in of_table]
+    return [*lines, f"All tables: {summary(every)}"]
