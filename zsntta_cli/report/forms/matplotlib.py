@@ -131,7 +131,8 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> N
     places = {name: i for i, name in enumerate(dict.fromkeys(series.name for series in beside))}
     halved = len({series.is_published for series in panel.series}) > 1
     for series in panel.series:
-        place = _Place(places.get(series.name, 0), len(places), halved)
+        label = _labelled(series, halved)
+        place = _Place(places.get(series.name, 0), len(places), halved, label)
         _MARKS[series.mark](axes, series, looks[series.look or series.name], place)
     if _has(panel, RANKS):
         names = [name.replace(" (", "\n(") for name in places]
@@ -227,6 +228,7 @@ class _Place(NamedTuple):
     at: int
     of: int
     halved: bool  # there are measured and published ones
+    label: str  # in the legend
 
 
 def _line(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
@@ -234,7 +236,7 @@ def _line(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
-        label=_labelled(series, place.halved),
+        label=place.label,
     )  # fmt: skip
     if series.std:
         both = list(zip(series.y, series.std, strict=True))
@@ -250,7 +252,7 @@ def _histogram(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     axes.stairs(series.y, edges, fill=True, color=colour, alpha=alpha)
     axes.stairs(
         series.y, edges, color=colour, linestyle=dashes, linewidth=0.9,
-        label=_labelled(series, place.halved),
+        label=place.label,
     )  # fmt: skip
 
 
@@ -258,7 +260,7 @@ def _points(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     colour, marker, _ = look
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle="none", markersize=2.2,
-        markeredgewidth=0.6, clip_on=False, label=_labelled(series, place.halved),
+        markeredgewidth=0.6, clip_on=False, label=place.label,
     )  # fmt: skip
 
 
@@ -271,7 +273,7 @@ def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     axes.errorbar(
         at, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2, elinewidth=0.9,
         markerfacecolor="none" if series.is_published else colour, markersize=4,
-        label=_labelled(series, place.halved),
+        label=place.label,
     )  # fmt: skip
     axes.set_xticks(range(len(series.x)), series.x)
     axes.set_xlim(-0.5, len(series.x) - 0.5)
@@ -310,15 +312,12 @@ def _level(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
         else:
             axes.hlines(y, i - 0.47, i + 0.47, look[0], dashes, linewidth=0.8, zorder=1)
     colour = look[0] if series.look == series.name else BLACK  # in a legend, of all colours
-    axes.plot(
-        [], [], color=colour, linestyle=dashes, linewidth=0.9, label=_labelled(series, place.halved)
-    )
+    axes.plot([], [], color=colour, linestyle=dashes, linewidth=0.9, label=place.label)
 
 
 def _upright(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     colour, _, dashes = look
-    label = _labelled(series, place.halved)
-    axes.axvline(series.x[0], color=colour, linestyle=dashes, linewidth=1, label=label)
+    axes.axvline(series.x[0], color=colour, linestyle=dashes, linewidth=1, label=place.label)
 
 
 def _labelled(series: Series, halved: bool) -> str:

@@ -16,9 +16,8 @@ from zsntta_cli.report.plots.groups import (
     on_pairs,
     pair_title,
     pairs_of,
+    points,
     rows_on,
-    scale,
-    stds,
 )
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.frame import shown, tables
@@ -62,13 +61,11 @@ def _by_ratio(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair], metric
 
 
 def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
-    """A line of a metric through means, which it needs to have."""
-    times, values = scale(METRICS[metric]), [mean.value(metric) for mean in means.values()]
-    return Series(
-        name, tuple(means), tuple(times * value.mean for value in values), LINE,
-        stds([times * value.std for value in values]),
-        results=tuple(means.values()),
-    )  # fmt: skip
+    """A line of a metric through means, all of which have it."""
+    if not means:
+        return Series(name, (), ())
+    y, stds = points(mean.shown(METRICS[metric]) for mean in means.values())
+    return Series(name, tuple(means), y, LINE, stds, results=tuple(means.values()))
 
 
 def _is_missing(means: PairMeans, metric: str) -> bool:

@@ -1,7 +1,7 @@
 """Rows of a frame as figures have them: by what a legend calls them, on pairs of sets."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -132,6 +132,11 @@ class PairMeans:
         by_pair = self.by_pair(metric).items()
         return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair})
 
+    def shown(self, metric: Metric) -> tuple[float, float]:
+        """It and its standard deviation as they are shown: shares are in percent."""
+        value, times = self.value(metric.name), 100 if metric.is_percent else 1
+        return times * value.mean, times * value.std
+
     def tidy(self) -> TidyRow:
         """What they are, in the one schema of results."""
         values = {name: self.value(name) for name in METRICS}
@@ -150,14 +155,10 @@ class PairMeans:
         return folded_row(records, values, **place)
 
 
-def scale(metric: Metric) -> int:
-    """What a value is shown as multiples of: shares are in percent."""
-    return 100 if metric.is_percent else 1
-
-
-def stds(values: Sequence[float]) -> tuple[float, ...]:
-    """Standard deviations of points; none where no point has one."""
-    return () if all(map(math.isnan, values)) else tuple(values)
+def points(values: Iterable[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Values and their standard deviations, each as a series has them; none where all are nan."""
+    means, stds = zip(*values, strict=True)
+    return means, () if all(map(math.isnan, stds)) else stds
 
 
 def axis_name(metric: Metric) -> str:

@@ -18,8 +18,7 @@ from zsntta_cli.report.plots.groups import (
     by_label,
     check_lines,
     pairs_of,
-    scale,
-    stds,
+    points,
 )
 from zsntta_cli.results.frame import fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
@@ -50,13 +49,9 @@ def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = ""
 
 
 def _means(name: str, means: PairMeans, metrics: Sequence[Metric]) -> Series:
-    values = [(scale(metric), means.value(metric.name)) for metric in metrics]
-    return Series(
-        name, tuple(metric.head for metric in metrics),
-        tuple(times * value.mean for times, value in values), MEANS,
-        stds([times * value.std for times, value in values]),
-        is_published=means.published is not None, results=(means,) * len(metrics),
-    )  # fmt: skip
+    y, stds = points(map(means.shown, metrics))
+    heads, is_published = tuple(metric.head for metric in metrics), means.published is not None
+    return Series(name, heads, y, MEANS, stds, "", is_published, (means,) * len(metrics))
 
 
 def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "acc_h") -> Figure:
@@ -69,7 +64,7 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
     series: list[Series] = []
     for source in sources:
         values = {
-            name: {pair: fold(by_seed).mean for pair, by_seed in one.by_pair(metric).items()}
+            name: {pair: _rounded(by_seed) for pair, by_seed in one.by_pair(metric).items()}
             for name, one in source.items()
         }
         for name, by_pair in mean_ranks(values, METRICS[metric]).items():
@@ -77,6 +72,11 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
     ticks = tuple(range(1, 1 + max(map(len, sources))))
     axes = Axis(f"rank by {METRICS[metric].head}", ticks=ticks), Axis("box width: share of pairs")
     return Figure((Panel(_over(sources), *axes, tuple(series)),), tuple(notes))
+
+
+def _rounded(by_seed: Mapping[int, float]) -> float:
+    """The mean over seeds without the noise of its sum: means that are equal are to be so here."""
+    return round(fold(by_seed).mean, 12)
 
 
 def _rank_series(

@@ -70,16 +70,15 @@ def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
         ", ".join([name, *([pair_title(pair)] if several else [])]): having[0]
         for pair, groups in on_pairs(frame)
         for name, rows in groups.items()
-        if (having := _having(finished(rows, pair[1]), "gradients", tuple(_KINDS)))
+        if (having := [run for run in finished(rows, pair[1]) if _has_gradients(run)])
     }
     if not by_title:
         raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
     return by_title
 
 
-def _having(runs: Sequence[DrawnRun], curve: str, columns: Sequence[str]) -> list[DrawnRun]:
-    """The runs that have all columns of a curve."""
-    return [run for run in runs if {*columns} <= {*run.drawable.get(curve, ())}]
+def _has_gradients(run: DrawnRun) -> bool:
+    return {*_KINDS} <= {*run.drawable.get("gradients", ())}
 
 
 def _steps(run: DrawnRun) -> Axis:
