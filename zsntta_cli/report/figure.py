@@ -5,7 +5,7 @@ worked out while one is drawn; how it is drawn stands in forms/matplotlib.py and
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, Protocol
@@ -20,7 +20,6 @@ MEAN_RANK = "mean-rank"  # x: one of a series
 LEVEL = "level"  # a dashed line: at y across all, or over the group of points that is named x
 UPRIGHT = "upright"  # a dashed line at x
 
-Number = float | int
 Places = tuple[Any, ...]  # numbers, names of groups, or None
 _ROUND = (1, 2, 2.5, 5, 10)  # a step between ticks is one of these times a power of ten
 
@@ -55,9 +54,9 @@ class Axis:
     high: float | None = None
     is_log: bool = False
     is_count: bool = False  # of whole numbers
-    ticks: tuple[Number, ...] = ()  # where there are few values
+    ticks: tuple[float, ...] = ()  # where there are few values
 
-    def round_ticks(self, most: int = 5) -> tuple[Number, ...]:
+    def round_ticks(self, most: int = 5) -> tuple[float, ...]:
         """Round numbers between the ends, about so many; those of few values where it has these."""
         if self.ticks:
             return self.ticks
@@ -97,27 +96,24 @@ def tick_text(value: float) -> str:
 
 def with_ends(panels: Sequence[Panel]) -> list[Panel]:
     """The panels with ends for all linear axes: the same ones for axes of one name and ends."""
-    xs, ys = _ends(panels, lambda panel: panel.x, _across), _ends(panels, lambda p: p.y, _up)
+    xs = _ends(panels, lambda panel: panel.x, lambda series: series.x)
+    ys = _ends(panels, lambda panel: panel.y, _heights)
     return [replace(panel, x=x, y=y) for panel, x, y in zip(panels, xs, ys, strict=True)]
 
 
 def _ends(
     panels: Sequence[Panel],
     axis: Callable[[Panel], Axis],
-    values: Callable[[Series], Iterator[Any]],
+    values: Callable[[Series], Iterable[Any]],
 ) -> list[Axis]:
-    points: dict[Axis, list[float]] = {axis(panel): [] for panel in panels}
+    numbers: dict[Axis, list[float]] = {axis(panel): [] for panel in panels}
     for panel in panels:
         every = (value for series in panel.series for value in values(series))
-        points[axis(panel)] += [v for v in every if isinstance(v, int | float) and v == v]
-    return [_fitted(axis(panel), points[axis(panel)]) for panel in panels]
+        numbers[axis(panel)] += [v for v in every if isinstance(v, int | float) and v == v]
+    return [_fitted(axis(panel), numbers[axis(panel)]) for panel in panels]
 
 
-def _across(series: Series) -> Iterator[Any]:
-    yield from series.x
-
-
-def _up(series: Series) -> Iterator[Any]:
+def _heights(series: Series) -> Iterator[Any]:
     yield from series.y
     for y, std in zip(series.y, series.std, strict=bool(series.std)):
         if y is not None:
@@ -157,7 +153,7 @@ def _rows(panel: Panel, series: Series) -> Iterator[dict[str, Any]]:
         yield {**result, **dict(zip(_PANEL_COLUMNS, map(_shown, point), strict=True))}
 
 
-def _shown(value: Number | str | None) -> object:
+def _shown(value: float | str | None) -> object:
     """A value of a CSV: six significant digits, nothing for what has none."""
     if value is None or value != value:
         return None
