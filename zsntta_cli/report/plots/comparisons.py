@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
@@ -45,31 +46,29 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 
 def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
     """A metric against the noise ratio, averaged over pairs: a line for each group that has it."""
-    lines = [_by_ratio(name, rows, pairs, metric) for name, rows in groups.items()]
-    lines = [line for line in lines if line.x]
+    lines = []
+    for name, rows in groups.items():
+        by_ratio = _by_setting("ratio", rows, pairs).items()
+        means = {100 * ratio: m for ratio, m in by_ratio if not math.isnan(m.value(metric).mean)}
+        lines += [_line(name, means, metric)] if means else []
     ratios = tuple(sorted({x for line in lines for x in line.x}))
     axes = Axis("noise ratio (%)", ticks=ratios), Axis(axis_name(METRICS[metric]))
     return Panel(title, *axes, tuple(lines))
 
 
-def _by_ratio(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair], metric: str) -> Series:
-    means = {
-        100 * ratio: PairMeans(pairs, [row for row in rows if row.ratio == ratio])
-        for ratio in sorted({row.ratio for row in rows})
+def _by_setting(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair]) -> dict[Any, PairMeans]:
+    """Means of the rows with each value of a setting; None, of the adaptive threshold, last."""
+    values = {row.settings[name] for row in rows}
+    return {
+        value: PairMeans(pairs, [row for row in rows if row.settings[name] == value])
+        for value in sorted(values, key=lambda value: math.inf if value is None else value)
     }
-    return _line(name, {at: m for at, m in means.items() if not _is_missing(m, metric)}, metric)
 
 
 def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
     """A line of a metric through means, all of which have it."""
-    if not means:
-        return Series(name, (), ())
     y, stds = points(mean.shown(METRICS[metric]) for mean in means.values())
     return Series(name, tuple(means), y, LINE, stds, results=tuple(means.values()))
-
-
-def _is_missing(means: PairMeans, metric: str) -> bool:
-    return math.isnan(means.value(metric).mean)
 
 
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
@@ -83,11 +82,11 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
     """
     panels: list[Panel] = []
     notes: list[str] = []
-    frame = tables(runs)
+    frame, published = tables(runs), published or {}
     for name, rows in by_label(frame, without=("fixed",)).items():
         at_fixed = [row for row in rows if row.settings["fixed"] is not None]
         pairs = [pair for pair in pairs_of(frame) if rows_on(at_fixed, pair)]
-        means = {at: PairMeans(pairs, _at(rows, at)) for at in _thresholds(rows)}
+        means = _by_setting("fixed", rows, pairs)
         lacking = {at: mean.value("acc_h").lacks for at, mean in means.items()}
         notes += [
             f"{name} at threshold {shown('fixed', at)} has no average: it has {lacks}"
@@ -96,12 +95,9 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
         ]
         whole = {at: mean for at, mean in means.items() if not lacking[at]}
         if {*whole} - {None}:
-            panels.append(
-                _fixed_panel(
-                    name, whole, PairMeans(pairs, (), (published or {}).get(name, {}), name)
-                )
-            )
-    if not runs and published:
+            printed = PairMeans(pairs, (), published.get(name, {}), name)
+            panels.append(_fixed_panel(name, whole, printed))
+    if not runs:
         panels = [
             _fixed_panel(f"{name}, published", {}, PairMeans([*of], (), of, name))
             for name, of in published.items()
@@ -112,16 +108,6 @@ def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
             remedy="fixed-thresholds",
         )
     return Figure(tuple(panels), tuple(notes))
-
-
-def _thresholds(rows: Sequence[DrawnRow]) -> list[float | None]:
-    """The fixed thresholds of some rows, and None of the adaptive one last."""
-    values = {row.settings["fixed"] for row in rows}
-    return sorted(values, key=lambda value: math.inf if value is None else value)
-
-
-def _at(rows: Sequence[DrawnRow], threshold: float | None) -> list[DrawnRow]:
-    return [row for row in rows if row.settings["fixed"] == threshold]
 
 
 def _fixed_panel(name: str, means: Mapping[float | None, PairMeans], published: PairMeans) -> Panel:
@@ -136,8 +122,8 @@ def _fixed_panel(name: str, means: Mapping[float | None, PairMeans], published: 
             series.append(
                 Series(ADAPTIVE, (None,), (level,), LEVEL, look=head, results=(means[None],))
             )
-        if not _is_missing(published, key):
+        level = 100 * published.value(key).mean
+        if not math.isnan(level):
             called = ADAPTIVE if at_fixed else head
-            level = 100 * published.value(key).mean
             series.append(Series(called, (None,), (level,), LEVEL, look=head, is_published=True))
     return Panel(name, Axis("fixed threshold", 0, 1), Axis("mean (%)", low=0), tuple(series))
