@@ -31,9 +31,9 @@ def scores(runs: Sequence[Kept]) -> Figure:
     panels: list[Panel] = []
     for on_pair, first_runs in _first_runs(runs, "scores"):
         before = _before(first_runs)
-        panels += [histogram(_title("before adaptation", on_pair), run, "before") for run in before]
+        panels += [histogram(f"before adaptation{on_pair}", run, "before") for run in before]
         panels += [
-            histogram(_title(name, on_pair), run, "scores")
+            histogram(name + on_pair, run, "scores")
             for name, run in sorted(first_runs.items(), key=lambda item: not _is_baseline(item[1]))
         ]
     if not panels:
@@ -48,7 +48,7 @@ def difference(runs: Sequence[Kept]) -> Figure:
         SettingsError: no run is of a live method.
     """
     panels = [
-        histogram(_title(name, on_pair), run, "difference")
+        histogram(name + on_pair, run, "difference")
         for on_pair, first_runs in _first_runs(runs, "difference")
         for name, run in first_runs.items()
     ]
@@ -62,18 +62,14 @@ def difference(runs: Sequence[Kept]) -> Figure:
 
 
 def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, DrawnRun]]]:
-    """By pair, as a title tells it, the runs of the lowest seed that have a curve."""
+    """By pair, as a title ends with it, the runs of the lowest seed that have a curve."""
     frame = tables(runs)
     several = len(pairs_of(frame)) > 1
     for pair, groups in on_pairs(frame):
         whole = {name: finished(rows, pair[1]) for name, rows in groups.items()}
-        first = {name: some[0] for name, some in whole.items() if some}
+        first = {name: by_seed[0] for name, by_seed in whole.items() if by_seed}
         having = {name: run for name, run in first.items() if curve in run.drawable}
-        yield pair_title(pair) * several, having
-
-
-def _title(name: str, on_pair: str) -> str:
-    return ", ".join(part for part in (name, on_pair) if part)
+        yield f", {pair_title(pair)}" * several, having
 
 
 def _is_baseline(run: DrawnRun) -> bool:
@@ -85,13 +81,6 @@ def _before(runs: Mapping[str, DrawnRun]) -> list[DrawnRun]:
     if any(map(_is_baseline, runs.values())):
         return []
     return [run for run in runs.values() if "before" in run.drawable][:1]
-
-
-_X = {
-    "scores": "ID score",
-    "before": "ID score",
-    "difference": "ID score, after − before",
-}
 
 
 def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
@@ -112,7 +101,8 @@ def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
     ]
     if name == "scores" and (cut := _threshold(run)) is not None:
         series.append(Series("threshold (median)", (cut,), (None,), UPRIGHT, look="threshold"))
-    return Panel(title, Axis(_X[name], low, high), _SHARE, tuple(series))
+    across = Axis("ID score" + ", after − before" * (name == "difference"), low, high)
+    return Panel(title, across, _SHARE, tuple(series))
 
 
 def _in_percent(counts: Sequence[int], each: int) -> tuple[float, ...]:

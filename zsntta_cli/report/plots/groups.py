@@ -13,6 +13,7 @@ from zsntta_cli.results.frame import (
     PRESET,
     ResultRow,
     ResultTable,
+    Run,
     Value,
     average,
     label,
@@ -27,15 +28,10 @@ from zsntta_cli.results.tidy import (
     tidy_row,
 )
 from zsntta_cli.simulation.metrics import METRICS, Metric
-from zsntta_cli.simulation.record import Record
 
 
-class DrawnRun(Protocol):
+class DrawnRun(Run, Protocol):
     """What figures show: a kept run, or one of a page."""
-
-    @property
-    def record(self) -> Record:
-        """What the run was and gave."""
 
     @property
     def drawable(self) -> Curves:

@@ -39,10 +39,10 @@ def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = ""
     """
     shown = [METRICS[name] for name in ([metric] if metric else ACCURACIES)]
     sources, notes = _compared(runs, published, metric or "acc_h")
-    series = [_means(name, one, shown) for source in sources for name, one in source.items()]
-    for one in [one for one in series if one.name == BASELINE][:1]:
-        level = replace(one, name=f"level of {one.name}", mark=LEVEL, std=(), look=one.name)
-        series.insert(series.index(one) + 1, level)
+    series = [_means(name, m, shown) for methods in sources for name, m in methods.items()]
+    for first in [one for one in series if one.name == BASELINE][:1]:
+        level = replace(first, name=f"level of {BASELINE}", mark=LEVEL, std=(), look=BASELINE)
+        series.insert(series.index(first) + 1, level)
     what = "mean ± deviation" if any(one.std for one in series) else "mean"
     up = Axis(f"{what}, {axis_name(shown[0])}" if metric else f"{what} (%)")
     return Figure((Panel(_over(sources), Axis("metric"), up, tuple(series)),), tuple(notes))

@@ -1,6 +1,7 @@
 """What happens along a stream: gradients of steps, thresholds, accuracies."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 from zsntta_cli.errors import SettingsError
@@ -48,16 +49,13 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
     panels, notes = [], []
     for title, run in _with_gradients(runs).items():
         for kind in _KINDS:
-            whole = _norms(run, kind)
-            low = [(x, y) for x, y in zip(whole.x, whole.y, strict=True) if y <= most]
-            x, y = zip(*low, strict=True) if low else ((), ())
-            series = Series(whole.name, x, y, POINTS, look=whole.look)
+            shown_norms, total = _norms(run, kind, most), len(_norms(run, kind).x)
             axes = _steps(run), Axis("gradient norm", 0, most)
-            panels.append(Panel(f"{title}: {kind}", *axes, (series,)))
-            if above := len(whole.x) - len(low):
+            panels.append(Panel(f"{title}: {kind}", *axes, (shown_norms,)))
+            if above := total - len(shown_norms.x):
                 notes.append(
-                    f"{title}: {above:,} of {len(whole.x):,} norms of {kind} samples are above "
-                    f"{most:g} and not shown"
+                    f"{title}: {above:,} of {total:,} norms of {kind} samples are above {most:g} "
+                    "and not shown"
                 )
     return Figure(tuple(panels), tuple(notes))
 
@@ -67,7 +65,7 @@ def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
     frame = tables(runs)
     several = len(pairs_of(frame)) > 1
     by_title = {
-        ", ".join([name, *([pair_title(pair)] if several else [])]): having[0]
+        name + f", {pair_title(pair)}" * several: having[0]
         for pair, groups in on_pairs(frame)
         for name, rows in groups.items()
         if (having := [run for run in finished(rows, pair[1]) if _has_gradients(run)])
@@ -85,12 +83,12 @@ def _steps(run: DrawnRun) -> Axis:
     return Axis("step", 0, len(run.drawable["gradients"]["item"]) + 1, is_count=True)
 
 
-def _norms(run: DrawnRun, kind: str) -> Series:
-    """Steps are numbered from 1 where the run has them, not by their items."""
+def _norms(run: DrawnRun, kind: str, most: float = math.inf) -> Series:
+    """Norms up to `most`; steps are numbered from 1 where the run has them, not by their items."""
     values: Values = run.drawable["gradients"][kind]
-    points = [(i, v) for i, v in enumerate(values, 1) if v is not None]
-    steps, norms = zip(*points, strict=True) if points else ((), ())
-    return Series(f"{kind} samples", steps, norms, POINTS, look=_KINDS[kind])
+    norms = {step: v for step, v in enumerate(values, 1) if v is not None and v <= most}
+    points = tuple(norms), tuple(norms.values())
+    return Series(f"{kind} samples", *points, POINTS, look=_KINDS[kind])
 
 
 def thresholds(runs: Sequence[Kept]) -> Figure:
@@ -162,7 +160,7 @@ def _along(
     lines = []
     for name, rows in groups.items():
         columns = [_column(run.drawable.get(curve, {}), column) for run in finished(rows, ood_set)]
-        lines.append(_fold_lines(name, [(items, values) for items, values in columns if items]))
+        lines.append(_fold_lines(name, [column for column in columns if column[0]]))
     lines = [line for line in lines if line.x]
     if not lines:
         return []
@@ -188,11 +186,10 @@ def _fold_lines(name: str, columns: Sequence[tuple[Sequence[int], Values]]) -> S
     """
     items = columns[0][0] if columns else ()
     same = [values for where, values in columns if where == items]
-    points = [
-        (item, fold({i: value for i, value in enumerate(values) if value is not None}))
+    points = {
+        item: fold({i: value for i, value in enumerate(values) if value is not None})
         for item, values in zip(items, zip(*same, strict=True), strict=True)
         if any(value is not None for value in values)
-    ]
-    stds = tuple(value.std for _, value in points) if len(same) > 1 else ()
-    x, y = tuple(item for item, _ in points), tuple(value.mean for _, value in points)
-    return Series(name, x, y, LINE, stds)
+    }
+    stds = tuple(value.std for value in points.values()) if len(same) > 1 else ()
+    return Series(name, tuple(points), tuple(v.mean for v in points.values()), LINE, stds)
