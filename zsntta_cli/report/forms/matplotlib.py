@@ -115,8 +115,8 @@ def _columns(panels: int, width: float) -> int:
 
 def _shared(panels: Sequence[Panel]) -> Any:
     """Axes are shared where all panels show the same, so that they can be compared."""
-    same_x, same_y = ({panel.x for panel in panels}, {panel.y for panel in panels})
-    return {"sharex": len(same_x) == 1, "sharey": len(same_x) == len(same_y) == 1}
+    xs, ys = {panel.x for panel in panels}, {panel.y for panel in panels}
+    return {"sharex": len(xs) == 1, "sharey": len(xs) == len(ys) == 1}
 
 
 def _has(panel: Panel, mark: str) -> bool:
@@ -131,8 +131,8 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> N
     places = {name: i for i, name in enumerate(dict.fromkeys(series.name for series in beside))}
     halved = len({series.is_published for series in panel.series}) > 1
     for series in panel.series:
-        label = _labelled(series, halved)
-        place = _Place(places.get(series.name, 0), len(places), halved, label)
+        side = (1 if series.is_published else -1) * halved
+        place = _Place(places.get(series.name, 0), len(places), side, _labelled(series, halved))
         _MARKS[series.mark](axes, series, looks[series.look or series.name], place)
     if _has(panel, RANKS):
         names = [name.replace(" (", "\n(") for name in places]
@@ -189,7 +189,7 @@ def _legend(
     for axes in all_axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)
-    names = [one for one in _in_order(panels) if one in handles]
+    names = [name for name in _in_order(panels) if name in handles]
     if not names:
         return
     columns = _in_a_row(names, width)
@@ -227,7 +227,7 @@ class _Place(NamedTuple):
 
     at: int
     of: int
-    halved: bool  # there are measured and published ones
+    side: int  # -1 of measured and 1 of published ones, 0 where all are of one kind
     label: str  # in the legend
 
 
@@ -268,7 +268,7 @@ def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     """A point ± its deviation in each group; published ones are hollow, right of measured."""
     colour, marker, _ = look
     room = 0.84 / place.of
-    beside = (0.2 if series.is_published else -0.2) * room * place.halved
+    beside = 0.2 * place.side * room
     at = [i - 0.42 + (place.at + 0.5) * room + beside for i in range(len(series.x))]
     axes.errorbar(
         at, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2, elinewidth=0.9,
@@ -284,21 +284,20 @@ def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     """A box a rank, as wide as its share: to both sides, or measured left and published right."""
     boxes = [(x, 0.46 * y / 100) for x, y in zip(series.x, series.y, strict=True) if y]
     at, half = [x for x, _ in boxes], [h for _, h in boxes]
-    left = [place.at - (0 if place.halved and series.is_published else h) for h in half]
-    width = [h if place.halved else 2 * h for h in half]
+    left = [place.at - (0 if place.side > 0 else h) for h in half]
+    width = [h if place.side else 2 * h for h in half]
     face: dict[str, Any] = {"facecolor": look[0], "edgecolor": "white", "linewidth": 0.4}
     if series.is_published:
         face = {"facecolor": "none", "edgecolor": look[0], "linewidth": 0.8}
     # Methods are named below their ranks: a legend tells published ones alone.
-    name = _PUBLISHED if series.is_published and place.halved else "_"
+    name = _PUBLISHED if place.side > 0 else "_"
     height = 0.9 if all(x % 1 == 0 for x in series.x) else 0.45  # ties share a rank in between
     axes.barh(at, width, height, left, **face, label=name)
 
 
 def _mean_rank(axes: Axes, series: Series, _look: "Look", place: _Place) -> None:
-    side = (0.2 if series.is_published else -0.2) if place.halved else 0
     axes.plot(
-        place.at + side, series.x[0], marker="D", markersize=3.5, markeredgecolor=BLACK,
+        place.at + 0.2 * place.side, series.x[0], marker="D", markersize=3.5, markeredgecolor=BLACK,
         markerfacecolor="white", markeredgewidth=0.7, linestyle="none", label=_MEAN,
     )  # fmt: skip
 
@@ -377,7 +376,7 @@ def looks_of(figure: Figure) -> dict[str, Look]:
             looks[key] = own
     for key in keys:
         looks.setdefault(key, _free_look(list(looks.values())))
-    return {key: looks[key] for key in keys}
+    return looks
 
 
 def _free_look(used: Sequence[Look]) -> Look:

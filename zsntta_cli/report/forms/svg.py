@@ -113,7 +113,7 @@ def _frame(x: Axis, y: Axis) -> str:
 def _line(line: Series, x: Axis, y: Axis, looks: Looks) -> str:
     """A curve with gaps where it has no value, over a band of ± its deviation."""
     number = looks[line.name]
-    points = [(p, v) for p, v in zip(line.x, line.y, strict=True)]
+    points = list(zip(line.x, line.y, strict=True))
     path, is_open = "", False
     for place, value in points:
         if value is not None:
