@@ -5,7 +5,7 @@ Their numbers are those of `zsntta plot`, from the same functions; here is only 
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -21,6 +21,7 @@ from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultTable, Stream, label, shown, varying
+from zsntta_cli.simulation.metrics import METRICS
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
@@ -31,23 +32,6 @@ _NOTHING = "-"  # where a curve has no value
 _HALF = 0.5  # the ratio whose streams are shown
 
 Tables = Sequence[ResultTable[Any]]  # of a page's runs
-
-
-@dataclass(frozen=True)
-class PageDrawing:
-    """A drawing and its numbers."""
-
-    title: str
-    svg: Markup
-    numbers: PageSheet
-
-
-@dataclass(frozen=True)
-class DrawingGroup:
-    """Drawings below one legend; that of scores stands in the template."""
-
-    legend: Markup | None
-    drawings: Sequence[PageDrawing]
 
 
 def looks(tables: Tables) -> Looks:
@@ -65,15 +49,15 @@ def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
 def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[Stream, Groups]:
     """Rows that are wanted, by the kind of stream and by what a legend calls them."""
     streams: dict[Stream, dict[str, list[DrawnRow]]] = {}
-    for one, name in _labels(table):
-        if one.ratio and wants(one):
-            streams.setdefault(one.stream, {}).setdefault(name, []).append(one)
+    for row, name in _labels(table):
+        if row.ratio and wants(row):
+            streams.setdefault(row.stream, {}).setdefault(name, []).append(row)
     return streams
 
 
 def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
     """The OOD sets of some rows, in the table's order."""
-    present = {ood_set for rows in groups.values() for one in rows for ood_set in one.runs}
+    present = {ood_set for rows in groups.values() for row in rows for ood_set in row.runs}
     return [name for name in table.ood_sets if name in present]
 
 
@@ -149,17 +133,14 @@ def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
         for ood_set in _sets(table, groups):
             by_ratio: dict[float, dict[str, list[DrawnRow]]] = {}
             for name, rows in groups.items():
-                for one in rows:
-                    if finished([one], ood_set):
-                        by_ratio.setdefault(one.ratio, {}).setdefault(name, []).append(one)
+                for row in rows:
+                    if finished([row], ood_set):
+                        by_ratio.setdefault(row.ratio, {}).setdefault(name, []).append(row)
             for ratio in sorted(by_ratio, key=lambda ratio: (abs(ratio - _HALF), ratio)):
-                if any(_has_curves(rows, ood_set) for rows in by_ratio[ratio].values()):
+                runs = [finished(rows, ood_set) for rows in by_ratio[ratio].values()]
+                if any(run.drawable for of_rows in runs for run in of_rows):
                     yield stream, ratio, ood_set, by_ratio[ratio]
                     break
-
-
-def _has_curves(rows: Sequence[DrawnRow], ood_set: str) -> bool:
-    return any(run.drawable for run in finished(rows, ood_set))
 
 
 def _gain(inside: _Inside, baseline: str) -> float:
@@ -171,24 +152,25 @@ def _gain(inside: _Inside, baseline: str) -> float:
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[DrawingGroup]:
+def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[dict[str, Any]]:
     panels = [
-        replace(panel, title=f"Running {name}")
-        for metric, name in (("acc_s", "Acc_S"), ("acc_n", "Acc_N"))
+        replace(panel, title=f"Running {METRICS[metric].head}")
+        for metric in ("acc_s", "acc_n")
         for panel in accuracy_panels("", groups, ood_set, metric)
     ]
     panels += [
         replace(panel, title=f"Over the stream: {panel.y.name}")
         for panel in threshold_panels("", groups, ood_set)
     ]
-    lines = [_drawings([_thinned(panel) for panel in panels], all_looks)] if panels else []
     first = {name: finished(rows, ood_set)[0] for name, rows in groups.items()}
     scores = [
         histogram(f"{name}: scores", run, "scores", _BINS)
         for name, run in first.items()
         if "scores" in run.drawable
     ]
-    return lines + ([_drawings(scores, all_looks, is_scores=True)] if scores else [])
+    lines = _drawings([_thinned(panel) for panel in panels], all_looks)
+    parts = [lines, _drawings(scores, all_looks, is_scores=True)]
+    return [part for part in parts if part["drawings"]]
 
 
 def _thinned(panel: Panel) -> Panel:
@@ -206,13 +188,17 @@ def _thinned_line(line: Series) -> Series:
 # A drawing, and its numbers in a table below it.
 
 
-def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> DrawingGroup:
-    names = {line.name for panel in panels for line in panel.series}
-    key = None if is_scores else legend(sorted(names, key=all_looks.__getitem__), all_looks)
-    return DrawingGroup(
-        key if key is None else Markup(key),
-        [PageDrawing(p.title, Markup(draw(p, all_looks)), _numbers(p)) for p in panels],
-    )
+def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> dict[str, Any]:
+    """Drawings below one legend, as the template has them; that of scores stands in it."""
+    key = None
+    if not is_scores:
+        names = {line.name for panel in panels for line in panel.series}
+        key = Markup(legend(sorted(names, key=all_looks.__getitem__), all_looks))
+    drawings = [
+        {"title": panel.title, "svg": Markup(draw(panel, all_looks)), "numbers": _numbers(panel)}
+        for panel in panels
+    ]
+    return {"legend": key, "drawings": drawings}
 
 
 def _numbers(panel: Panel) -> PageSheet:
