@@ -1,6 +1,7 @@
 """Which kept runs are wanted: chosen by what they are of, and of each the latest."""
 
 import functools
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,25 +38,21 @@ def chosen(runs: Sequence[Kept], filters: Filters) -> list[Kept]:
     if not runs:
         raise SettingsError("there are no kept runs to plot", remedy="simulate")
     fitting = list(runs)
-    for name, (value, wanted) in _by_name(filters).items():
+    for name, path, wanted in (
+        ("method", "method", filters.methods),
+        ("id", "id_set", filters.id_sets),
+        ("ood", "ood_set", filters.ood_sets),
+        ("ratio", "stream.ratio", filters.ratios),
+        ("seed", "stream.seed", filters.seeds),
+        ("encoder", "encoder", filters.encoders),
+    ):
+        value = operator.attrgetter(f"settings.{path}")
         is_clean_too = name == "ood" and _present(fitting, value) & {*wanted}
         allowed = {*wanted, None} if is_clean_too else {*wanted}
         fitting = _fitting(fitting, name, value, allowed) if wanted else fitting
     for name, texts in filters.settings.items():
         fitting = _fitting(fitting, name, functools.partial(_text, name), {*texts})
     return fitting
-
-
-def _by_name(filters: Filters) -> dict[str, tuple[ValueOf, Sequence[Any]]]:
-    """What runs are chosen by: a value of theirs, and those wanted."""
-    return {
-        "method": (lambda record: record.settings.method, filters.methods),
-        "id": (lambda record: record.settings.id_set, filters.id_sets),
-        "ood": (lambda record: record.settings.ood_set, filters.ood_sets),
-        "ratio": (lambda record: record.settings.stream.ratio, filters.ratios),
-        "seed": (lambda record: record.settings.stream.seed, filters.seeds),
-        "encoder": (lambda record: record.settings.encoder, filters.encoders),
-    }
 
 
 def _present(runs: Sequence[Kept], value: ValueOf) -> set[Any]:
@@ -68,8 +65,8 @@ def _fitting(
     """The runs with a wanted value."""
     fitting = [kept for kept in runs if value(kept.record) in wanted]
     if not fitting:
-        present = ", ".join(str(one) for one in sorted(_present(runs, value))) or "none"
-        asked = ", ".join(str(one) for one in wanted)
+        present = ", ".join(map(str, sorted(_present(runs, value)))) or "none"
+        asked = ", ".join(map(str, wanted))
         raise SettingsError(f"no kept run that fits has {name} {asked}: there is {present}.")
     return fitting
 
