@@ -115,14 +115,10 @@ def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     return rows
 
 
-def online_methods() -> tuple[str, ...]:
-    """Names of the methods that decide online."""
-    return tuple(name for name, method in METHODS.items() if method.stepper)
-
-
 def check_method(name: str) -> None:
     """Raise SettingsError unless a method decides online."""
-    check_choice("method", str(name), online_methods())
+    online = [known for known, method in METHODS.items() if method.stepper]
+    check_choice("method", str(name), online)
 
 
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
