@@ -117,7 +117,7 @@ class OnlineDetector:
         return rescored(stepper, threshold.score, model.bias, len(model.text))
 
     def _set(self, stepper: Stepper, seen: int) -> None:
-        """What is known now; a reader takes the judge, which never changes, at once."""
+        """Keep what is known now; a reader takes the judge, which never changes, at once."""
         self._stepper, self._judge, self._seen = stepper, stepper.judge(), seen
 
     def _prepare(self) -> None:

@@ -102,7 +102,7 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
 
 
 class OneThread:
-    """Within it BLAS takes one thread.
+    """Has BLAS take one thread within it.
 
     How many it takes is the whole process's: whoever comes first sets it, and whoever leaves last
     puts it back.
@@ -114,7 +114,7 @@ class OneThread:
         self._within = 0
 
     def look_again(self) -> None:
-        """A method was loaded, which may have brought a BLAS of its own, as SciPy's is."""
+        """Look for BLAS again: a method that was loaded may have brought its own, as SciPy's is."""
         with self._lock:
             if not self._within:
                 self._libraries = None

@@ -63,7 +63,7 @@ class Growing:
         return [item for *_, item in sorted(ready, key=lambda entry: entry[:2])]
 
     def take(self, items: Sequence[Item]) -> None:
-        """Some of those that stood still were judged, as they were at the last look."""
+        """Remember images that stood still as judged, as they were at the last look."""
         for item in items:
             path = os.path.abspath(item.source)
             self.seen[path], _ = self._waiting.pop(path)
