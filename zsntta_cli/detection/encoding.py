@@ -207,11 +207,10 @@ def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
     before = trusted(item)
     try:
         content = item.load()
-        is_new = content.digest not in seen and resize is not None
-        image = content.image() if is_new else None
+        image = content.image() if resize and content.digest not in seen else None
     except Exception as error:  # of a damaged image PIL raises nearly anything
         return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
-    pixels = resize(image) if image is not None and resize is not None else None
+    pixels = resize(image) if resize and image else None
     return Read(content.digest, pixels, before if trusted(item) == before else None)
 
 

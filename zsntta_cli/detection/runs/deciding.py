@@ -86,14 +86,13 @@ def _place(item: Item) -> dict[str, Any]:
 
 def matrix(encoded: Sequence[Encoded]) -> NDArray[np.float32]:
     """Features (N, D) of the images that have some."""
-    rows = [one.features for one in encoded if one.features is not None]
-    return np.array(rows, np.float32)
+    return np.array([one.features for one in encoded if one.features is not None], np.float32)
 
 
 def in_hindsight(
     detector: OnlineDetector, flag: Flag, seed: int, clean: NDArray[np.float32] | None = None
 ) -> Decide:
-    """Decide on all images by what they have in common.
+    """The rule that decides on all images by what they have in common.
 
     `clean` (M, D) are features of images known to be clean: they are shown with the others.
     """
@@ -107,5 +106,5 @@ def in_hindsight(
 
 
 def on_arrival(detector: OnlineDetector, flag: Flag, ranking: Ranking) -> Decide:
-    """Decide on images as they come, and learn from each; `ranking` knows those before."""
+    """The rule that decides on images as they come and learns; `ranking` knows those before."""
     return lambda features: ranking.flagged(detector.update(features), flag)
