@@ -194,7 +194,8 @@ class OnlineDetector:
         if features is None:
             features, sources = self._features_of(images, sources)
         rows = inputs.checked_features(features, model.text.shape[1], self.normalized)
-        inputs.check_sources(sources, len(rows))
+        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
+        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
         with ONE_THREAD:
             data = model.stream(rows, self._seed)
             decisions = decide(data)

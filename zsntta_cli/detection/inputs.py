@@ -148,9 +148,3 @@ def checked_seed(seed: Any) -> int:
     wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
     check(whole and 0 <= seed < 2**62, wrong)
     return int(seed)
-
-
-def check_sources(sources: Sequence[str | None], count: int) -> None:
-    """Raise SettingsError where sources are given, and not one an image."""
-    fits = not sources or (len(sources) == count and not isinstance(sources, str))
-    check(fits, f"{len(sources):,} sources for {count:,} images.")

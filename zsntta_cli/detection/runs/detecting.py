@@ -55,24 +55,24 @@ class DetectRun:
         Raises:
             DatasetError: a source that holds no image; what cannot be read is a row.
         """
-        rule, name = self.request.rule, self.encoding.name
+        rule = self.request.rule
         if self.request.on_arrival:
-            maker = RowMaker(on_arrival(self.detector, rule.flag, Ranking()), name)
-            for encoded in self._encoded():
-                for start in range(0, len(encoded), AT_ONCE):
-                    part = encoded[start : start + AT_ONCE]
-                    yield Batch([one.item for one in part], maker.rows(part))
-            return
-        decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
-        everything = list(chain.from_iterable(self._encoded()))
-        yield Batch([one.item for one in everything], RowMaker(decide, name).rows(everything))
+            decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
+        else:
+            decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
+            parts = iter([list(chain.from_iterable(self._encoded()))])
+        maker = RowMaker(decide, self.encoding.name)
+        for encoded in parts:
+            yield Batch([one.item for one in encoded], maker.rows(encoded))
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
             path, features = self.cached.path, self.cached.image_features
             load = partial(refuse, "its features are cached, and not where it lies")
             named = zip(read_sample_ids(path), features, strict=True)
-            yield [Encoded(Item(name, load), row) for name, row in named]
+            encoded = [Encoded(Item(name, load), row) for name, row in named]
+            for start in range(0, len(encoded), AT_ONCE):
+                yield encoded[start : start + AT_ONCE]
             return
         for items in batches(self.request.images.sources, self.request.images.fps):
             step = AT_ONCE if self.request.on_arrival else len(items)
