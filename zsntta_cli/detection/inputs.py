@@ -137,7 +137,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
         group(**{name: _plain(values[name]) for name in names & values.keys()})
         for group, names in names_of.items()
     )
-    size = getattr(options, "batch_size", 1)
+    size = METHODS[method].at_once(options)
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
     return threshold, options
 
