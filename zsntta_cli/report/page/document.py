@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from zsntta_cli import __version__
@@ -73,18 +73,10 @@ def document(title: str, body: str, style: str, script: str) -> str:
     return str(html)
 
 
-def footer() -> str:
-    """What made the page."""
-    return f"<footer><p>Made by zsntta {Markup.escape(__version__)}.</p></footer>\n"
-
-
 def asset(package: str, name: str) -> str:
     """A file of a package, without the spaces that a reader of the code needs."""
-    return re.sub(r"\n\s+", "\n", _read(name, package))
-
-
-def _read(name: str, package: str = __package__) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"\n\s+", "\n", content)
 
 
 def _digest(content: str) -> str:
@@ -93,14 +85,16 @@ def _digest(content: str) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    """The templates beside this file."""
+    """The templates of the report and of the review."""
+    folders = [PackageLoader("zsntta_cli.report", folder) for folder in ("page", "review")]
     environment = Environment(
-        loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined,
+        loader=ChoiceLoader(folders), autoescape=True, undefined=StrictUndefined,
         finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.tests["best"] = lambda value: isinstance(value, Best)
     environment.tests["code"] = lambda value: isinstance(value, Code)
     environment.tests["strong"] = lambda value: isinstance(value, Strong)
+    environment.globals["version"] = __version__
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
-from zsntta_cli.report.page.document import PageSheet, asset, document, footer, render
+from zsntta_cli.report.page.document import PageSheet, asset, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
@@ -88,7 +88,6 @@ def page(
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
         symbols=Markup(symbols()),
-        footer=Markup(footer()),
     )
     html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
     return ReportPage(html, len(runs), _count_rows(rows), left_out)
