@@ -52,11 +52,10 @@ def page(
         StoreError: there is nothing to show.
     """
     selected = select_runs(kept)
-    left_out = _left_out(selected)
+    outdated = f"{_runs(selected.outdated)} by rules other than this version's"
+    left_out = (outdated,) * bool(selected.outdated)
     if not selected.runs:
-        raise StoreError(
-            f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
-        )
+        raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
@@ -91,11 +90,6 @@ def page(
     )
     html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
     return ReportPage(html, len(runs), _count_rows(rows), left_out)
-
-
-def _left_out(selected: PageRuns) -> tuple[str, ...]:
-    reason = f"{_runs(selected.outdated)} by rules other than this version's"
-    return (reason,) * bool(selected.outdated)
 
 
 def _runs(count: int) -> str:

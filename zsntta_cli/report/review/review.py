@@ -6,7 +6,7 @@ amount, which is `detect --flag N`; corrections are exported for `detect --judge
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ def review(
         "review.html",
         title=TITLE,
         tally=tally,
-        sections=list(_sections(judged)),
         rows=judged,
+        lists=_lists(judged),
         shown=shown or {},
         failed=[row for row in rows if row["error"] is not None],
         place=place,
@@ -58,23 +58,16 @@ def review(
     return document(TITLE, body, asset(__package__, "review.css"), script)
 
 
-def _sections(rows: Sequence[VerdictRow]) -> Iterator[tuple[str, str, str, list[int]]]:
-    """The lists as they were decided, each with its key, name and description."""
+def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
+    """Places of rows in the lists as they were decided; each image stands in one of them."""
     near = by_closeness(rows)[: borderline(len(rows))]
     is_near = set(near)
     rest = [i for i in by_suspicion(rows) if i not in is_near]
-    yield (
-        "borderline", "Borderline",
-        "Nearest to their thresholds, on either side, nearest first.", near,
-    )  # fmt: skip
-    yield (
-        "noise", "Noise", "Belongs to none of the classes; the most suspicious first.",
-        [i for i in rest if rows[i]["noise"]],
-    )  # fmt: skip
-    yield (
-        "clean", "Clean", "Belongs to the class that is named; the most suspicious first.",
-        [i for i in rest if not rows[i]["noise"]],
-    )  # fmt: skip
+    return {
+        "borderline": near,
+        "noise": [i for i in rest if rows[i]["noise"]],
+        "clean": [i for i in rest if not rows[i]["noise"]],
+    }
 
 
 def _data(rows: Sequence[VerdictRow], classes: Sequence[str], hindsight: bool) -> dict[str, Any]:
