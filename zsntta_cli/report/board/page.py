@@ -13,7 +13,7 @@ from zsntta_cli.report.board.lines import (
     board_rows,
     columns_of_a_pair,
 )
-from zsntta_cli.report.board.plan import Plan
+from zsntta_cli.report.board.plan import Pair, Plan
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import Best, Sheet, SheetRow
 from zsntta_cli.settings import NO_NOISE
@@ -35,8 +35,7 @@ def page(plan: Plan, results: Results) -> str:
     """The whole page."""
     parts = [f"# Board of methods\n\n{_about(plan, results)}"]
     for noise in plan.noises:
-        rows = board_rows(plan, results, noise)
-        parts += [f"## All pairs, {INJECTIONS[noise]}\n", _table(rows, COLUMNS, noise)]
+        parts += [f"## All pairs, {INJECTIONS[noise]}\n", _table(plan, results, noise)]
     if plan.left_out:
         labels = [f"- `{label}`: {why}.\n" for label, why in plan.left_out.items()]
         parts += ["## Not run\n", "".join(labels)]
@@ -44,9 +43,8 @@ def page(plan: Plan, results: Results) -> str:
     for pair in plan.pairs:
         parts.append(f"## {pair}, 50 % noise\n")
         for noise in plan.noises:
-            rows = board_rows(plan, results, noise, pair)
             parts.append(f"**{INJECTIONS[noise].capitalize()}**\n")
-            parts.append(_table(rows, columns_of_a_pair(), noise))
+            parts.append(_table(plan, results, noise, pair))
     parts.append(f"Made by `zsntta board`, zsntta {__version__}.\n")
     return "\n".join(parts)
 
@@ -96,13 +94,14 @@ def _repeated(results: Results) -> Iterator[str]:
         yield f"Sets that are smaller than a stream needs are shown again: {shown}."
 
 
-def _table(rows: Sequence[BoardRow], columns: Sequence[BoardColumn], noise: str) -> str:
+def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -> str:
+    columns = columns_of_a_pair() if pair else COLUMNS
     heads = (*(column.head for column in columns), "µs", "given besides")
     body = [
         SheetRow((f"`{row.contender.label}`",), {
             "": [*_texts(row, columns), cost(row), ", ".join(row.contender.given(noise))],
         })
-        for row in rows
+        for row in board_rows(plan, results, noise, pair)
     ]  # fmt: skip
     return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
 
