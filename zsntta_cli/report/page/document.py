@@ -55,25 +55,26 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(_environment().get_template(template).render(**values))
 
 
-def document(title: str, body: str, style: str, script: str) -> str:
-    """The file: its policy lets in this style and this script, by their digests, and no more.
+def document(package: str, name: str, scripts: Sequence[str], **values: Any) -> str:
+    """The file: its policy lets in its own style and script, by their digests, and no more.
 
-    `body` is HTML; `style` and `script` are a page's own, behind what all pages share.
+    The body's template and its style are called by `name`; they and `scripts` are a package's own,
+    behind what all pages share.
     """
-    style = asset(__package__, "base.css") + style
-    script = asset(__package__, "base.js") + script
+    style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
+    script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
     policy = (
         f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
         f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
     )
     html = render(
-        "document.html", title=title, body=Markup(body), policy=Markup(policy),
-        style=Markup(style), script=Markup(script),
+        "document.html", body=f"{name}.html", policy=Markup(policy), style=Markup(style),
+        script=Markup(script), **values,
     )  # fmt: skip
     return str(html)
 
 
-def asset(package: str, name: str) -> str:
+def _asset(package: str, name: str) -> str:
     """A file of a package, without the spaces that a reader of the code needs."""
     content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
     return re.sub(r"\n\s+", "\n", content)

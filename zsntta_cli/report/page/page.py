@@ -8,7 +8,7 @@ from markupsafe import Markup
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
-from zsntta_cli.report.page.document import PageSheet, asset, document, render
+from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
@@ -59,7 +59,6 @@ def page(
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
-    runs = [run for row in rows for run in row.every_run]
     looks = figures.looks(frame)
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
@@ -77,19 +76,21 @@ def page(
         ),
         Section("Settings in full", cards=provenance.settings(tables)),
         Section(
-            "Features and versions", sheets=[provenance.features(runs), provenance.versions(runs)]
+            "Features and versions",
+            sheets=[provenance.features(selected.runs), provenance.versions(selected.runs)],
         ),
     ]
-    body = render(
-        "page.html",
+    html = document(
+        __package__,
+        "page",
+        ["page.js"],
         title=title,
         about=_about(rows),
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
         symbols=Markup(symbols()),
     )
-    html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
-    return ReportPage(html, len(runs), _count_rows(rows), left_out)
+    return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
 
 
 def _runs(count: int) -> str:

@@ -15,7 +15,7 @@ from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
 from zsntta_cli.files import write_whole
-from zsntta_cli.report.page.document import asset, document, render
+from zsntta_cli.report.page.document import document
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.report.review.pictures import Picture, pictures
 from zsntta_cli.report.verdicts import Tally, place
@@ -43,8 +43,10 @@ def review(
     The same rows and pictures give the same bytes.
     """
     judged = [row for row in rows if row["error"] is None]
-    body = render(
-        "review.html",
+    return document(
+        __package__,
+        "review",
+        ["review.js", "correcting.js"],
         title=TITLE,
         tally=tally,
         rows=judged,
@@ -54,8 +56,6 @@ def review(
         place=place,
         data=_data(judged, classes, hindsight),
     )
-    script = asset(__package__, "review.js") + asset(__package__, "correcting.js")
-    return document(TITLE, body, asset(__package__, "review.css"), script)
 
 
 def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
