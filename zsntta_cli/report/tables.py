@@ -13,7 +13,7 @@ from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 from zsntta_cli.simulation.record import Record
 
@@ -127,21 +127,18 @@ def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str
     for rows in table.contests():
         for column in _columns(table):
             for metric in view.shown:
-                values = [_value(table, row, column, metric.name, view) for row in rows]
+                values = [
+                    row.average(table.ood_sets, metric.name, view.spread)
+                    if column == AVERAGE
+                    else row.value(column, metric.name)
+                    for row in rows
+                ]
                 standings = frame.standings(values, [row.competes for row in rows], metric)
                 for row, value, standing in zip(rows, values, standings, strict=True):
                     if column == AVERAGE or row.on(column):
                         text = (str, Best, Second)[standing](metric.text(value.mean, value.std))
                         texts[row].setdefault(column or _NO_SET, []).append(text)
     return texts
-
-
-def _value(
-    table: ResultTable[Any], row: ResultRow[Any], column: str, metric: str, view: View
-) -> Value:
-    if column == AVERAGE:
-        return row.average(table.ood_sets, metric, view.spread)
-    return row.value(column, metric)
 
 
 def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view: View) -> list[str]:

@@ -121,17 +121,16 @@ def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> lis
         for row in contest.rows
     }
     fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
-    return [_published_line(row) for row in sorted(fitting, key=_place_of_published)]
+    lines = []
+    for row in sorted(fitting, key=_place_of_published):
+        values = vars(row) | {"ood_set": row.ood_set or None, "source": PUBLISHED}
+        lines.append(_Line(tidy.tidy_row(**values) | {"citation": row.source}, row.method))
+    return lines
 
 
 def _place_of_published(row: Reported) -> tuple[Any, ...]:
     where = (set_place(row.id_set), row.encoder, row.ratio, set_place(row.ood_set))
     return (*where, row.method, row.source)
-
-
-def _published_line(row: Reported) -> _Line:
-    values = vars(row) | {"ood_set": row.ood_set or None, "source": PUBLISHED}
-    return _Line(tidy.tidy_row(**values) | {"citation": row.source}, row.method)
 
 
 # What people see.

@@ -5,15 +5,19 @@ amount, which is `detect --flag N`; corrections are exported for `detect --judge
 """
 
 import hashlib
+import html
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
+from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
 from zsntta_cli.report.review import EMBEDDED
@@ -54,8 +58,20 @@ def review(
         shown=shown or {},
         failed=[row for row in rows if row["error"] is not None],
         place=place,
-        data=_data(judged, classes, hindsight),
+        text=_text,
+        data=_json(_data(judged, classes, hindsight)),
     )
+
+
+def _text(value: str) -> Markup:
+    """A text as HTML, its quotes spelled as in all reviews so far."""
+    return Markup(html.escape(printable(value)))
+
+
+def _json(values: dict[str, Any]) -> Markup:
+    """Values for the script, as JSON that cannot end its element."""
+    plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
 
 
 def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
@@ -131,12 +147,8 @@ class ReviewFile(RowSink):
 
     def close(self) -> None:
         """Write it: StoreError where that cannot be done."""
-        html = review(self._rows, self._classes, self._tally, self._pictures(), self._hindsight)
-        write_whole(self._path, html.encode())
-
-    def _pictures(self) -> dict[int, Picture]:
-        """Pictures by the places of the rows that were judged."""
-        judged = [row for row in self._rows if row["error"] is None]
-        places = pictured(judged, self._embed)
+        places = pictured([row for row in self._rows if row["error"] is None], self._embed)
         drawn = pictures([self._items[i] for i in places], self._workers)
-        return {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
+        shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
+        page = review(self._rows, self._classes, self._tally, shown, self._hindsight)
+        write_whole(self._path, page.encode())
