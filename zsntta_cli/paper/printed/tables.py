@@ -229,9 +229,10 @@ METHOD_NAMES = {
     "max-logit": "Max-Logit", "energy": "Energy", "mcm": "MCM", "clipn": "CLIPN",
     "neglabel": "NegLabel",
 }  # fmt: skip
+RANK = "rank"  # among the methods; its column says so
 METRIC_HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95",
-    "time_s": "s", "memory_gib": "GiB",
+    "time_s": "s", "memory_gib": "GiB", RANK: "",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"
 _PIPELINES = {"gt": "GT", "normal": "Normal", "all": "All-update"}
