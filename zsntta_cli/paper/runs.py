@@ -54,7 +54,7 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
     """
     of = cell.of
     ratio = _USUAL_RATIO if of.ratio is None else of.ratio
-    values = {"ratio": ratio, **cell.table.common, **_settings(of)}
+    values = {"ratio": ratio, "limit": cell.table.limit, **_settings(of)}
     runs = [
         tuple(
             build_run(
