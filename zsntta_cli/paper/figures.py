@@ -64,15 +64,6 @@ class PaperFigure:
     tables: tuple[int, ...] = ()  # whose entries published numbers follow from
 
 
-def figure_runs(number: int, encoder: str, bench: Bench = PAPER) -> list[RunSettings]:
-    """The runs that a figure is drawn from, on features in an encoder's folder.
-
-    Raises:
-        SettingsError: no such figure, or one that shows no results.
-    """
-    return found(number).runs(encoder, bench)
-
-
 def draw(
     number: int, runs: Sequence[Kept], published: Cells | None = None, bench: Bench = PAPER
 ) -> Figure:

@@ -21,7 +21,7 @@ from zsntta_cli.paper.comparing import (
     compare_published,
 )
 from zsntta_cli.paper.printed.published import printed
-from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name
+from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
@@ -179,9 +179,8 @@ def text_sheet(table: PaperTable) -> Sheet:
     """A table without measurements (7 to 9), as it is."""
     by_row: dict[Labels, dict[str, list[str]]] = {}
     for cell in printed(table.number):
-        row = set_name(cell.id_set) or cell.settings["property"]
-        text = ":".join(cell.texts).replace("~", " ")
-        by_row.setdefault((row,), {})[set_name(cell.ood_set) or cell.method] = [text]
+        row, column, text = text_of(cell)
+        by_row.setdefault((row,), {})[column] = [text]
     # Table 9 prints a cross where there is no pair; its columns stand as table 8's.
     names = [set_name(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
     every = [*names, *(name for texts in by_row.values() for name in texts)]

@@ -233,8 +233,11 @@ METRIC_HEADS = {
     "time_s": "s", "memory_gib": "GiB", RANK: "",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"
-_PIPELINES = {"gt": "GT", "normal": "Normal", "all": "All-update"}
-_NOISES = {"gaussian": "With Gaussian noise", "none": "Without Gaussian noise"}
+_SETTING_NAMES = {
+    "pipeline=gt": "GT", "pipeline=normal": "Normal", "pipeline=all": "All-update",
+    "noise=gaussian": "With Gaussian noise", "noise=none": "Without Gaussian noise",
+    "batch_size=1": "bs=1", "batch_size=64": "bs=64", "batch_size=128": "bs=128",
+}  # fmt: skip
 _STREAMS = {0.0: "Clean Data Stream", 0.5: "Noisy Data Stream"}
 _LABELS = {"detector": "Noise Detector", "frozen": "Frozen Model"}
 
@@ -267,18 +270,19 @@ def row_name(table: PaperTable, cell: Printed) -> tuple[str, ...]:
     if len(table.heads) == 2:  # the modules of the method
         included = (cell.method == "adand", settings["noise"] != "none")
         return tuple("✓" if is_included else "×" for is_included in included)
-    [(name, value)] = settings.items()
-    return (_LABELS[value] if name == "pseudo_labels" else value.capitalize(),)
+    [value] = settings.values()
+    return (_LABELS.get(value, value.capitalize()),)
 
 
 def _method(table: PaperTable, cell: Printed) -> str:
-    settings = cell.settings
     if cell.method == "adand+tent":
         return f"{table.ours} (with Tent)"
-    name = METHOD_NAMES.get(cell.method, table.ours)
-    settings_texts = [
-        *(_PIPELINES[v] for k, v in settings.items() if k == "pipeline"),
-        *(_NOISES[v] for k, v in settings.items() if k == "noise"),
-        *(f"bs={v}" for k, v in settings.items() if k == "batch_size"),
-    ]
-    return " ".join([name, *(f"({part})" for part in settings_texts)])
+    name, setting = METHOD_NAMES.get(cell.method, table.ours), _SETTING_NAMES.get(cell.setting)
+    return f"{name} ({setting})" if setting else name
+
+
+def text_of(cell: Printed) -> tuple[str, str, str]:
+    """The row, the column and the text of a cell of a table without measurements (7 to 9)."""
+    row = set_name(cell.id_set) or cell.settings["property"]
+    column = set_name(cell.ood_set) or cell.method
+    return row, column, ":".join(cell.texts).replace("~", " ")
