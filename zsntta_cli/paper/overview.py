@@ -53,9 +53,8 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
 
 def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
     lacking = [run for run in runs if run not in kept]
-    replays, live = (
-        [r for r in lacking if needs_images(r) is is_live] for is_live in (False, True)
-    )
+    replays = [run for run in lacking if not needs_images(run)]
+    live = [run for run in lacking if needs_images(run)]
     files = f"{len(present_files(root, runs))}/{len(needed_files(runs))}"
     return RunsState(
         runs, len(runs) - len(lacking), files,
