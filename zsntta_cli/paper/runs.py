@@ -146,10 +146,9 @@ def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:
 
 def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
     """What is not there, by the folder of its encoder: ID sets, OOD sets and noise as they come."""
-    present = present_files(root, runs)
     missing: dict[str, list[str]] = {}
     for folder, name in needed_files(runs):
-        if (folder, name) not in present:
+        if not feature_path(root, folder, name).exists():
             missing.setdefault(folder, []).append(name)
     return missing
 
