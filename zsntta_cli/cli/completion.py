@@ -60,12 +60,14 @@ def cached(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _cached(ctx: Any, kind: str) -> list[str]:
-    given, names = ctx.params, encoder_names(_root(ctx))
+    given = ctx.params
     if given.get("encoder"):
-        names = [given["encoder"]]
+        folders = [given["encoder"]]
     elif given.get("model"):
-        names = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
-    return [name for one in names for name in set_names(_root(ctx), one, kind)]
+        folders = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
+    else:
+        folders = encoder_names(_root(ctx))
+    return [name for folder in folders for name in set_names(_root(ctx), folder, kind)]
 
 
 def _root(ctx: Any) -> Path:

@@ -1,5 +1,7 @@
 """Where a result goes, and in which form: stdout, or a file that is absent or whole."""
 
+import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -49,6 +51,11 @@ def _is_stream(output: Path) -> bool:
     from zsntta_cli.files import check_target
 
     return check_target(output) or output.is_relative_to("/dev")  # stdout may be a file
+
+
+def command_line() -> str:
+    """What was typed, for a file to say what made it."""
+    return shlex.join(["zsntta", *sys.argv[1:]])
 
 
 def put(text: str, output: Path | None) -> None:
