@@ -83,10 +83,10 @@ class ModelOptions:
         named = {name: value for name, value in vars(self).items() if value is not None}
         folder = named.pop("encoder", None)
         if folder and named:
+            name, value = next(iter(named.items()))
             raise SettingsError(
-                f"encoder is '{folder}' and {next(iter(named))} is "
-                f"'{next(iter(named.values()))}': "
-                f"features are of one encoder, so name its folder or its model."
+                f"encoder is '{folder}' and {name} is '{value}': features are of one encoder, so "
+                f"name its folder or its model."
             )
         return EncoderChoice(**named, folder=folder)
 

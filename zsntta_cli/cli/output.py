@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.report.forms import FORMS
 
 PAGES = {".html": "html", ".htm": "html"}
 if TYPE_CHECKING:
+    from zsntta_cli.report.figure import Figure
+
     Form = str
 else:
     Form = Literal[tuple(FORMS)]  # what --format may be
@@ -51,6 +53,16 @@ def _is_stream(output: Path) -> bool:
     from zsntta_cli.files import check_target
 
     return check_target(output) or output.is_relative_to("/dev")  # stdout may be a file
+
+
+def put_figure(figure: "Figure", width: float, output: Path) -> None:
+    """Write a figure of some inches to a file, and say what is to be known of it."""
+    from zsntta_cli.report.plots import write
+
+    for note in figure.notes:
+        say(f"note: {note}.", err=True)
+    write(output, figure, width)
+    say(str(output))
 
 
 def command_line() -> str:

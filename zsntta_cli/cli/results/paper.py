@@ -17,10 +17,12 @@ from zsntta_cli.cli.options import (
     live_option,
     with_groups,
 )
-from zsntta_cli.cli.output import Form, command_line, form_of, put
+from zsntta_cli.cli.output import Form, command_line, form_of, put, put_figure
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS
-from zsntta_cli.settings import FEATURES, EncoderChoice, LiveSettings
+from zsntta_cli.settings import FEATURES, LiveSettings
+from zsntta_cli.settings.options import check_choice
+from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.sheets import TableContent
     from zsntta_cli.paper.standing import Execution, Obtained, Standing
-    from zsntta_cli.report.figure import Figure
     from zsntta_cli.results.keeping import Keeping
 
     Show = Callable[[TableContent], None]
@@ -97,7 +98,12 @@ def paper(
         else:
             _show_published(find_table(str(name)), show)
         return
-    wishes = _wishes(features_dir, choice, preset, seed or ())
+    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.runs import Wishes
+
+    check_choice("preset", preset, tuple(PRESETS))
+    seeds = tuple(dict.fromkeys(seed or ()))
+    wishes = Wishes(features_dir, PaperEncoder(choice), preset, seeds)
     settings = live_options.settings(choice)
     if name is None and not check:
         _show_overview(wishes, store.keeping())
@@ -128,18 +134,6 @@ def _check_usage(
         raise misused(f"--check is of all tables: leave '{name}' out.")
     if name is None and is_of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
-
-
-def _wishes(
-    root: Path, choice: EncoderChoice | None, preset: str, seeds: Sequence[int]
-) -> "Wishes":
-    from zsntta_cli.paper.cells import PaperEncoder
-    from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.runs import PRESETS
-
-    check_choice("preset", preset, tuple(PRESETS))
-    return Wishes(root, PaperEncoder(choice), preset, tuple(dict.fromkeys(seeds)))
 
 
 def _execution(
@@ -235,28 +229,19 @@ def _stop_if_unfinished(standing: "Standing") -> None:
 def _show_figure(
     number: int, wishes: "Wishes", execution: "Execution", output: Path, given: "Given"
 ) -> None:
+    from zsntta_cli.paper.figures import found
     from zsntta_cli.paper.standing import illustrate
 
     illustration = illustrate(number, wishes, execution)
     _say_what_is_left(illustration, given)
-    _write_figure(number, illustration.figure(), output)
+    put_figure(illustration.figure(), found(number).width, output)
 
 
 def _show_published_figure(number: int, output: Path) -> None:
     """Draw what the paper's tables say of a figure: nothing is run."""
-    from zsntta_cli.paper.figures import PAPER, draw, published
+    from zsntta_cli.paper.figures import PAPER, draw, found, published
 
     printed = published(number)
     if not printed:
         raise misused(f"the paper prints no number that figure {number} follows from.")
-    _write_figure(number, draw(number, [], printed, PAPER), output)
-
-
-def _write_figure(number: int, figure: "Figure", output: Path) -> None:
-    from zsntta_cli.paper.figures import found
-    from zsntta_cli.report.plots import write
-
-    for note in figure.notes:
-        say(f"note: {note}.", err=True)
-    write(output, figure, found(number).width)
-    say(str(output))
+    put_figure(draw(number, [], printed, PAPER), found(number).width, output)

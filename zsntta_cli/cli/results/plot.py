@@ -10,7 +10,7 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, under, with_groups
-from zsntta_cli.cli.output import form_of
+from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -71,10 +71,7 @@ def plot(
         _settings(setting or ()),
     )  # fmt: skip
     figure = plots.plot(_runs(files or (), store), kind, filters, metric)
-    for note in figure.notes:
-        say(f"note: {note}.", err=True)
-    plots.write(output, figure, width)
-    say(str(output))
+    put_figure(figure, width, output)
 
 
 def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
