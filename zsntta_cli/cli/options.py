@@ -160,7 +160,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     name, the values given, or none. An option of several parameters stands at the first of them.
     """
     groups: dict[str, Any] = {}
-    own: set[str] = set()  # names of the options whose values the command gets one by one
+    own: list[str] = []  # names of the options whose values the command gets one by one, in order
     options: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
@@ -168,7 +168,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             parts = [_part(f.name, f.type, f.default) for f in dataclasses.fields(groups[name])]
         else:
             parts = _settings() if parameter.kind is parameter.VAR_KEYWORD else [parameter]
-            own |= {part.name for part in parts}
+            own += [part.name for part in parts]
         for part in parts:
             options.setdefault(part.name, part)
 
