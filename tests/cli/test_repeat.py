@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from zsntta_cli.cli import app
-from zsntta_cli.cli.results.repeat import repeat_command
+from zsntta_cli.cli.results.report import repeat_command
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import PRESETS, build_run, declared

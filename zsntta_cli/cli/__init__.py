@@ -19,7 +19,7 @@ _PLACES = {
     "report": "results.report.report",
     "demo": "demo.demo",
     "plot": "results.plot.plot",
-    "encoders": "encoders.encoders",
+    "encoders": "datasets.encoders",
     "cache": "cache.app",
     "datasets": "datasets.app",
     "records": "results.records.app",
@@ -30,7 +30,7 @@ class Commands(Mapping[str, Any]):
     """All commands by their names; one is imported, and its options are made, when it is wanted."""
 
     def __getitem__(self, name: str) -> Any:
-        return _load(_PLACES[name])
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_PLACES)
@@ -43,9 +43,9 @@ COMMANDS = Commands()
 
 
 @functools.cache
-def _load(place: str) -> Any:
-    module, _, name = place.rpartition(".")
-    loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), name)
+def _load(name: str) -> Any:
+    module, _, attribute = _PLACES[name].rpartition(".")
+    loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
     if isinstance(loaded, typer.Typer):
         return typer.main.get_command(loaded)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -9,11 +9,10 @@ from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     EncoderName,
+    EncoderOptions,
     FeaturesDir,
-    Model,
-    Precision,
-    Pretrained,
-    chosen_encoder,
+    ModelOptions,
+    with_groups,
 )
 from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
@@ -28,20 +27,20 @@ def list_files(encoder: EncoderName = None, features_dir: FeaturesDir = FEATURES
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_lists
 
-    found = stored(features_dir, encoder)
-    if found:
-        console().print(*feature_lists(found), sep="\n")
+    files = stored(features_dir, encoder)
+    if files:
+        console().print(*feature_lists(files), sep="\n")
     else:
         _say_nothing(features_dir, encoder)
 
 
 @app.command(cls=Command)
+@with_groups
 def show(
+    *,
     name: Annotated[str, typer.Argument(help="A set.")],
     encoder: EncoderName = None,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
+    model: ModelOptions,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Everything about the features of one set, by one encoder or by all that have it."""
@@ -50,9 +49,9 @@ def show(
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_card
 
-    named = any((encoder, model, pretrained, precision))
-    choice = chosen_encoder(model, pretrained, precision, encoder)
-    folder = folder_name(features_dir, choice) if named else None
+    options = EncoderOptions(**vars(model), encoder=encoder)
+    choice, is_named = options.choice(), any(vars(options).values())
+    folder = folder_name(features_dir, choice) if is_named else None
     for path in find(features_dir, [name], folder):
         console().print(feature_card(path, read_details(path)))
 
@@ -69,9 +68,9 @@ def verify(
 
     paths, bad = find(features_dir, names or (), encoder), 0
     for path in paths:
-        found = problems(path)
-        bad += bool(found)
-        say(f"{path}: {'; '.join(found) or 'ok'}")
+        wrong = problems(path)
+        bad += bool(wrong)
+        say(f"{path}: {'; '.join(wrong) or 'ok'}")
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:
@@ -96,19 +95,17 @@ def split(
     from zsntta_cli.cache.folder import find
     from zsntta_cli.cache.hdf5 import read_features
 
-    number = int(id_classes) if id_classes.isdecimal() else None
-    stem = (
-        f"{name}-{id_classes}-s{seed}" if number is not None else f"{name}-{Path(id_classes).stem}"
-    )
+    is_number = id_classes.isdecimal()
+    stem = f"{id_classes}-s{seed}" if is_number else Path(id_classes).stem
     for path in find(features_dir, [name], encoder):
-        known = read_features(path).class_names
+        class_names = read_features(path).class_names
         chosen = (
-            splits.named_classes(Path(id_classes), known)
-            if number is None
-            else splits.drawn_classes(len(known), number, seed)
+            splits.drawn_classes(len(class_names), int(id_classes), seed)
+            if is_number
+            else splits.named_classes(Path(id_classes), class_names)
         )
-        for made in splits.split(path, new or stem, chosen):
-            say(str(made))
+        for part in splits.split(path, new or f"{name}-{stem}", chosen):
+            say(str(part))
 
 
 @app.command("import", cls=Command)

@@ -1,5 +1,6 @@
 """What a shell completes: names from the tables, and from the features folder by its files."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,23 @@ from zsntta_cli.settings.prompts import WORD_SETS, set_of
 from zsntta_cli.simulation.runs import PRESETS
 
 
-def _starting(names: Any, incomplete: str) -> list[str]:
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def methods(incomplete: str) -> list[str]:
-    """Methods."""
-    return _starting(METHODS, incomplete)
+def _among(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """What completes one of some names, those that there are by then."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _starting(names, incomplete)
+
+    return complete
 
 
-def presets(incomplete: str) -> list[str]:
-    """Presets."""
-    return _starting(PRESETS, incomplete)
+methods = _among(METHODS)
+presets = _among(PRESETS)
+known_sets = _among(CATALOGUE)
+word_sets = _among(WORD_SETS)
 
 
 def metrics(incomplete: str) -> list[str]:
@@ -31,16 +37,6 @@ def metrics(incomplete: str) -> list[str]:
     from zsntta_cli.simulation.metrics import METRICS  # which imports NumPy
 
     return _starting(METRICS, incomplete)
-
-
-def known_sets(incomplete: str) -> list[str]:
-    """Sets of the catalogue."""
-    return _starting(CATALOGUE, incomplete)
-
-
-def word_sets(incomplete: str) -> list[str]:
-    """Built-in word lists."""
-    return _starting(WORD_SETS, incomplete)
 
 
 def cached_words(ctx: Any, incomplete: str) -> list[str]:
@@ -60,12 +56,14 @@ def cached(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _cached(ctx: Any, kind: str) -> list[str]:
-    given, names = ctx.params, encoder_names(_root(ctx))
+    given = ctx.params
     if given.get("encoder"):
-        names = [given["encoder"]]
+        folders = [given["encoder"]]
     elif given.get("model"):
-        names = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
-    return [name for one in names for name in set_names(_root(ctx), one, kind)]
+        folders = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
+    else:
+        folders = encoder_names(_root(ctx))
+    return [name for folder in folders for name in set_names(_root(ctx), folder, kind)]
 
 
 def _root(ctx: Any) -> Path:

@@ -1,5 +1,6 @@
-"""`zsntta datasets`: which sets there are, where to get one, is it whole."""
+"""What there is to take: `zsntta datasets` (where to get one, is it whole), `zsntta encoders`."""
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.options import DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice, ExtractSettings
 
 app = group("The known sets: list (also without a command), show one, verify one.", lists=True)
 
@@ -68,3 +69,45 @@ def verify(
     classes = f"{len(images.class_names)} classes" if images.class_names else "no classes"
     opened = ", every image opened" if deep else ""
     say(f"{images.name}: {len(images):,} images, {classes}{opened}: ok")
+
+
+def encoders(features_dir: FeaturesDir = FEATURES) -> None:
+    """The embedded encoder, the paper's, all that features are cached of, and families to take."""
+    from zsntta_cli.cache.folder import stored
+    from zsntta_cli.cli.hints import encoder_options
+    from zsntta_cli.encoders.weights import FAMILIES, whereabouts
+
+    cached: dict[str, list[str]] = {}
+    for file in stored(features_dir):
+        names = cached.setdefault(file.encoder_name, [])
+        names += [file.name] if file.header else []  # no unfinished or broken ones
+    choices = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    rows = []
+    for slug in dict.fromkeys([*choices, *cached]):
+        choice = choices.get(slug, EncoderChoice(folder=slug))
+        sets = ", ".join(cached.get(slug, [])) or "none"
+        rows.append((slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets))
+    _print_table(("Folder", "Options", "Weights", "Cached sets"), rows)
+    families = [  # that were tried: how to name one of each, and what it cannot do
+        (
+            name, encoder_options(family.example), "sigmoid" if family.sigmoid else "softmax",
+            f"not {', '.join(family.lacks)}" if family.lacks else "all",
+            family.installs or "nothing",
+        )
+        for name, family in FAMILIES.items()
+    ]  # fmt: skip
+    _print_table(("Family", "For example", "Loss", "Live methods", "Needs"), families)
+    typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
+
+
+def _print_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from zsntta_cli.errors import printable
+    from zsntta_cli.progress import console
+
+    table = Table(*(Column(head, overflow="fold") for head in heads))
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console().print(table)

@@ -8,21 +8,16 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.hints import simulate_command
-from zsntta_cli.cli.options import (
-    DataRoot,
-    FeaturesDir,
-    Model,
-    Precision,
-    Pretrained,
-    chosen_encoder,
-)
+from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
 from zsntta_cli.settings.prompts import WORD_SETS
 
 _EXTRACT = ExtractSettings()
 
 
+@with_groups
 def extract(
+    *,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -30,9 +25,7 @@ def extract(
             autocompletion=completion.known_sets,
         ),
     ] = None,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
+    model: ModelOptions,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
     ] = "auto",
@@ -91,9 +84,8 @@ def extract(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
         tuple(noise) if noise else None, noise_count, partners, class_names,
     )  # fmt: skip
-    choice = chosen_encoder(model, pretrained, precision)
+    choice, reporter = model.choice(), ConsoleReporter()
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
-    reporter = ConsoleReporter()
     for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
         say(summary(extracted))
     if line := simulate_command(dataset or (), choice, features_dir):

@@ -1,29 +1,46 @@
-"""Options that several commands have, and those that come from the settings' dataclasses."""
+"""Options that several commands have, and those that come from the settings' dataclasses.
+
+Options that go together are a group, a dataclass of them: a command that is `with_groups` has them
+all, and gets them as one value.
+"""
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.settings import EncoderChoice, LiveSettings, StreamSettings, ThresholdSettings
+from zsntta_cli.results import store_path
+from zsntta_cli.settings import (
+    DATA,
+    FEATURES,
+    EncoderChoice,
+    LiveSettings,
+    StreamSettings,
+    ThresholdSettings,
+)
 from zsntta_cli.settings.options import check_choice, option_name, value_type
 from zsntta_cli.simulation.runs import declared, setting_names
 
-Model = Annotated[
-    str | None,
-    typer.Option(help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]"),
-]
-Pretrained = Annotated[
-    str | None,
-    typer.Option(help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"),
-]
-Precision = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")]
+if TYPE_CHECKING:
+    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.store import RecordStore
+
+
+def under(panel: str | None, text: str, *names: str, **rules: Any) -> Any:
+    """An option that the help shows under a heading; `rules` are typer's."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **rules)
+
+
+live_option = functools.partial(under, "Live methods")  # which alone look at it
+
 EncoderName = Annotated[
     str | None,
     typer.Option(
@@ -33,85 +50,159 @@ EncoderName = Annotated[
     ),
 ]
 FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
-Records = Annotated[
-    Path | None,
-    typer.Option("--records", help="Where results are kept. [records.sqlite beside the features]"),
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what was kept from before.")]
 DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
 
 
-def live_option(text: str, *names: str) -> Any:
-    """An option that live methods alone look at."""
-    return typer.Option(*names, help=text, rich_help_panel="Live methods")
+@dataclass(frozen=True)
+class ModelOptions:
+    """What names a model with its weights."""
+
+    model: Annotated[
+        str | None,
+        typer.Option(help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]"),
+    ] = None
+    pretrained: Annotated[
+        str | None,
+        typer.Option(
+            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
+        ),
+    ] = None
+    precision: Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")] = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether any of the options is given."""
+        return any(value is not None for value in vars(self).values())
+
+    def choice(self) -> EncoderChoice:
+        """The encoder that is named.
+
+        Raises:
+            SettingsError: a folder of features and a model are both named.
+        """
+        named = {name: value for name, value in vars(self).items() if value is not None}
+        folder = named.pop("encoder", None)
+        if folder and named:
+            name, value = next(iter(named.items()))
+            raise SettingsError(
+                f"encoder is '{folder}' and {name} is '{value}': features are of one encoder, so "
+                f"name its folder or its model."
+            )
+        return EncoderChoice(**named, folder=folder)
 
 
-LiveDataRoot = Annotated[Path, live_option("Where data sets lie.")]
-LiveDatasets = Annotated[list[str] | None, live_option("NAME=PATH of a set's images.")]
-LiveDevice = Annotated[str, live_option("auto, cpu, cuda, cuda:1.")]
-LiveWorkers = Annotated[int, live_option("Threads that read images.")]
-LIVE_WORKERS = LiveSettings().workers
+@dataclass(frozen=True)
+class EncoderOptions(ModelOptions):
+    """What names an encoder whose features are cached: a model, or a folder of features."""
+
+    encoder: EncoderName = None
 
 
-def live_settings(
-    choice: EncoderChoice | None,
-    data_root: Path,
-    datasets: Sequence[str] | None,
-    device: str,
-    workers: int,
-) -> LiveSettings:
-    """What live methods work with, of the options; `choice` is an encoder that is named."""
-    weights = choice.pretrained if choice and choice.is_file else None
-    return LiveSettings(str(data_root), tuple(datasets or ()), device, workers, weights)
+@dataclass(frozen=True)
+class StoreOptions:
+    """Where results are kept."""
+
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--records", help="Where results are kept. [records.sqlite beside the features]"
+        ),
+    ] = None
+    features_dir: FeaturesDir = FEATURES
+
+    @property
+    def path(self) -> Path:
+        """The file of results."""
+        return store_path(self.features_dir, self.file)
+
+    def open(self, create: bool = False) -> "RecordStore":
+        """Open the results; `create`: make a file for them where there is none."""
+        from zsntta_cli.results.store import RecordStore
+
+        return RecordStore(self.path, create)
 
 
-def chosen_encoder(
-    model: str | None, pretrained: str | None, precision: str | None, folder: str | None = None
-) -> EncoderChoice:
-    """The encoder that the options name.
+@dataclass(frozen=True)
+class KeepingOptions(StoreOptions):
+    """Where results are kept, and whether those from before count."""
 
-    Raises:
-        SettingsError: a folder of features and a model are both named.
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was kept from before.")] = (
+        False
+    )
+
+    def keeping(self, items: bool = False) -> "Keeping":
+        """How results are kept; `items`: with what each item got."""
+        from zsntta_cli.results.keeping import Keeping
+
+        return Keeping.beside(self.features_dir, self.file, self.fresh, items)
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What live methods work with."""
+
+    data_root: Annotated[Path, live_option("Where data sets lie.")] = DATA
+    dataset: Annotated[list[str] | None, live_option("NAME=PATH of a set's images.")] = None
+    device: Annotated[str, live_option("auto, cpu, cuda, cuda:1.")] = "auto"
+    workers: Annotated[int, live_option("Threads that read images.")] = LiveSettings().workers
+
+    def settings(self, choice: EncoderChoice | None) -> LiveSettings:
+        """The settings of live methods; `choice` is an encoder that is named."""
+        weights = choice.pretrained if choice and choice.is_file else None
+        datasets = tuple(self.dataset or ())
+        return LiveSettings(str(self.data_root), datasets, self.device, self.workers, weights)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options of all groups that its parameters are annotated with.
+
+    Its `**settings` stand for an option for every setting of streams, thresholds and methods: by
+    name, the values given, or none. An option of several parameters stands at the first of them.
     """
-    given = {"model": model, "pretrained": pretrained, "precision": precision}
-    named = {name: value for name, value in given.items() if value is not None}
-    if folder and named:
-        raise SettingsError(
-            f"encoder is '{folder}' and {next(iter(named))} is '{next(iter(named.values()))}': "
-            f"features are of one encoder, so name its folder or its model."
-        )
-    return EncoderChoice(**named, folder=folder)
+    groups: dict[str, Any] = {}
+    own: list[str] = []  # names of the options whose values the command gets one by one, in order
+    options: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if dataclasses.is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            parts = [_part(f.name, f.type, f.default) for f in dataclasses.fields(groups[name])]
+        else:
+            parts = _settings() if parameter.kind is parameter.VAR_KEYWORD else [parameter]
+            own += [part.name for part in parts]
+        for part in parts:
+            options.setdefault(part.name, part)
+
+    @functools.wraps(command, assigned=("__module__", "__name__", "__doc__"))
+    def call(**values: Any) -> None:
+        grouped = {
+            name: group(**{field.name: values[field.name] for field in dataclasses.fields(group)})
+            for name, group in groups.items()
+        }
+        command(**grouped, **{name: values[name] for name in own})
+
+    call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    return call
 
 
-_NO = object()  # stands for the type of a setting that is true or false: a list of it, no flag
-_METAVARS = {int: "INTEGER", float: "NUMBER", _NO: "true|false"}
+def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+_METAVARS = {int: "INTEGER", float: "NUMBER", bool: "true|false"}
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with an option for every setting of streams, thresholds and methods.
-
-    They take the place of its `**settings`: by name, the values given, or none.
-    """
-    signature = inspect.signature(command)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own, *_parameters()]
-    )
-    return command
-
-
-def _parameters() -> list[inspect.Parameter]:
+def _settings() -> list[inspect.Parameter]:
+    """The options of all settings."""
     return [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, panel)
-        )
-        for panel, names in setting_panels().items()
+        _part(name, _annotation(name, panel), None)
+        for panel, names in _setting_panels().items()
         for name in names
     ]
 
 
-def setting_panels() -> dict[str, list[str]]:
+def _setting_panels() -> dict[str, list[str]]:
     """Names of all settings by the heading that their options stand under."""
     panels: dict[str, list[str]] = {
         "Stream": [f.name for f in dataclasses.fields(StreamSettings)],
@@ -133,8 +224,7 @@ def _having(name: str) -> list[str]:
 
 def _annotation(name: str, panel: str) -> Any:
     first = declared(_having(name)[0])[name]
-    kind: Any = _NO if value_type(first)[0] is bool else value_type(first)[0]
-    kind = str if name == "fixed" else kind
+    kind = str if name == "fixed" else value_type(first)[0]
     metavar, about = _METAVARS.get(kind, "TEXT"), first.metadata["about"]
     if choices := "|".join(first.metadata["choices"]):
         metavar, about = (choices, about) if len(choices) < 20 else ("NAME", f"{about} {choices}.")
@@ -143,10 +233,11 @@ def _annotation(name: str, panel: str) -> Any:
         help=f"{about} [{_defaults(name)}]",
         metavar=metavar,
         rich_help_panel=panel,
-        parser=_truth if kind is _NO else None,
+        parser=_truth if kind is bool else None,
         autocompletion=completion.cached_words if name == "words" else None,
     )
-    return Annotated[list[str if kind is _NO else kind] | None, shown]  # type: ignore[misc]
+    typed: Any = str if kind is bool else kind  # of a list of bool, typer makes a flag
+    return Annotated[list[typed] | None, shown]
 
 
 def _truth(text: str) -> bool:
@@ -176,9 +267,9 @@ def _shown(value: Any) -> str:
     return "none" if value in (None, "") else str(value)
 
 
-def threshold_values(values: Sequence[str]) -> list[float | None]:
-    """Fixed thresholds as numbers, the adaptive one as None."""
-    return [None if value == _ADAPTIVE else _parsed("fixed", float, value) for value in values]
+def _threshold(text: str) -> float | None:
+    """A fixed threshold as a number, the adaptive one as None."""
+    return None if text == _ADAPTIVE else _parsed("fixed", float, text)
 
 
 def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
@@ -195,7 +286,7 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
         if not (equals and dot):
             raise SettingsError(f"set is '{text}', must be METHOD.SETTING=VALUE.")
         name, kind = _setting(method, option)
-        parsed = threshold_values([value])[0] if name == "fixed" else _parsed(option, kind, value)
+        parsed = _threshold(value) if name == "fixed" else _parsed(option, kind, value)
         own.setdefault(method, {}).setdefault(name, []).append(parsed)
     return own
 
@@ -220,5 +311,5 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given at least one value, by name."""
     given = {name: list(values) for name, values in settings.items() if values}
     if "fixed" in given:
-        given["fixed"] = threshold_values(given["fixed"])
+        given["fixed"] = [_threshold(text) for text in given["fixed"]]
     return given

@@ -1,16 +1,20 @@
 """Where a result goes, and in which form: stdout, or a file that is absent or whole."""
 
+import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.report.forms import FORMS
 
 PAGES = {".html": "html", ".htm": "html"}
 if TYPE_CHECKING:
+    from zsntta_cli.report.figure import Figure
+
     Form = str
 else:
     Form = Literal[tuple(FORMS)]  # what --format may be
@@ -49,6 +53,21 @@ def _is_stream(output: Path) -> bool:
     from zsntta_cli.files import check_target
 
     return check_target(output) or output.is_relative_to("/dev")  # stdout may be a file
+
+
+def put_figure(figure: "Figure", width: float, output: Path) -> None:
+    """Write a figure of some inches to a file, and say what is to be known of it."""
+    from zsntta_cli.report.plots import write
+
+    for note in figure.notes:
+        say(f"note: {note}.", err=True)
+    write(output, figure, width)
+    say(str(output))
+
+
+def command_line() -> str:
+    """What was typed, for a file to say what made it."""
+    return shlex.join(["zsntta", *sys.argv[1:]])
 
 
 def put(text: str, output: Path | None) -> None:

@@ -1,7 +1,6 @@
 """`zsntta simulate`."""
 
-import shlex
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,28 +9,19 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
-    LIVE_WORKERS,
-    EncoderName,
+    EncoderOptions,
     FeaturesDir,
-    Fresh,
-    LiveDataRoot,
-    LiveDatasets,
-    LiveDevice,
-    LiveWorkers,
-    Model,
-    Precision,
-    Pretrained,
-    Records,
-    chosen_encoder,
+    KeepingOptions,
+    LiveOptions,
     given_settings,
-    live_settings,
     own_settings,
-    with_settings,
+    under,
+    with_groups,
 )
-from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.cli.output import Form, command_line, form_of, put
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS
-from zsntta_cli.settings import DATA, FEATURES, LiveSettings
+from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -41,7 +31,6 @@ if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.simulation.live import LiveSession
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -49,33 +38,32 @@ _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _METHODS = f"one of {', '.join(METHODS)}."
 
 
-def _repeatable(text: str, *names: str, complete: Any = None) -> Any:
-    return typer.Option(*names, help=text, metavar="NAME", autocompletion=complete)
+_repeatable = partial(under, None, metavar="NAME")
+_result = partial(under, "Result")
 
 
-def _result(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Result")
-
-
-@with_settings
+@with_groups
 def simulate(
+    *,
     method: Annotated[
-        list[str] | None, _repeatable(_METHODS.capitalize(), complete=completion.methods)
+        list[str] | None, _repeatable(_METHODS.capitalize(), autocompletion=completion.methods)
     ] = None,
     id_set: Annotated[
         list[str] | None,
-        _repeatable("ID set. [cifar10; of tiny: shapes]", "--id", complete=completion.cached),
+        _repeatable("ID set. [cifar10; of tiny: shapes]", "--id", autocompletion=completion.cached),
     ] = None,
     ood_set: Annotated[
         list[str] | None,
         _repeatable(
-            "OOD set, or 'all' cached. [the cached partners]", "--ood", complete=completion.cached
+            "OOD set, or 'all' cached. [the cached partners]",
+            "--ood",
+            autocompletion=completion.cached,
         ),
     ] = None,
     preset: Annotated[
         list[str] | None,
         _repeatable(
-            f"{', '.join(PRESETS)}: see docs/methods.md. [paper]", complete=completion.presets
+            f"{', '.join(PRESETS)}: see docs/methods.md. [paper]", autocompletion=completion.presets
         ),
     ] = None,
     prompt: Annotated[
@@ -88,13 +76,9 @@ def simulate(
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
-    encoder: EncoderName = None,
+    encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
-    records: Records = None,
-    fresh: Fresh = False,
+    store: KeepingOptions,
     keep_items: Annotated[
         bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
     ] = False,
@@ -121,10 +105,7 @@ def simulate(
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
     ] = None,
-    data_root: LiveDataRoot = DATA,
-    dataset: LiveDatasets = None,
-    device: LiveDevice = "auto",
-    workers: LiveWorkers = LIVE_WORKERS,
+    live: LiveOptions,
     **settings: Any,
 ) -> None:
     """Replay streams from cached features; tent, sotta and tpt encode their images live.
@@ -132,32 +113,37 @@ def simulate(
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
     named = {
-        "method": method, "id": id_set, "ood": ood_set, "preset": preset,
-        "prompt": prompt, "set": own, "encoder": encoder, "model": model, "precision": precision,
+        "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
+        "set": own, "encoder": encoder.encoder, "model": encoder.model,
+        "precision": encoder.precision,
     }  # fmt: skip
-    _check_usage(record, {**named, **given_settings(settings)})
-    shown = form_of(output, ENDINGS, form, "table")
+    values = given_settings(settings)
+    _check_usage(record, {**named, **values})
+    form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.keeping import Keeping
 
     view = View(
-        report, spread, tuple(columns or ()), labels_of(label or ()), aggregate, caption, tex_label,
-        shlex.join(["zsntta", *sys.argv[1:]]),
+        report, spread, tuple(columns or ()), _labels(label or ()), aggregate, caption, tex_label,
+        command_line(),
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
-    choice = chosen_encoder(model, pretrained, precision, encoder)
-    live = live_settings(choice, data_root, dataset, device, workers)
+    choice = encoder.choice()
+    live_settings = live.settings(choice)
     grid = Grid(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
-        preset or (), given_settings(settings), own_settings(own or ()),
+        preset or (), values, own_settings(own or ()),
     )  # fmt: skip
-    recorded = _recorded(record) if record else []
+    recorded: Sequence[RecordedRun] = ()
+    if record:
+        from zsntta_cli.results.exchange import read_recorded  # not for every start
+
+        recorded = read_recorded(record)
     runs = [run.settings for run in recorded] or grid.runs(features_dir)
-    keeping = Keeping.beside(features_dir, records, fresh, keep_items)
-    done, replay = _run(features_dir, runs, jobs, bool(scores), live, keeping)
-    records_by_run = {one.settings: one for one in done}
+    keeping = store.keeping(keep_items)
+    records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
+    records_by_run = {record.settings: record for record in records}
     for run in recorded:
         if run.settings in records_by_run:  # or Ctrl-C came before it
             run.check(records_by_run[run.settings])
@@ -165,15 +151,8 @@ def simulate(
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    _show(done, shown, view, output)
-    stop_if_unfinished(done)
-
-
-def _recorded(path: Path) -> "Sequence[RecordedRun]":
-    """The runs of a file of records; what reads one is not for every start."""
-    from zsntta_cli.results.exchange import read_recorded
-
-    return read_recorded(path)
+    _show(records, form, view, output)
+    stop_if_unfinished(records)
 
 
 def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
@@ -203,10 +182,7 @@ def _run(
     from zsntta_cli.simulation.notes import notes
 
     reporter = ConsoleReporter()
-
-    def session() -> "LiveSession":
-        return live_session(live, reporter)
-
+    session = partial(live_session, live, reporter)
     for note in notes(root, runs):
         reporter.note(note)
     if not with_items:
@@ -215,17 +191,19 @@ def _run(
     return [record], replay
 
 
-def labels_of(texts: "Sequence[str]") -> dict[str, str]:
+def _labels(texts: "Sequence[str]") -> dict[str, str]:
     """What methods are to be called, of texts "METHOD=TEXT".
 
     Raises:
         UsageError: a text is none.
     """
-    pairs = [text.partition("=") for text in texts]
-    for (name, equals, text), whole in zip(pairs, texts, strict=True):
-        if not (name and equals and text):
-            raise misused(f"--label is '{whole}', must be METHOD=TEXT, such as adand=AdaND.")
-    return {name: text for name, _, text in pairs}
+    labels = {}
+    for text in texts:
+        method, _, label = text.partition("=")
+        if not (method and label):
+            raise misused(f"--label is '{text}', must be METHOD=TEXT, such as adand=AdaND.")
+        labels[method] = label
+    return labels
 
 
 def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:

@@ -1,20 +1,14 @@
 """`zsntta detect`."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.options import (
-    EncoderName,
-    FeaturesDir,
-    Model,
-    Precision,
-    Pretrained,
-    chosen_encoder,
-)
+from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, under, with_groups
 from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import FEATURES, MCM, ExtractSettings
@@ -22,11 +16,12 @@ from zsntta_cli.settings import FEATURES, MCM, ExtractSettings
 FOUND = 3  # exit code of --fail-on-noise
 
 
-def _option(text: str, panel: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=panel)
+_decision, _result, _watch = (partial(under, panel) for panel in ("Decision", "Result", "Watch"))
 
 
+@with_groups
 def detect(
+    *,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -49,68 +44,44 @@ def detect(
     prompt: Annotated[
         str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
     ] = None,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
-    encoder: EncoderName = None,
+    encoder: EncoderOptions,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
     workers: Annotated[
         int, typer.Option(min=1, help="Threads that read images.")
     ] = ExtractSettings().workers,
     features_dir: FeaturesDir = FEATURES,
-    method: Annotated[str, _option("zs-clip, adand or ridge.", "Decision")] = "ridge",
-    score: Annotated[
-        str, _option("Noise score of the frozen model: mcm, match.", "Decision")
-    ] = MCM,
+    method: Annotated[str, _decision("zs-clip, adand or ridge.")] = "ridge",
+    score: Annotated[str, _decision("Noise score of the frozen model: mcm, match.")] = MCM,
     flag: Annotated[
         str | None,
-        _option("How many are noise: 5%, 50, or fpr=1%. [the method decides]", "Decision"),
+        _decision("How many are noise: 5%, 50, or fpr=1%. [the method decides]"),
     ] = None,
-    clean: Annotated[
-        Path | None, _option("Images known to be clean, for --flag fpr=1%.", "Decision")
-    ] = None,
+    clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None,
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
-        _option("[hindsight; arrival for -, videos and --watch]", "Decision"),
+        _decision("[hindsight; arrival for -, videos and --watch]"),
     ] = None,
-    seed: Annotated[int, _option("Of the orders a folder is shown in.", "Decision")] = 0,
-    fps: Annotated[float, _option("Frames of a second of video.", "Decision")] = 1.0,
-    out: Annotated[
-        Path | None, _option("Rows to FILE.csv, .jsonl or .parquet, whole.", "Result")
-    ] = None,
-    only: Annotated[
-        Literal["noise", "clean"] | None, _option("Rows of these alone.", "Result")
-    ] = None,
+    seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0,
+    fps: Annotated[float, _decision("Frames of a second of video.")] = 1.0,
+    out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None,
+    only: Annotated[Literal["noise", "clean"] | None, _result("Rows of these alone.")] = None,
     print0: Annotated[
-        bool, _option("Paths alone, a NUL behind each, for xargs -0.", "Result", "-0", "--print0")
+        bool, _result("Paths alone, a NUL behind each, for xargs -0.", "-0", "--print0")
     ] = False,
-    copy_to: Annotated[
-        Path | None, _option("Copy images to DIR/<class>/ and DIR/_noise/.", "Result")
-    ] = None,
-    link_to: Annotated[Path | None, _option("The same with links.", "Result")] = None,
-    review: Annotated[
-        Path | None, _option("A page to look at verdicts and correct them.", "Result")
-    ] = None,
-    embed: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help=f"Pictures in it, at most. [{EMBEDDED}]", rich_help_panel="Result"
-        ),
-    ] = None,
-    judge: Annotated[
-        Path | None, _option("Accuracies by the page's corrections; alone.", "Result")
-    ] = None,
+    copy_to: Annotated[Path | None, _result("Copy images to DIR/<class>/ and DIR/_noise/.")] = None,
+    link_to: Annotated[Path | None, _result("The same with links.")] = None,
+    review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None,
+    embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None,
+    judge: Annotated[Path | None, _result("Accuracies by the page's corrections; alone.")] = None,
     fail_on_noise: Annotated[
-        bool, _option(f"Exit code {FOUND} where there is noise.", "Result", "--fail-on-noise")
+        bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
     ] = False,
     watch: Annotated[
-        bool, _option("Go on as the folders fill up; Ctrl-C ends it.", "Watch", "--watch")
+        bool, _watch("Go on as the folders fill up; Ctrl-C ends it.", "--watch")
     ] = False,
-    state: Annotated[
-        Path | None, _option("Where a watch goes on, however it was stopped.", "Watch")
-    ] = None,
-    interval: Annotated[float, _option("Seconds between two looks.", "Watch")] = 1.0,
-    looks: Annotated[int | None, _option("End after so many looks. [none]", "Watch")] = None,
+    state: Annotated[Path | None, _watch("Where a watch goes on, however it was stopped.")] = None,
+    interval: Annotated[float, _watch("Seconds between two looks.")] = 1.0,
+    looks: Annotated[int | None, _watch("End after so many looks. [none]")] = None,
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
     if judge:
@@ -154,19 +125,17 @@ def detect(
     )
     reporter = ConsoleReporter()
     growing = GrowingFile(out) if out and watch else None
+    folder = copy_to or link_to
     wanted = [
         growing,
         rows_file(out) if out and not watch else None,
-        Sorter(copy_to, links=False, reporter=reporter) if copy_to else None,
-        Sorter(link_to, links=True, reporter=reporter) if link_to else None,
+        Sorter(folder, links=bool(link_to), reporter=reporter) if folder else None,
     ]
     most = EMBEDDED if embed is None else embed
     everything = [ReviewFile(review, most, workers)] if review else []
-    is_alone = not (out or copy_to or link_to or review)
-    screen = Screen(print0, has_file=bool(out), is_alone=is_alone)
+    screen = Screen(print0, has_file=bool(out), is_alone=not (out or folder or review))
     outputs = Outputs([sink for sink in wanted if sink], everything, only, screen)
-    choice = chosen_encoder(model, pretrained, precision, encoder)
-    encoding = Encoding(choice, features_dir, device, workers, reporter)
+    encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store:
         if watch:
             run_watch(request, encoding, outputs, growing, state)

@@ -8,16 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.options import (
-    EncoderName,
-    FeaturesDir,
-    Fresh,
-    Model,
-    Precision,
-    Pretrained,
-    Records,
-    chosen_encoder,
-)
+from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, KeepingOptions, with_groups
 from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.settings import FEATURES, EncoderChoice
 
@@ -27,7 +18,9 @@ if TYPE_CHECKING:
 _SEEDS = 5
 
 
+@with_groups
 def board(
+    *,
     pair: Annotated[
         list[str] | None,
         typer.Option(metavar="ID,OOD", help="Sets. [the model's ID set, its cached partners]"),
@@ -46,13 +39,9 @@ def board(
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Of the streams. [0 to 4]", min=0)] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
-    encoder: EncoderName = None,
+    encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
-    records: Records = None,
-    fresh: Fresh = False,
+    store: KeepingOptions,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", help="Write a page (Markdown) to this file.")
     ] = None,
@@ -69,10 +58,9 @@ def board(
     from zsntta_cli.report.board.page import not_run, page
     from zsntta_cli.report.board.plan import Plan
     from zsntta_cli.report.board.screen import screen
-    from zsntta_cli.results.keeping import Keeping
 
     form_of(output, {".md": "markdown"}, default="markdown")
-    choice = chosen_encoder(model, pretrained, precision, encoder)
+    choice = encoder.choice()
     plan = Plan(
         features_dir, folder_name(features_dir, choice), _pairs(features_dir, choice, pair or ()),
         contenders(method or ()), tuple(dict.fromkeys(seed or range(_SEEDS))), _words(words or ()),
@@ -80,7 +68,7 @@ def board(
     reporter = ConsoleReporter()
     for line in not_run(plan):
         reporter.note(line)
-    results = obtain_results(plan, jobs, reporter, Keeping.beside(features_dir, records, fresh))
+    results = obtain_results(plan, jobs, reporter, store.keeping())
     put(screen(plan, results), None)
     if output:
         put(page(plan, results), output)
@@ -101,22 +89,19 @@ def _pairs(root: Path, choice: EncoderChoice, texts: Sequence[str]) -> "tuple[Pa
     if not texts:
         runs = Grid(("zs-clip",), choice).runs(root)
         return tuple(Pair(run.id_set, run.ood_set) for run in runs)
-    found = []
+    pairs = []
     for text in texts:
         id_set, _, ood_set = text.partition(",")
         if not ood_set or ood_set == id_set:
             raise misused(f"--pair is '{text}', must be ID,OOD: two sets.")
-        found.append(Pair(id_set, ood_set))
-    find(root, [name for pair in found for name in pair if name], folder_name(root, choice))
-    return tuple(dict.fromkeys(found))
+        pairs.append(Pair(id_set, ood_set))
+    find(root, [name for pair in pairs for name in pair if name], folder_name(root, choice))
+    return tuple(dict.fromkeys(pairs))
 
 
 def _words(texts: Sequence[str]) -> dict[str, str]:
     """Word lists by ID set; those of all sets under ALL_SETS."""
     from zsntta_cli.report.board.plan import ALL_SETS
 
-    found = {}
-    for text in texts:
-        id_set, equals, lists = text.rpartition("=")
-        found[id_set if equals else ALL_SETS] = lists
-    return found
+    pairs = (text.rpartition("=") for text in texts)
+    return {id_set if equals else ALL_SETS: lists for id_set, equals, lists in pairs}

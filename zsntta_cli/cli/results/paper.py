@@ -1,47 +1,43 @@
 """`zsntta paper`."""
 
-import shlex
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import (
-    LIVE_WORKERS,
-    EncoderName,
+    EncoderOptions,
     FeaturesDir,
-    Fresh,
-    LiveDataRoot,
-    LiveDatasets,
-    LiveDevice,
-    LiveWorkers,
-    Model,
-    Precision,
-    Pretrained,
-    Records,
-    chosen_encoder,
+    KeepingOptions,
+    LiveOptions,
     live_option,
-    live_settings,
+    with_groups,
 )
-from zsntta_cli.cli.output import Form, form_of, put
-from zsntta_cli.cli.results import figures
+from zsntta_cli.cli.output import Form, command_line, form_of, put, put_figure
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, LiveSettings
+from zsntta_cli.settings import FEATURES, LiveSettings
+from zsntta_cli.settings.options import check_choice
+from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
+    from zsntta_cli.cli.hints import Given
     from zsntta_cli.paper.printed.tables import PaperTable
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.sheets import TableContent
-    from zsntta_cli.paper.standing import Execution, Obtained
+    from zsntta_cli.paper.standing import Execution, Obtained, Standing
+    from zsntta_cli.results.keeping import Keeping
+
+    Show = Callable[[TableContent], None]
 
 
+@with_groups
 def paper(
+    *,
     ctx: typer.Context,
     name: Annotated[
         str | None,
@@ -63,13 +59,9 @@ def paper(
         typer.Option(help="Several make a spread to judge by. [the table's own]", min=0),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
-    model: Model = None,
-    pretrained: Pretrained = None,
-    precision: Precision = None,
-    encoder: EncoderName = None,
+    encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
-    records: Records = None,
-    fresh: Fresh = False,
+    store: KeepingOptions,
     form: Annotated[
         Form | None, typer.Option("--format", help="[by the output's ending, or table]")
     ] = None,
@@ -78,10 +70,7 @@ def paper(
     live: Annotated[
         bool, live_option("Run live methods too, which may take days.", "--live")
     ] = False,
-    data_root: LiveDataRoot = DATA,
-    dataset: LiveDatasets = None,
-    device: LiveDevice = "auto",
-    workers: LiveWorkers = LIVE_WORKERS,
+    live_options: LiveOptions,
 ) -> None:
     """The paper's tables: measured, published, and whether the difference is more than chance.
 
@@ -90,9 +79,9 @@ def paper(
     """
     from zsntta_cli.paper.printed.tables import figure_number, find_table
 
-    named = any(value is not None for value in (model, pretrained, precision, encoder))
-    choice = chosen_encoder(model, pretrained, precision, encoder) if named else None
-    _check_usage(name, published, check, output or form not in (None, "table"), named)
+    choice = encoder.choice() if encoder.is_named else None
+    is_of_one = bool(output) or form not in (None, "table")
+    _check_usage(name, published, check, is_of_one, encoder.is_named)
     figure = figure_number(name) if name is not None else None
     if figure and form:
         raise misused("--format is of tables: the ending of --output says what a figure is.")
@@ -102,39 +91,35 @@ def paper(
         drawn = output or Path(f"fig{figure}.pdf")
         plots.check_drawable(form_of(drawn, plots.FORMS))
     else:
-        shown = _Shown(form_of(output, ENDINGS, form, "table"), output)
+        show = partial(_show, form_of(output, ENDINGS, form, "table"), output)
     if published:
         if figure:
-            figures.show_published(figure, drawn)
+            _show_published_figure(figure, drawn)
         else:
-            _show_published(find_table(str(name)), shown)
+            _show_published(find_table(str(name)), show)
         return
-    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.runs import Wishes
 
-    wishes = _wishes(features_dir, choice, preset, seed or ())
-    keeping = Keeping.beside(features_dir, records, fresh)
-    settings = live_settings(choice, data_root, dataset, device, workers)
+    check_choice("preset", preset, tuple(PRESETS))
+    seeds = tuple(dict.fromkeys(seed or ()))
+    wishes = Wishes(features_dir, PaperEncoder(choice), preset, seeds)
+    settings = live_options.settings(choice)
     if name is None and not check:
-        _show_overview(wishes, keeping)
+        _show_overview(wishes, store.keeping())
         return
-    execution = replace(_execution(keeping, jobs, settings if live else None), samples=samples)
+    execution = _execution(store.keeping(), jobs, settings, live, samples)
     if check:
         _show_check(wishes, execution, ctx.params)
     elif figure:
-        figures.show(figure, wishes, execution, drawn, ctx.params)
+        _show_figure(figure, wishes, execution, drawn, ctx.params)
     else:
-        _show_table(find_table(str(name)), wishes, execution, shown, ctx.params)
+        _show_table(find_table(str(name)), wishes, execution, show, ctx.params)
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """How a table is shown, and where."""
-
-    form: str
-    output: Path | None
-
-
-def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, named: bool) -> None:
+def _check_usage(
+    name: str | None, published: bool, check: bool, is_of_one: bool, is_named: bool
+) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -142,55 +127,40 @@ def _check_usage(name: str | None, published: bool, check: bool, of_one: Any, na
     """
     if published and name is None:
         raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
-    if published and (check or named):
+    if published and (check or is_named):
         other = "check" if check else "model, or another encoder"
         raise misused(f"--published shows what is printed: leave --{other} out.")
     if check and name is not None:
         raise misused(f"--check is of all tables: leave '{name}' out.")
-    if name is None and of_one:
+    if name is None and is_of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
 
 
-def _wishes(
-    root: Path, choice: EncoderChoice | None, preset: str, seeds: Sequence[int]
-) -> "Wishes":
-    from zsntta_cli.paper.cells import PaperEncoder
-    from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.runs import PRESETS
-
-    check_choice("preset", preset, tuple(PRESETS))
-    return Wishes(root, PaperEncoder(choice), preset, tuple(dict.fromkeys(seeds)))
-
-
-def _execution(keeping: Any, jobs: int, live: LiveSettings | None) -> "Execution":
+def _execution(
+    keeping: "Keeping", jobs: int, settings: LiveSettings, live: bool, samples: int
+) -> "Execution":
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation import live_session
 
     reporter = ConsoleReporter()
-    if live is None:
-        return Execution(reporter, keeping, jobs)
-    return Execution(reporter, keeping, jobs, lambda: live_session(live, reporter), live.device)
+    session = partial(live_session, settings, reporter) if live else None
+    return Execution(reporter, keeping, jobs, session, settings.device, samples)
 
 
-def _show_published(table: "PaperTable", shown: _Shown) -> None:
-    from zsntta_cli.paper.sheets import published_content
-
-    _show(published_content(table, _command()), shown)
-
-
-def _show(content: "TableContent", shown: _Shown) -> None:
+def _show(form: str, output: Path | None, content: "TableContent") -> None:
     from zsntta_cli.paper.sheets import render
 
-    put(render(content, shown.form, shown.output is not None), shown.output)
+    put(render(content, form, output is not None), output)
 
 
-def _command() -> str:
-    return shlex.join(["zsntta", *sys.argv[1:]])
+def _show_published(table: "PaperTable", show: "Show") -> None:
+    from zsntta_cli.paper.sheets import published_content
+
+    show(published_content(table, command_line()))
 
 
-def _show_overview(wishes: "Wishes", keeping: Any) -> None:
+def _show_overview(wishes: "Wishes", keeping: "Keeping") -> None:
     from zsntta_cli.paper.overview import draw, look_over, totals
     from zsntta_cli.progress import console
 
@@ -202,33 +172,76 @@ def _show_overview(wishes: "Wishes", keeping: Any) -> None:
 
 
 def _show_table(
-    table: "PaperTable", wishes: "Wishes", execution: "Execution", shown: _Shown, given: Any
+    table: "PaperTable", wishes: "Wishes", execution: "Execution", show: "Show", given: "Given"
 ) -> None:
-    from zsntta_cli.paper.standing import stand
-
     if not table.is_measured:
-        _show_published(table, shown)
+        _show_published(table, show)
         return
-    standing = stand([table], wishes, execution)
-    figures.say_what_is_left(standing, given)
-    _show(standing.content(table, _command()), shown)
-    _stop_if(standing)
+    standing = _stand([table], wishes, execution, given)
+    show(standing.content(table, command_line()))
+    _stop_if_unfinished(standing)
 
 
-def _show_check(wishes: "Wishes", execution: "Execution", given: Any) -> None:
+def _show_check(wishes: "Wishes", execution: "Execution", given: "Given") -> None:
     from zsntta_cli.paper.printed.tables import TABLES
     from zsntta_cli.paper.sheets import check_lines
-    from zsntta_cli.paper.standing import stand
 
     measured = [table for table in TABLES if table.is_measured]
-    standing = stand(measured, wishes, execution)
-    figures.say_what_is_left(standing, given)
+    standing = _stand(measured, wishes, execution, given)
     for line in check_lines({table: standing.content(table).comparisons for table in measured}):
         say(line)
-    _stop_if(standing)
+    _stop_if_unfinished(standing)
 
 
-def _stop_if(obtained: "Obtained") -> None:
+def _stand(
+    tables: "Sequence[PaperTable]", wishes: "Wishes", execution: "Execution", given: "Given"
+) -> "Standing":
+    """Run what tables lack, and say what is left."""
+    from zsntta_cli.paper.standing import stand
+
+    standing = stand(tables, wishes, execution)
+    _say_what_is_left(standing, given)
+    return standing
+
+
+def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
+    """Say what is missing and how to get it, what was not run and why."""
+    from zsntta_cli.cli.hints import making_all
+
+    if obtained.missing:
+        count = sum(map(len, obtained.missing.values()))
+        command = making_all(obtained.missing, given)
+        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
+    if obtained.not_live:
+        say(
+            f"note: {len(obtained.not_live):,} live runs of {obtained.items_left:,} items were "
+            "left out: --live runs them",
+            err=True,
+        )
+
+
+def _stop_if_unfinished(standing: "Standing") -> None:
     """End as Ctrl-C does, once the results up to it are out."""
-    if obtained.unfinished:
+    if standing.unfinished:
         raise KeyboardInterrupt
+
+
+def _show_figure(
+    number: int, wishes: "Wishes", execution: "Execution", output: Path, given: "Given"
+) -> None:
+    from zsntta_cli.paper.figures import found
+    from zsntta_cli.paper.standing import illustrate
+
+    illustration = illustrate(number, wishes, execution)
+    _say_what_is_left(illustration, given)
+    put_figure(illustration.figure(), found(number).width, output)
+
+
+def _show_published_figure(number: int, output: Path) -> None:
+    """Draw what the paper's tables say of a figure: nothing is run."""
+    from zsntta_cli.paper.figures import PAPER, draw, found, published
+
+    printed = published(number)
+    if not printed:
+        raise misused(f"the paper prints no number that figure {number} follows from.")
+    put_figure(draw(number, [], printed, PAPER), found(number).width, output)

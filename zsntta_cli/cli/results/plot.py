@@ -1,17 +1,17 @@
 """`zsntta plot`: a figure of kept results."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import FeaturesDir, Records
-from zsntta_cli.cli.output import form_of
+from zsntta_cli.cli.options import StoreOptions, under, with_groups
+from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results import store_path
-from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -21,23 +21,21 @@ KINDS = (  # those of report.plots, which --help is not to import
     "means",
 )  # fmt: skip
 _COLUMN = 3.25  # inches
+_filter = partial(under, "Runs")
 
 
-def _filter(text: str, *names: str, complete: Any = None) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Runs", autocompletion=complete)
-
-
+@with_groups
 def plot(
+    *,
     kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
     ] = None,
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
-    method: Annotated[list[str] | None, _filter("Method. [all]", complete=completion.methods)] = (
-        None
-    ),
+    store: StoreOptions,
+    method: Annotated[
+        list[str] | None, _filter("Method. [all]", autocompletion=completion.methods)
+    ] = (None),
     id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
     ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
     ratio: Annotated[list[float] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
@@ -72,35 +70,32 @@ def plot(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
         _settings(setting or ()),
     )  # fmt: skip
-    figure = plots.plot(_runs(files or (), records, features_dir), kind, filters, metric)
-    for note in figure.notes:
-        say(f"note: {note}.", err=True)
-    plots.write(output, figure, width)
-    say(str(output))
+    figure = plots.plot(_runs(files or (), store), kind, filters, metric)
+    put_figure(figure, width, output)
 
 
-def _runs(files: "Any", records: Path | None, features_dir: Path) -> "list[Kept]":
+def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
     """Kept runs of exported files, or of the store."""
     from zsntta_cli.results.exchange import read_lines
-    from zsntta_cli.results.store import RecordStore
 
     if files:
         return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
-    with RecordStore(store_path(features_dir, records)) as store:
-        return list(store.all())
+    with store.open() as records:
+        return list(records.all())
 
 
-def _settings(texts: "Any") -> dict[str, list[str]]:
+def _settings(texts: Sequence[str]) -> dict[str, list[str]]:
     """Values of settings by name: "warmup=10"."""
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.runs import setting_names
 
     names = (*setting_names(), "preset", "prompt")
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        check_choice("setting", name.replace("-", "_"), names)
-        found.setdefault(name.replace("-", "_"), []).append(value)
-    return found
+        name = name.replace("-", "_")
+        check_choice("setting", name, names)
+        values.setdefault(name, []).append(value)
+    return values

@@ -1,15 +1,14 @@
 """`zsntta records`: results that are kept: list, show, export, import, remove."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
-from zsntta_cli.cli.options import FeaturesDir, Records
+from zsntta_cli.cli.options import StoreOptions, with_groups
 from zsntta_cli.cli.output import form_of, put
-from zsntta_cli.results import store_path
-from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,46 +17,57 @@ if TYPE_CHECKING:
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
-Method = Annotated[str | None, typer.Option(help="Those of a method.")]
-IdSet = Annotated[str | None, typer.Option("--id", help="Those on an ID set.")]
-OodSet = Annotated[str | None, typer.Option("--ood", help="Those against an OOD set.")]
-Encoder = Annotated[str | None, typer.Option(help="Those of an encoder's features, its folder.")]
 Keys = Annotated[
     list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
 ]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """What runs are chosen by: the values wanted in a list's columns."""
+
+    method: Annotated[str | None, typer.Option(help="Those of a method.")] = None
+    id_set: Annotated[str | None, typer.Option("--id", help="Those on an ID set.")] = None
+    ood_set: Annotated[str | None, typer.Option("--ood", help="Those against an OOD set.")] = None
+    encoder: Annotated[
+        str | None, typer.Option(help="Those of an encoder's features, its folder.")
+    ] = None
+
+    def values(self) -> dict[str, str]:
+        """The values that are named."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
 @app.command("list", cls=Command)
+@with_groups
 def list_runs(
-    method: Method = None,
-    id_set: IdSet = None,
-    ood_set: OodSet = None,
-    encoder: Encoder = None,
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    *,
+    wanted: Columns,
+    store: StoreOptions,
 ) -> None:
     """A line a kept run, in the order in which they were made."""
     from zsntta_cli.report.runs import run_lines
 
-    with _open(records, features_dir) as store:
-        runs = store.summaries(**_equal(method, id_set, ood_set, encoder))
+    with store.open() as records:
+        runs = records.summaries(**wanted.values())
     typer.echo("\n".join(run_lines(runs)))
 
 
 @app.command(cls=Command)
+@with_groups
 def show(
+    *,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="First digits of a key.")],
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    store: StoreOptions,
 ) -> None:
     """Everything about some runs: settings, digests, counts, time, versions."""
     from zsntta_cli.progress import console
     from zsntta_cli.report.runs import DIGITS, run_card
 
-    with _open(records, features_dir) as store:
-        wanted = _keys(store, keys)
-        runs = store.find(wanted)
-    for key in wanted:
+    with store.open() as records:
+        whole_keys = _keys(records, keys, Columns())
+        runs = records.find(whole_keys)
+    for key in whole_keys:
         if key in runs:
             console().print(run_card(runs[key]))
         else:
@@ -65,12 +75,11 @@ def show(
 
 
 @app.command(cls=Command)
+@with_groups
 def export(
+    *,
     keys: Keys = None,
-    method: Method = None,
-    id_set: IdSet = None,
-    ood_set: OodSet = None,
-    encoder: Encoder = None,
+    wanted: Columns,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
         Literal["jsonl", "json"] | None,
@@ -80,76 +89,61 @@ def export(
             "[by the output's ending, or jsonl]",
         ),
     ] = None,
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    store: StoreOptions,
 ) -> None:
     """Kept runs as JSON Lines, for `records import` and `report` elsewhere."""
     from zsntta_cli.results.exchange import export_text
 
     written = form_of(output, {".jsonl": "jsonl", ".json": "json"}, form, "jsonl")
-    with _open(records, features_dir) as store:
-        wanted = _keys(store, keys, **_equal(method, id_set, ood_set, encoder))
-        runs = store.find(wanted)
-    if strange := len(wanted) - len(runs):
+    with store.open() as records:
+        whole_keys = _keys(records, keys, wanted)
+        runs = records.find(whole_keys)
+    if strange := len(whole_keys) - len(runs):
         say(f"note: {strange:,} runs of methods that are not known here are left out.", err=True)
-    put(export_text([runs[key] for key in wanted if key in runs], written), output)
+    put(export_text([runs[key] for key in whole_keys if key in runs], written), output)
 
 
 @app.command("import", cls=Command)
+@with_groups
 def import_(
+    *,
     files: Annotated[list[Path], typer.Argument(help="That export, or simulate, wrote.")],
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none; equal ones are one."""
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
-    from zsntta_cli.results.store import RecordStore
 
     note = ConsoleReporter().note
     runs_by_file = {path: read_lines(path, note) for path in files}
-    with RecordStore(store_path(features_dir, records), create=True) as store:
+    with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
-            there = store.add_new(runs)
+            there = records.add_new(runs)
             say(f"{path}: {len(runs):,} runs, {there:,} of them were there")
 
 
 @app.command(cls=Command)
+@with_groups
 def remove(
+    *,
     keys: Keys = None,
-    method: Method = None,
-    id_set: IdSet = None,
-    ood_set: OodSet = None,
-    encoder: Encoder = None,
+    wanted: Columns,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
-    records: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    store: StoreOptions,
 ) -> None:
     """Forget some runs."""
-    equal = _equal(method, id_set, ood_set, encoder)
-    if not (keys or equal or everything):
+    if not (keys or wanted.values() or everything):
         raise misused("say which: KEY, --method, --id, --ood, --encoder, or --all")
-    with _open(records, features_dir) as store:
-        unwanted = _keys(store, keys, **equal)
-        store.remove(unwanted)
+    with store.open() as records:
+        unwanted = _keys(records, keys, wanted)
+        records.remove(unwanted)
     say(f"removed {len(unwanted):,} runs")
 
 
-def _equal(*values: str | None) -> dict[str, Any]:
-    """The values wanted of a list's columns."""
-    names = ("method", "id_set", "ood_set", "encoder")
-    return {k: v for k, v in zip(names, values, strict=True) if v is not None}
-
-
-def _keys(store: "RecordStore", digits: "Sequence[str] | None", **equal: Any) -> list[str]:
+def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: Columns) -> list[str]:
     """Keys of the runs with some values, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 
-    keys = [run.key for run in store.summaries(**equal)] if equal else store.keys()
+    values = wanted.values()
+    keys = [run.key for run in records.summaries(**values)] if values else records.keys()
     return keys_that_begin(keys, digits or ())
-
-
-def _open(records: Path | None, features_dir: Path) -> "RecordStore":
-    from zsntta_cli.results.store import RecordStore
-
-    return RecordStore(store_path(features_dir, records))

@@ -1,16 +1,20 @@
-"""`zsntta report`."""
+"""`zsntta report`, and the command that repeats runs, as its page shows it."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import FeaturesDir, Records
-from zsntta_cli.cli.output import PAGES, form_of
+from zsntta_cli.cli.options import StoreOptions, with_groups
+from zsntta_cli.cli.output import PAGES, form_of, put
+from zsntta_cli.datasets import default_prompt
 from zsntta_cli.report.page import BASELINE, TITLE
-from zsntta_cli.settings import FEATURES
+from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
+from zsntta_cli.settings.options import option_name
+from zsntta_cli.simulation.runs import PRESETS, RunSettings, build_run, declared
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -19,13 +23,14 @@ _STDOUT = Path("-")
 _SQLITE = b"SQLite format 3\0"  # how a store begins
 
 
+@with_groups
 def report(
+    *,
     records: Annotated[
         list[Path] | None,
         typer.Argument(help="Exported records (JSON Lines) or stores. [the store]"),
     ] = None,
-    store: Records = None,
-    features_dir: FeaturesDir = FEATURES,
+    store: StoreOptions,
     output: Annotated[Path, typer.Option(help="Write to this file; '-': stdout.")] = Path(
         "report.html"
     ),
@@ -33,8 +38,6 @@ def report(
     baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
 ) -> None:
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
-    from zsntta_cli.cli.results.repeat import repeat_command
-    from zsntta_cli.files import write_whole
     from zsntta_cli.methods import check_method
     from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page
@@ -42,26 +45,23 @@ def report(
     check_method(baseline, "baseline")
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
-    kept = _kept(records or [], store, features_dir)
-    made = page(kept, repeat_command, title, baseline, reported())
-    for words in made.left_out:
+    kept = _kept(records or [], store)
+    drawn = page(kept, repeat_command, title, baseline, reported())
+    for words in drawn.left_out:
         say(f"note: left out: {words}.", err=True)
-    content = made.html.encode()
-    if output == _STDOUT:
-        typer.echo(made.html, nl=False)
-        return
-    write_whole(output, content)
-    say(f"{output}: {made.runs:,} runs in {made.rows:,} rows, {len(content) / 1000:,.0f} kB")
+    put(drawn.html, output if output != _STDOUT else None)
+    if output != _STDOUT:
+        size = len(drawn.html.encode())
+        say(f"{output}: {drawn.runs:,} runs in {drawn.rows:,} rows, {size / 1000:,.0f} kB")
 
 
-def _kept(paths: list[Path], store: Path | None, features_dir: Path) -> "Iterator[Kept]":
+def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Kept]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
-    from zsntta_cli.results.keeping import Keeping
 
-    if store is not None or not paths:
-        yield from _stored(Keeping.beside(features_dir, store).path)
+    if store.file is not None or not paths:
+        yield from _stored(store.path)
     for path in paths:
         yield from _stored(path) if _is_store(path) else read_lines(path, ConsoleReporter().note)
 
@@ -82,3 +82,60 @@ def _is_store(path: Path) -> bool:
             return file.read(len(_SQLITE)) == _SQLITE
     except OSError:
         return False
+
+
+def repeat_command(runs: Sequence[RunSettings]) -> str:
+    """The command that runs again what differs in seed and OOD set alone, all of it."""
+    first = runs[0]
+    preset, changed = _nearest_preset(first)
+    words = [f"--method={first.method}", *_encoder_words(first.encoder), f"--id={first.id_set}"]
+    words += [f"--ood={name}" for name in dict.fromkeys(run.ood_set for run in runs) if name]
+    words += [f"--preset={preset}"] * (preset != "paper")
+    words += [f"--prompt={first.prompt}"] * (first.prompt != default_prompt(first.id_set))
+    words += [f"--ratio={first.stream.ratio}"]
+    words += [f"--seed={seed}" for seed in dict.fromkeys(run.stream.seed for run in runs)]
+    return shlex.join(["zsntta", "simulate", *_spaced([*words, *changed])])
+
+
+def _spaced(words: Sequence[str]) -> list[str]:
+    """Options apart from their values, as people write them; but for values that look like one."""
+    pairs = [word.partition("=") for word in words]
+    return [
+        word
+        for option, _, value in pairs
+        for word in ([f"{option}={value}"] if value.startswith("-") else [option, value])
+    ]
+
+
+def _encoder_words(folder: str) -> list[str]:
+    choices = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    if folder not in choices:
+        return [f"--encoder={folder}"]
+    default, choice = EncoderChoice(), choices[folder]
+    return [f"--model={choice.model}"] * (choice.model != default.model)
+
+
+def _nearest_preset(run: RunSettings) -> tuple[str, list[str]]:
+    """The preset that leaves the fewest options to say, and these."""
+    candidates: list[tuple[str, list[str]]] = []
+    for name in PRESETS:
+        words = _beside(name, run)
+        if words == []:
+            return name, words
+        candidates += [(name, words)] if words else []
+    return min(candidates, key=lambda pair: len(pair[1]), default=("paper", []))
+
+
+def _beside(preset: str, run: RunSettings) -> list[str] | None:
+    """The options that make a preset's run this one; None where no option can say a value."""
+    stream = {"ratio": run.stream.ratio, "seed": run.stream.seed}
+    usual = build_run(run.method, "", run.id_set, run.ood_set, run.prompt, preset, **stream).flat()
+    words = []
+    for name, value in run.flat().items():
+        if value != usual[name]:
+            if value is None and name != "fixed":
+                return None
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            option = option_name(declared(run.method)[name])
+            words.append(f"--{option}={'adaptive' if value is None else text}")
+    return words
