@@ -10,7 +10,7 @@ from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
 from zsntta_cli.report.sheet import Best
 from zsntta_cli.results import tidy
-from zsntta_cli.results.frame import NOTHING, Stream, set_place, shown
+from zsntta_cli.results.frame import NOTHING, ResultStream, set_place, shown
 from zsntta_cli.results.ranking import ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
@@ -85,7 +85,7 @@ def leaderboard(
     return Leaderboard(_columns(), texts, list(_notes(lines, baseline)), _data(lines))
 
 
-def _features_head(stream: Stream) -> str:
+def _features_head(stream: ResultStream) -> str:
     """What heads rows of other features; nothing of those that most runs have."""
     others = any(stream.features)
     return f"Other features of the same names ({features_of(stream)})" * others
