@@ -6,7 +6,6 @@ key; whoever takes a record compares all of its settings with those wanted, so a
 changed since gives no stale one.
 """
 
-import base64
 import dataclasses
 import functools
 import hashlib
@@ -64,10 +63,6 @@ class KeptItems:
         classes = np.frombuffer(raw, "<u2", count).astype(np.uint16)
         bits = np.frombuffer(raw, np.uint8, offset=2 * count)
         return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
-
-    def text(self) -> str:
-        """Packed, as JSON has it."""
-        return base64.b64encode(self.packed()).decode()
 
 
 @dataclass(frozen=True)

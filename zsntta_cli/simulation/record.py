@@ -115,16 +115,17 @@ class Replay:
             self.digests,
             self.seconds,
             datetime.now(UTC).isoformat(timespec="seconds"),
-            {**_versions(), **self.machine.versions},
+            {
+                "zsntta": __version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+                **self.machine.versions,
+            },
             self.unfinished,
             revision(self.settings.method) or "",
             self.machine.memory or resident_peak(),
             self.machine.device,
         )
-
-
-def _versions() -> dict[str, str]:
-    return {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def resident_peak() -> int:
