@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -10,8 +11,8 @@ import pytest
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.runs.deciding import Arrivals, Repeats, in_hindsight
-from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, on_arrival
+from zsntta_cli.detection.runs.flags import Flag, Ranking
 from zsntta_cli.detection.runs.request import (
     DecisionRule,
     Images,
@@ -39,6 +40,17 @@ def some(count, seed=0):
     return [Encoded(Item(f"{i}.png", None), row) for i, row in enumerate(rows)]
 
 
+PLAIN = Flag()
+
+
+def arrivals(one, flag=PLAIN):
+    return RowMaker(on_arrival(one, flag, Ranking()), "made")
+
+
+def hindsight(images, seed=0, flag=PLAIN, clean=None):
+    return RowMaker(in_hindsight(detector(), flag, seed, clean), "made").rows(images)
+
+
 def frame(number, row, source="a.mp4"):
     item = Item(source, None, frame=number, time_s=number / 2)
     return Encoded(item, np.array(row, np.float16))
@@ -63,7 +75,7 @@ def test_the_published_schema_is_that_of_the_row():
 def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
     images = some(40)
     images.insert(7, Encoded(failed("none.png", "gone"), None, "gone"))
-    rows = in_hindsight(images, detector(), Flag(), 0, "made")
+    rows = hindsight(images)
     assert [row["source"] for row in rows] == [one.item.source for one in images]
     for row in rows:
         jsonschema.validate(json.loads(json.dumps(row)), SCHEMA)
@@ -83,7 +95,7 @@ def test_hindsight_is_the_detectors_own():
     images = some(30)
     features = np.stack([one.features for one in images])
     expected = detector().decide_all(features, seed=3)
-    rows = in_hindsight(images, detector(), Flag(), 3, "made")
+    rows = hindsight(images, seed=3)
     assert [row["noise"] for row in rows] == expected.noise.tolist()
     assert [row["score"] for row in rows] == expected.score.tolist()
 
@@ -91,8 +103,8 @@ def test_hindsight_is_the_detectors_own():
 def test_on_arrival_the_pieces_do_not_matter():
     images = some(150)
     images[20] = Encoded(failed("none.png", "gone"), None, "gone")
-    whole = Arrivals(detector(), Flag(share=0.1), "made").rows(images)
-    pieces = Arrivals(detector(), Flag(share=0.1), "made")
+    whole = arrivals(detector(), Flag(share=0.1)).rows(images)
+    pieces = arrivals(detector(), Flag(share=0.1))
     rows = [row for one in images for row in pieces.rows([one])]
     assert rows == whole
     features = np.stack([one.features for one in images if one.features is not None])
@@ -101,16 +113,22 @@ def test_on_arrival_the_pieces_do_not_matter():
     assert [r["stage"] for r in whole if not r["error"]] == expected.stage
 
 
+def are_repeats(frames):
+    """Whether each of them does not enter the stream."""
+    online = detector()
+    maker = arrivals(online)
+    seen = [0, *(online.seen for one in frames if maker.rows([one]))]
+    return [now == before for before, now in pairwise(seen)]
+
+
 def test_near_identical_frames_keep_the_verdict_of_the_first():
     one, like, other = [1.0] * 8, [1.0] * 7 + [1.2], [1.0] * 4 + [-1.0] * 4
     frames = [frame(0, one), frame(1, like), frame(5, other), frame(6, other), frame(7, one)]
-    assert Repeats().among(frames) == [False, True, False, True, False]
-    assert Repeats().among([frame(0, one), frame(0, one, "b.mp4")]) == [False, False]
-    assert (
-        Repeats().among([Encoded(Item("a.png", None), frame(0, one).features)] * 2) == [False] * 2
-    )
+    assert are_repeats(frames) == [False, True, False, True, False]
+    assert are_repeats([frame(0, one), frame(0, one, "b.mp4")]) == [False, False]
+    assert are_repeats([Encoded(Item("a.png", None), frame(0, one).features)] * 2) == [False] * 2
     for rows in (
-        in_hindsight(frames, detector(), Flag(), 0, "made"),
+        hindsight(frames),
         [r for f in [arrivals(detector())] for one_frame in frames for r in f.rows([one_frame])],
     ):
         assert [(row["frame"], row["time_s"]) for row in rows] == [
@@ -120,23 +138,19 @@ def test_near_identical_frames_keep_the_verdict_of_the_first():
             same = [name for name in FIELDS if name not in ("frame", "time_s")]
             assert {n: rows[first][n] for n in same} == {n: rows[repeat][n] for n in same}
     seen = detector()
-    Arrivals(seen, Flag(), "made").rows(frames)
+    arrivals(seen).rows(frames)
     assert seen.seen == 3, "repeats do not enter the stream"
-
-
-def arrivals(one):
-    return Arrivals(one, Flag(), "made")
 
 
 def test_a_drift_of_frames_is_compared_with_the_last_that_was_judged():
     angles = np.deg2rad([0, 6, 12, 18])  # cosine of 6 degrees: 0.9945, of 12: 0.978
     frames = [frame(i, [np.cos(a), np.sin(a), *[0] * 6]) for i, a in enumerate(angles)]
-    assert Repeats().among(frames) == [False, True, False, True]
+    assert are_repeats(frames) == [False, True, False, True]
 
 
 def test_clean_images_set_the_threshold():
     images, clean = some(60), np.stack([one.features for one in some(50, seed=1)])
-    rows = in_hindsight(images, detector(), Flag(fpr=0.1), 0, "made", clean.astype(np.float32))
+    rows = hindsight(images, flag=Flag(fpr=0.1), clean=clean.astype(np.float32))
     assert len(rows) == 60
     both = np.concatenate([np.stack([one.features for one in images]), clean])
     margins = detector().decide_all(both, seed=0).margin
@@ -145,9 +159,9 @@ def test_clean_images_set_the_threshold():
 
 
 def test_nothing_but_errors_has_rows_and_one_image_too():
-    [row] = in_hindsight([Encoded(failed("a", "gone"), None, "gone")], detector(), Flag(), 0, "m")
+    [row] = hindsight([Encoded(failed("a", "gone"), None, "gone")])
     assert row["error"] == "gone"
-    [row] = in_hindsight(some(1), detector(), Flag(), 0, "m")
+    [row] = hindsight(some(1))
     assert (row["rank"], row["stage"]) == (1, "warm-up")
 
 

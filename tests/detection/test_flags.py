@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, decided
+from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, flagged
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 
@@ -36,33 +36,35 @@ def test_other_flags_are_refused(text):
 
 def test_a_number_or_a_share_flags_so_many_and_moves_all_thresholds_by_one_amount():
     some = verdicts(0.3, -0.1, 0.1, -0.4)
-    plain = decided(some, Flag())
+    plain, ranks = flagged(some, Flag())
     assert plain.noise.tolist() == [True, False, True, False]
-    assert plain.rank.tolist() == [1, 3, 2, 4]
-    three = decided(some, Flag(count=3))
+    assert ranks == [1, 3, 2, 4]
+    three, same_ranks = flagged(some, Flag(count=3))
     assert three.noise.tolist() == [True, True, True, False]
     np.testing.assert_allclose(three.threshold, 0.5 - 0.25)  # half-way from -0.1 to -0.4
-    assert three.rank.tolist() == plain.rank.tolist()
-    assert decided(some, Flag(share=0.25)).noise.tolist() == [True, False, False, False]
-    assert decided(some, Flag(share=0.1)).noise.sum() == 0
-    assert (decided(some, Flag(share=0.1)).threshold == 0.5 + 0.3).all(), "none is above the most"
-    assert decided(some, Flag(count=9)).noise.all()
+    assert same_ranks == ranks
+    assert flagged(some, Flag(share=0.25))[0].noise.tolist() == [True, False, False, False]
+    assert flagged(some, Flag(share=0.1))[0].noise.sum() == 0
+    assert (flagged(some, Flag(share=0.1))[0].threshold == 0.5 + 0.3).all(), (
+        "none is above the most"
+    )
+    assert flagged(some, Flag(count=9))[0].noise.all()
     for flag in (Flag(count=1), Flag(count=3), Flag(count=9), Flag(share=0.5)):
-        found = decided(some, flag)
-        assert (found.noise == (some.score > found.threshold)).all()
+        verdict, _ = flagged(some, flag)
+        assert (verdict.noise == (some.score > verdict.threshold)).all()
 
 
 def test_of_equal_margins_the_earlier_are_flagged():
-    assert decided(verdicts(0.1, 0.1, 0.1), Flag(count=2)).noise.tolist() == [True, True, False]
+    assert flagged(verdicts(0.1, 0.1, 0.1), Flag(count=2))[0].noise.tolist() == [True, True, False]
 
 
 def test_no_more_clean_images_are_flagged_than_asked_for():
     clean = np.array([0.4, 0.1, -0.2, -0.3])
     assert above_all_but(clean, 1) == 0.1  # 0.4 alone is above
     some = verdicts(0.3, 0.05, -0.1)
-    assert decided(some, Flag(fpr=0.25), clean).noise.tolist() == [True, False, False]
-    np.testing.assert_allclose(decided(some, Flag(fpr=0.25), clean).threshold, 0.6)
-    assert decided(some, Flag(fpr=0.01), clean).noise.sum() == 0, "0.01 of four: none may be"
+    assert flagged(some, Flag(fpr=0.25), clean)[0].noise.tolist() == [True, False, False]
+    np.testing.assert_allclose(flagged(some, Flag(fpr=0.25), clean)[0].threshold, 0.6)
+    assert flagged(some, Flag(fpr=0.01), clean)[0].noise.sum() == 0, "0.01 of four: none may be"
 
 
 def test_between_parts_the_largest_from_the_others():
@@ -74,15 +76,15 @@ def test_between_parts_the_largest_from_the_others():
 
 def test_on_arrival_an_image_is_ranked_among_those_so_far():
     ranking = Ranking()
-    first = ranking.decided(verdicts(0.1, 0.3, 0.2), Flag())
-    assert first.rank.tolist() == [1, 1, 2]
+    first, ranks = ranking.flagged(verdicts(0.1, 0.3, 0.2), Flag())
+    assert ranks == [1, 1, 2]
     assert first.noise.all()
-    assert ranking.decided(verdicts(0.25, 0.3), Flag()).rank.tolist() == [2, 1]
+    assert ranking.flagged(verdicts(0.25, 0.3), Flag())[1] == [2, 1]
     assert ranking.margins == pytest.approx([0.1, 0.2, 0.25, 0.3, 0.3])
     one_by_one, at_once = Ranking(), Ranking()
     margins = np.random.default_rng(0).standard_normal(200)
-    parts = [one_by_one.decided(verdicts(m), Flag(share=0.1)) for m in margins]
-    whole = at_once.decided(verdicts(*margins), Flag(share=0.1))
-    assert [int(p.rank[0]) for p in parts] == whole.rank.tolist()
-    assert [bool(p.noise[0]) for p in parts] == whole.noise.tolist()
+    parts = [one_by_one.flagged(verdicts(m), Flag(share=0.1)) for m in margins]
+    whole, ranks = at_once.flagged(verdicts(*margins), Flag(share=0.1))
+    assert [rank for _, [rank] in parts] == ranks
+    assert [bool(part.noise[0]) for part, _ in parts] == whole.noise.tolist()
     assert 10 <= whole.noise.sum() <= 45, "a tenth of those so far, again and again"

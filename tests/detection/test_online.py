@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.detection.stepping import OneThread, passes_for
@@ -178,20 +179,17 @@ def test_updates_of_several_threads_are_all_learned():
 
 
 def test_blas_has_as_many_threads_as_before():
-    class Library:
-        num_threads = 7
+    def threads():
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
-        def set_num_threads(self, count):
-            self.num_threads = count
-
-    library, one_thread = Library(), OneThread()
-    one_thread._libraries = [library]
-    with one_thread:
-        assert library.num_threads == 1
+    one_thread = OneThread()
+    with threadpool_limits(2, "blas"):
         with one_thread:
-            assert library.num_threads == 1
-        assert library.num_threads == 1
-    assert library.num_threads == 7
+            assert threads() == {1}
+            with one_thread:
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == {2}
 
 
 # --- the rest of its life

@@ -37,15 +37,6 @@ def test_some_are_verdicts_too():
         assert some.score.tolist() == [0.25, 3.0]
         assert list(some) == list(MANY)[1:]
     assert len(MANY[:0]) == 0
-    assert [v.source for v in MANY.named(["x", "y", "z"])] == ["x", "y", "z"]
-
-
-def test_those_of_several_calls_are_joined():
-    joined = Verdicts.joined([MANY[:1], MANY[1:]])
-    assert list(joined) == list(MANY)
-    unnamed = Verdicts.joined([MANY.named(()), MANY[:1]])
-    assert [v.source for v in unnamed] == [None, None, None, "a.jpg"]
-    assert Verdicts.joined([MANY.named(())]).sources == ()
 
 
 def test_margin_rank_and_stage():

@@ -1,6 +1,8 @@
 """Verdict rows as text: lines of files, the table, what is said of all."""
 
+import gc
 import json
+import warnings
 
 import pytest
 
@@ -50,6 +52,20 @@ def test_a_row_as_a_line():
     assert line(row(noise=False, margin=-0.5)) == "clean  -0.50  cat  a.png"
     assert line(broken()) == "error  b.png: gone"
     assert place(row("c.mp4", frame=3, time_s=1.5)) == "c.mp4 at 1.50 s"
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_rows_that_nobody_writes_leave_nothing_open(tmp_path, ending):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for batches in ([], [batch(row())]):
+            file = rows_file(tmp_path / f"x{ending}")
+            for one in batches:
+                file.take(one)
+            del file
+        gc.collect()
+    assert [str(warning.message) for warning in said] == []
+    assert not list(tmp_path.iterdir())
 
 
 def batch(*rows):

@@ -428,6 +428,17 @@ def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     assert (len(runs), list(runs[0])) == (8, list(rows[0]))
 
 
+def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
+    command = ("--method", "oodd+bca", "--id", "pets", "--ood", "sky", "--ratio", 0.25)
+    done = simulate(*command, "--oodd-items", 64, "--format", "csv")
+    assert done.exit_code == 0, done.stderr
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["method"], row["ratio"], row["settings"]) == ("oodd+bca", "0.25", "oodd_items=64")
+    refused = simulate(*command, "--warmup", 3)
+    assert refused.exit_code == 2
+    assert "warmup is no setting of oodd+bca" in refused.stderr
+
+
 def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
     command = ("--method", "zs-clip", "--id", "pets", "--ood", "sky", "--format", "latex")
     more = ("--columns", "acc_h", "--label", "zs-clip=ZS_CLIP", "--tex-label", "tab:x")

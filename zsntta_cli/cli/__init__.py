@@ -1,7 +1,7 @@
 """The command line: a command parses, builds settings, calls one library function, prints."""
 
+import functools
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ class Commands(Mapping[str, Any]):
 COMMANDS = Commands()
 
 
-@cache
+@functools.cache
 def _load(place: str) -> Any:
     module, _, name = place.rpartition(".")
     loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), name)

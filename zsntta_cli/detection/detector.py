@@ -117,7 +117,7 @@ class OnlineDetector:
         return rescored(stepper, threshold.score, model.bias, len(model.text))
 
     def _set(self, stepper: Stepper, seen: int) -> None:
-        """What is known now; a reader takes the judge, which never changes, at once."""
+        """Keep what is known now; a reader takes the judge, which never changes, at once."""
         self._stepper, self._judge, self._seen = stepper, stepper.judge(), seen
 
     def _prepare(self) -> None:
@@ -194,7 +194,8 @@ class OnlineDetector:
         if features is None:
             features, sources = self._features_of(images, sources)
         rows = inputs.checked_features(features, model.text.shape[1], self.normalized)
-        inputs.check_sources(sources, len(rows))
+        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
+        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
         with ONE_THREAD:
             data = model.stream(rows, self._seed)
             decisions = decide(data)

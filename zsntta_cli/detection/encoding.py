@@ -60,10 +60,6 @@ class Read:
     stamp: Stamp | None = None  # of a file that can be told from what it may become
     error: str = ""
 
-    def lacks_pixels(self, kept: Mapping[bytes, Half]) -> bool:
-        """Whether it is to be read again, as there is no feature of its content."""
-        return not self.error and self.pixels is None and self.digest not in kept
-
 
 @dataclass
 class Encoding:
@@ -86,7 +82,7 @@ class Encoding:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Of the encoder; it is loaded where nothing was encoded before."""
+        """What tells the encoder from others; it is loaded where nothing was encoded before."""
         return self.store.identity or self.encoder.identity
 
     @cached_property
@@ -145,10 +141,11 @@ class Encoding:
         Files whose stamps are known are not read; images that are known are not encoded. Progress
         goes by `name`, where it is given one.
         """
-        digests = self.store.digests(_stamps(items))
+        stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
+        digests = self.store.digests(stamps)
         kept = self.store.features(digests.values())
         encoded = [_encoded(item, kept.get(digests.get(item.key, b""))) for item in items]
-        todo = [i for i, one in enumerate(encoded) if not (one.error or one.features is not None)]
+        todo = [i for i, one in enumerate(encoded) if one.features is None and not one.error]
         reporter = self.reporter if name else Silent()
         if todo:
             with reporter.track(name, len(todo)) as advance:
@@ -169,7 +166,8 @@ class Encoding:
 
             for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
                 kept = self.store.features({one.digest for one in reads.values()})
-                if lacking := [i for i, one in reads.items() if one.lacks_pixels(kept)]:
+                unknown = ((i, one) for i, one in reads.items() if one.digest not in kept)
+                if lacking := [i for i, one in unknown if one.pixels is None and not one.error]:
                     self._resize = self.encoder.resize  # only now is it needed
                     reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
                 features = kept | self._new_features(reads.values(), kept)
@@ -204,22 +202,15 @@ def _encoded(item: Item, features: Half | None, error: str = "") -> Encoded:
     return Encoded(item.without_content(), features, error)
 
 
-def _stamps(items: Sequence[Item]) -> dict[bytes, Stamp]:
-    """Stamps of the items' files by their keys, of those that can be looked at."""
-    stamps = ((item.key, trusted(item)) for item in items if item.file is not None)
-    return {key: stamp for key, stamp in stamps if stamp is not None}
-
-
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
     """Read an item; its pixels only where its digest was not seen, and there is what resizes."""
     before = trusted(item)
     try:
         content = item.load()
-        is_new = content.digest not in seen and resize is not None
-        image = content.image() if is_new else None
+        image = content.image() if resize and content.digest not in seen else None
     except Exception as error:  # of a damaged image PIL raises nearly anything
         return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
-    pixels = resize(image) if image is not None and resize is not None else None
+    pixels = resize(image) if resize and image else None
     return Read(content.digest, pixels, before if trusted(item) == before else None)
 
 

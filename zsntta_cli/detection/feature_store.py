@@ -42,8 +42,8 @@ class Stamp(NamedTuple):
     changed: str  # times of its content and of its entry, in nanoseconds
 
 
-class FeatureStore:
-    """What one encoder's file of features has."""
+class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
+    """Keeps what one encoder made in its file of features."""
 
     def __init__(self, path: Path) -> None:
         """Open it; it is made when first something is kept, if it can be written.
@@ -56,9 +56,6 @@ class FeatureStore:
             if check_target(path):
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
             self._database = self._connected(to_disk=path.exists())
-
-    def __enter__(self) -> "FeatureStore":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -81,7 +78,7 @@ class FeatureStore:
 
     @property
     def identity(self) -> dict[str, Any] | None:
-        """Of the encoder that made what is kept; None before anything was."""
+        """What tells the encoder that made what is kept; None before anything was."""
         with self._readable():
             row = self._database.execute("SELECT identity FROM encoder LIMIT 1").fetchone()
             identity = json.loads(row[0]) if row else None
@@ -110,9 +107,8 @@ class FeatureStore:
 
     def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
         """Features (D,) of images by their digests; of those that are there."""
-        rows = self._rows("SELECT digest, features FROM images WHERE digest", set(digests))
-        with self._readable():
-            return _unpacked(rows, np.float16)
+        query = "SELECT digest, features FROM images WHERE digest"
+        return self._features(query, digests, np.float16)
 
     def all_digests(self) -> set[bytes]:
         """Digests of all images that there are features of."""
@@ -121,9 +117,8 @@ class FeatureStore:
 
     def texts(self, prompts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Text features (D,) by their prompts; of those that are there."""
-        rows = self._rows("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
-        with self._readable():
-            return _unpacked(rows, np.float32)
+        query = "SELECT prompt, features FROM texts WHERE prompt"
+        return self._features(query, prompts, np.float32)
 
     def add(
         self, features: Mapping[bytes, Half], files: Mapping[bytes, tuple[Stamp, bytes]]
@@ -141,6 +136,15 @@ class FeatureStore:
         with self._readable(), transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
+    def _features(self, query: str, keys: Iterable[Any], dtype: Any) -> dict[Any, NDArray[Any]]:
+        """Features by what they are kept under, of one encoder all of them."""
+        rows = self._rows(query, set(keys))
+        with self._readable():
+            features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
+            if len({len(row) for row in features.values()}) > 1:
+                raise ValueError("features of several lengths")
+        return features
+
     def _rows(self, query: str, keys: Iterable[Any]) -> list[tuple[Any, ...]]:
         wanted, rows = list(keys), []
         with self._readable():
@@ -155,11 +159,9 @@ class FeatureStore:
         """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError, TypeError, ValueError, RecursionError) as error:
             is_busy = isinstance(error, sqlite3.OperationalError)
             raise self._broken(first_line(error), "" if is_busy else "delete-it") from error
-        except (OSError, TypeError, ValueError, RecursionError) as error:
-            raise self._broken(first_line(error), "delete-it") from error
 
     def _broken(self, reason: str, remedy: str = "") -> StoreError:
         return StoreError(f"the features in {self.path}: {reason}.", remedy=remedy)
@@ -167,11 +169,3 @@ class FeatureStore:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
-
-
-def _unpacked(rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
-    """Features by what they are kept under: ValueError where they are not of one encoder."""
-    features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
-    if len({len(row) for row in features.values()}) > 1:
-        raise ValueError("features of several lengths")
-    return features

@@ -135,8 +135,7 @@ class NoiseDetector(OnlineDetector):
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         listed = as_list(images)
-        sources = sources or sources_of(listed)
-        return encoded(self.encoder, listed), sources
+        return encoded(self.encoder, listed), sources or sources_of(listed)
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
@@ -221,11 +220,10 @@ def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.ui
     from zsntta_cli.encoders.batches import load_batches
 
     names = [name or f"number {i}" for i, name in enumerate(sources_of(images))]
-    kept = ImageSet(
-        "images", lambda i: open_image(images[i]), np.full(len(images), -1, np.int32), names
-    )
-    for pixels, _ in load_batches(kept, [range(len(images))], encoder.resize, _WORKERS, False):
-        yield pixels
+    labels = np.full(len(images), -1, np.int32)
+    image_set = ImageSet("images", lambda i: open_image(images[i]), labels, names)
+    read = load_batches(image_set, [range(len(images))], encoder.resize, _WORKERS, False)
+    return (pixels for pixels, _ in read)
 
 
 def open_image(image: Any) -> Image.Image:

@@ -115,14 +115,10 @@ def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     return rows
 
 
-def online_methods() -> tuple[str, ...]:
-    """Names of the methods that decide online."""
-    return tuple(name for name, method in METHODS.items() if method.stepper)
-
-
 def check_method(name: str) -> None:
     """Raise SettingsError unless a method decides online."""
-    check_choice("method", str(name), online_methods())
+    online = [known for known, method in METHODS.items() if method.stepper]
+    check_choice("method", str(name), online)
 
 
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
@@ -141,7 +137,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
         group(**{name: _plain(values[name]) for name in names & values.keys()})
         for group, names in names_of.items()
     )
-    size = getattr(options, "batch_size", 1)
+    size = METHODS[method].at_once(options)
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
     return threshold, options
 
@@ -152,9 +148,3 @@ def checked_seed(seed: Any) -> int:
     wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
     check(whole and 0 <= seed < 2**62, wrong)
     return int(seed)
-
-
-def check_sources(sources: Sequence[str | None], count: int) -> None:
-    """Raise SettingsError where sources are given, and not one an image."""
-    fits = not sources or (len(sources) == count and not isinstance(sources, str))
-    check(fits, f"{len(sources):,} sources for {count:,} images.")

@@ -2,10 +2,8 @@
 
 import threading
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.methods.base import Decisions, Judge, Stepper, StreamData
@@ -23,7 +21,7 @@ class BestClassStepper:
     Of one class MCM is 1 whatever the image, so there they are the only ones.
     """
 
-    def __init__(self, stepper: Stepper, bias: float | None = None) -> None:
+    def __init__(self, stepper: Stepper, bias: float | None) -> None:
         self._stepper, self._moments, self._bias = stepper, Moments(), bias
 
     @property
@@ -72,9 +70,9 @@ class BestClassStepper:
 
 def rescored(stepper: Stepper, score: str, bias: float | None, classes: int) -> Stepper:
     """A method's stepper behind the noise score that is asked for."""
-    if score == MATCH:
-        return BestClassStepper(stepper, bias)
-    return BestClassStepper(stepper) if classes == 1 else stepper
+    if score == MATCH or classes == 1:
+        return BestClassStepper(stepper, bias if score == MATCH else None)
+    return stepper
 
 
 def _logits(data: StreamData) -> Floats:
@@ -97,7 +95,6 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
     stream.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
-    order: NDArray[np.int64] = np.arange(len(data))
     for _ in range(passes):
         order = generator.permutation(len(data))
         decisions = stepper.push(replace(data, index=data.index[order]))
@@ -105,7 +102,7 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
 
 
 class OneThread:
-    """Within it BLAS takes one thread.
+    """Has BLAS take one thread within it.
 
     How many it takes is the whole process's: whoever comes first sets it, and whoever leaves last
     puts it back.
@@ -113,12 +110,11 @@ class OneThread:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._libraries: list[Any] | None = None  # looking for them takes milliseconds
-        self._had: list[int] = []
+        self._libraries: ThreadpoolController | None = None  # looking takes milliseconds
         self._within = 0
 
     def look_again(self) -> None:
-        """A method was loaded, which may have brought a BLAS of its own, as SciPy's is."""
+        """Look for BLAS again: a method that was loaded may have brought its own, as SciPy's is."""
         with self._lock:
             if not self._within:
                 self._libraries = None
@@ -126,19 +122,16 @@ class OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._libraries is None:
-                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                self._libraries = ThreadpoolController()
             if not self._within:
-                self._had = [library.num_threads for library in self._libraries]
-                for library in self._libraries:
-                    library.set_num_threads(1)
+                self._limits = self._libraries.limit(limits=1, user_api="blas")
             self._within += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._within -= 1
             if not self._within:
-                for library, had in zip(self._libraries or (), self._had, strict=True):
-                    library.set_num_threads(had)
+                self._limits.restore_original_limits()
 
 
 ONE_THREAD = OneThread()

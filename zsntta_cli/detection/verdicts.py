@@ -98,20 +98,6 @@ class Verdicts:
         return [ADAPTED if adapted else WARM_UP for adapted in self.adapted.tolist()]
 
     @classmethod
-    def joined(cls, parts: "Sequence[Verdicts]") -> "Verdicts":
-        """Those of several calls of one detector, in order; at least one call."""
-        columns: Any = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
-        }
-        has = any(part.sources for part in parts)
-        sources = [s for p in parts for s in (p.sources or [None] * len(p))] if has else ()
-        return replace(parts[0], **columns, sources=sources)
-
-    def named(self, sources: Sequence[str | None]) -> "Verdicts":
-        """The same with the images' sources (N,)."""
-        return replace(self, sources=tuple(sources))
-
-    @classmethod
     def of(
         cls,
         data: StreamData,

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -56,6 +57,7 @@ class LinesFile(RowSink):
         self._path, self._form = path, _LINES[path.suffix.lower()]
         self._content: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._content.write(self._form.head)
+        weakref.finalize(self, self._content.close)  # a run may end before anybody closes this
 
     def take(self, batch: Batch) -> None:
         """Take the next rows."""

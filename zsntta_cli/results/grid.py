@@ -73,8 +73,8 @@ class Grid:
         for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
             for name in (name for name, given in names.items() if given):
                 check_choice("setting", name, setting_names())
-                having = [method for method in METHODS if name in declared(method)]
-                if not set(having) & set(chosen):
+                if not any(name in declared(method) for method in chosen):
+                    having = [method for method in METHODS if name in declared(method)]
                     shown = option_name(declared(having[0])[name])
                     raise NotOfMethods(shown, tuple(chosen), tuple(having))
 

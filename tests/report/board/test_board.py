@@ -18,7 +18,7 @@ from zsntta_cli.report.board.lines import COLUMNS, board_rows
 from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
-from zsntta_cli.simulation.metrics import Measures
+from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 
 PAIRS = (Pair("shapes", "glyphs"), Pair("shapes", "digits"), Pair("pets", "glyphs"))
 
@@ -230,6 +230,17 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
     assert "- `clipn`: needs no-text.\n" in text
     assert "Words of `neglabel`: shapes `the only list` (2); pets `the only list` (2)." in text
     assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections
+
+
+def test_a_metric_more_stands_in_the_tables_of_the_pairs(tmp_path, monkeypatch):
+    half = Metric("half", "Half", "accuracies", lambda s: s.acc_s / 2, ("accuracy",))
+    monkeypatch.setitem(METRICS, "half", half)
+    plan = plan_of(tmp_path, "zs-clip", pairs=PAIRS[:1], seeds=(0,))
+    results = results_of(plan, lambda _: (50, 50))
+    for record in results.values():
+        record.accuracies["half"] = 0.125
+    head, _, row = cells(page(plan, results), "## shapes against glyphs, 50 % noise")
+    assert dict(zip(head, row, strict=True))["Half 50 %"] == "12.50"
 
 
 def test_sets_that_are_shown_again_are_told(tmp_path):

@@ -15,7 +15,8 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
-from zsntta_cli.detection.runs.deciding import Arrivals, in_hindsight, matrix
+from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
+from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
@@ -54,26 +55,28 @@ class DetectRun:
         Raises:
             DatasetError: a source that holds no image; what cannot be read is a row.
         """
-        rule, name = self.request.rule, self.encoding.name
+        rule = self.request.rule
         if self.request.on_arrival:
-            arrivals = Arrivals(self.detector, rule.flag, name)
-            for encoded in self._encoded():
-                for start in range(0, len(encoded), AT_ONCE):
-                    part = encoded[start : start + AT_ONCE]
-                    yield Batch([one.item for one in part], arrivals.rows(part))
-            return
-        clean = self._clean()
-        everything = list(chain.from_iterable(self._encoded()))
-        rows = in_hindsight(everything, self.detector, rule.flag, rule.seed, name, clean)
-        yield Batch([one.item for one in everything], rows)
+            decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
+        else:
+            decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
+            parts = iter([list(chain.from_iterable(self._encoded()))])
+        maker = RowMaker(decide, self.encoding.name)
+        for encoded in parts:
+            yield Batch([one.item for one in encoded], maker.rows(encoded))
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
-            yield _encoded_set(self.cached)
+            path, features = self.cached.path, self.cached.image_features
+            load = partial(refuse, "its features are cached, and not where it lies")
+            named = zip(read_sample_ids(path), features, strict=True)
+            encoded = [Encoded(Item(name, load), row) for name, row in named]
+            for start in range(0, len(encoded), AT_ONCE):
+                yield encoded[start : start + AT_ONCE]
             return
         for items in batches(self.request.images.sources, self.request.images.fps):
             step = AT_ONCE if self.request.on_arrival else len(items)
-            for start in range(0, len(items), max(step, 1)):
+            for start in range(0, len(items), step):
                 part = items[start : start + step]
                 yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
 
@@ -83,7 +86,7 @@ class DetectRun:
         if path is None:
             return None
         items = list(chain.from_iterable(batches([str(path)], 1)))
-        features = matrix(self.encoding.images(items, "clean images"), 1)
+        features = matrix(self.encoding.images(items, "clean images"))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
@@ -167,9 +170,3 @@ def _cached_set(name: str, encoding: Encoding) -> FeatureSet:
         others = tuple(set_names(encoding.root, encoding.name))
         raise MissingFeatures(name, encoding.name, str(encoding.root), others)
     return read_features(path)
-
-
-def _encoded_set(cached: FeatureSet) -> list[Encoded]:
-    load = partial(refuse, "its features are cached, and not where it lies")
-    sources, features = read_sample_ids(cached.path), cached.image_features
-    return [Encoded(Item(name, load), row) for name, row in zip(sources, features, strict=True)]

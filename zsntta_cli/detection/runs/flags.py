@@ -7,8 +7,7 @@ To flag more or fewer, all thresholds move by one amount: ranks stay.
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,8 @@ class Flag:
         """A flag as it is typed: SettingsError where it is none."""
         if text is None:
             return cls()
-        kind, number, percent = _parts(text)
+        parts = re.fullmatch(r"(fpr=)?(\d{1,9}(?:\.\d{1,9})?) ?(%?)", text.strip(), re.ASCII)
+        kind, number, percent = parts.groups() if parts else ("", "", "")
         if percent:
             share = float(number) / 100
             if not 0 < share < 1:
@@ -49,32 +49,23 @@ class Flag:
         return None if self.share is None else int(self.share * count + 0.5)
 
 
-def _parts(text: str) -> tuple[str, str, str]:
-    parts = re.fullmatch(r"(fpr=)?(\d{1,9}(?:\.\d{1,9})?) ?(%?)", text.strip(), re.ASCII)
-    if parts is None:
-        raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
-    return parts[1] or "", parts[2], parts[3]
+# Verdicts (N,) as they are flagged, and the images' ranks of suspicion, 1 = most.
+Flagged = tuple[Verdicts, list[int]]
 
 
-class Decided(NamedTuple):
-    """What is decided on images (N,)."""
-
-    noise: NDArray[np.bool_]
-    threshold: NDArray[np.float64]
-    rank: NDArray[np.int64]  # of suspicion, 1 = most
-
-
-def decided(verdicts: Verdicts, flag: Flag, clean: NDArray[np.float64] | None = None) -> Decided:
-    """The decision on a whole folder; `clean` are the margins of images known to be clean."""
+def flagged(verdicts: Verdicts, flag: Flag, clean: NDArray[np.float64] | None = None) -> Flagged:
+    """Flag a whole folder's images; `clean` are the margins of images known to be clean."""
     rank, margin = verdicts.rank, verdicts.margin
     if flag.fpr is not None:
         assert clean is not None
         move = above_all_but(clean, int(flag.fpr * len(clean)))
-        return Decided(margin > move, verdicts.threshold + move, rank)
-    if (wanted := flag.wanted(len(verdicts))) is None:
-        return Decided(verdicts.noise, verdicts.threshold, rank)
-    move = between(np.sort(margin), wanted)
-    return Decided(rank <= wanted, verdicts.threshold + move, rank)
+        noise = margin > move
+    elif (wanted := flag.wanted(len(verdicts))) is not None:
+        move = between(np.sort(margin), wanted)
+        noise = rank <= wanted
+    else:
+        return verdicts, rank.tolist()
+    return replace(verdicts, noise=noise, threshold=verdicts.threshold + move), rank.tolist()
 
 
 def above_all_but(margins: NDArray[np.float64], count: int) -> float:
@@ -96,23 +87,16 @@ class Ranking:
     """Ranks on arrival: each image among those up to itself."""
 
     def __init__(self, margins: Sequence[float] = ()) -> None:
-        self._sorted = sorted(margins)
+        self.margins = sorted(margins)  # of all so far
 
-    @property
-    def margins(self) -> list[float]:
-        """Margins of all so far, ascending."""
-        return self._sorted
-
-    def decided(self, verdicts: Verdicts, flag: Flag) -> Decided:
-        """The decision on the next images."""
-        noise, threshold = verdicts.noise.copy(), verdicts.threshold.copy()
-        ranks = np.empty(len(verdicts), np.int64)
+    def flagged(self, verdicts: Verdicts, flag: Flag) -> Flagged:
+        """Flag the next images."""
+        noise, threshold, ranks = verdicts.noise.copy(), verdicts.threshold.copy(), []
         for i, margin in enumerate(verdicts.margin.tolist()):
-            at = bisect.bisect_left(self._sorted, margin)
-            self._sorted.insert(at, margin)
-            ranks[i] = len(self._sorted) - bisect.bisect_right(self._sorted, margin) + 1
-            if (wanted := flag.wanted(len(self._sorted))) is not None:
-                move = between(self._sorted, wanted)
+            bisect.insort(self.margins, margin)
+            ranks.append(len(self.margins) - bisect.bisect_right(self.margins, margin) + 1)
+            if (wanted := flag.wanted(len(self.margins))) is not None:
+                move = between(self.margins, wanted)
                 threshold[i] += move
                 noise[i] = margin > move
-        return Decided(noise, threshold, ranks)
+        return replace(verdicts, noise=noise, threshold=threshold), ranks

@@ -15,7 +15,6 @@ from zsntta_cli.settings import MCM, SCORES
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
 
-HINDSIGHT, ARRIVAL = "hindsight", "arrival"
 _LARGEST = 2**26  # bytes of a file of class names
 
 
@@ -96,7 +95,7 @@ class Request:
             "decide in hindsight.",
         )
         if self.watch:
-            check(self.rule.decide != HINDSIGHT, "a watched folder is decided on arrival.")
+            check(self.rule.decide != "hindsight", "a watched folder is decided on arrival.")
             grows = not self.images.set_name
             check(grows, "features that are cached do not grow: there is nothing to watch.")
 
@@ -111,8 +110,8 @@ class Request:
     @property
     def on_arrival(self) -> bool:
         """Whether images are decided as they come, in their order, and not in hindsight."""
-        if self.rule.decide or self.watch:
-            return bool(self.watch) or self.rule.decide == ARRIVAL
+        if self.watch or self.rule.decide:
+            return bool(self.watch) or self.rule.decide == "arrival"
         return any(map(is_stream, self.images.sources))
 
     def check_sources(self) -> None:

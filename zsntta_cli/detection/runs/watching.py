@@ -20,8 +20,9 @@ from filelock import FileLock, Timeout
 
 from zsntta_cli.detection import kept
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.runs.deciding import Arrivals
+from zsntta_cli.detection.runs.deciding import RowMaker, on_arrival
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun
+from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Watch
 from zsntta_cli.detection.sources import images_below
 from zsntta_cli.detection.sources.item import Item
@@ -62,7 +63,7 @@ class Growing:
         return [item for *_, item in sorted(ready, key=lambda entry: entry[:2])]
 
     def take(self, items: Sequence[Item]) -> None:
-        """Some of those that stood still were judged, as they were at the last look."""
+        """Remember images that stood still as judged, as they were at the last look."""
         for item in items:
             path = os.path.abspath(item.source)
             self.seen[path], _ = self._waiting.pop(path)
@@ -159,30 +160,31 @@ class Watching:
         folders = [Path(source).expanduser() for source in run.request.images.sources]
         growing = Growing(folders, state.seen)
         flag, name = run.request.rule.flag, run.encoding.name
-        arrivals = Arrivals(run.detector, flag, name, state.margins)
-        self._save(arrivals, size())
+        ranking = Ranking(state.margins)
+        maker = RowMaker(on_arrival(run.detector, flag, ranking), name)
+        self._save(ranking, size())
         looks = 0
         while True:
             ready = growing.look()
             for start in range(0, len(ready), AT_ONCE):
                 items = ready[start : start + AT_ONCE]
-                yield Batch(items, arrivals.rows(run.encoding.images(items)))
+                yield Batch(items, maker.rows(run.encoding.images(items)))
                 growing.take(items)
                 is_last = start + AT_ONCE >= len(ready) or stop.is_set()
                 if is_last or time.monotonic() > self._due:
-                    self._save(arrivals, size())
+                    self._save(ranking, size())
                 if stop.is_set():
                     return
             looks += 1
             if looks == self.watch.looks or stop.wait(self.watch.interval):
                 return
 
-    def _save(self, arrivals: Arrivals, size: int) -> None:
+    def _save(self, ranking: Ranking, size: int) -> None:
         if self.path is None:
             return
         state = self.state
         more = {
-            "format": FORMAT, "seen": state.seen, "margins": arrivals.ranking.margins,
+            "format": FORMAT, "seen": state.seen, "margins": ranking.margins,
             "out": state.out, "size": size,
         }  # fmt: skip
         began = time.monotonic()

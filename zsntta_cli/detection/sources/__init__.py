@@ -133,16 +133,13 @@ def _not_empty(path: Path, items: list[Item]) -> list[Item]:
     return items
 
 
-def images_below(root: Path) -> Iterator[Item]:
+def images_below(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iterator[Item]:
     """The images of a folder and of those within, by the parts of their paths.
 
-    What is hidden is left out. Links are followed, and each folder is looked into once. One that
-    cannot be looked into is an item of its own, which cannot be read.
+    What is hidden is left out. Links are followed, and each folder is looked into once, none of
+    those `seen`. One that cannot be looked into is an item of its own, which cannot be read.
     """
-    yield from _below(root, set())
-
-
-def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Item]:
+    seen = set() if seen is None else seen
     try:
         status = folder.stat()
         if (status.st_dev, status.st_ino) in seen:
@@ -158,7 +155,7 @@ def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Item]:
             continue
         path = folder / entry.name
         if _is_folder(entry):
-            yield from _below(path, seen)
+            yield from images_below(path, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
 

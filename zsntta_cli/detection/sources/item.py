@@ -46,7 +46,9 @@ class Item:
 
     def without_content(self) -> "Item":
         """The same, but for pixels that it holds in memory."""
-        return replace(self, load=_gone) if self.frame is not None else self
+        if self.frame is None:
+            return self
+        return replace(self, load=partial(refuse, "it is a frame of a video, which is not kept"))
 
 
 def of_file(path: Path) -> Item:
@@ -82,7 +84,3 @@ def _decoded(data: bytes) -> Image.Image:
 def refuse(error: str) -> NoReturn:
     """The load of an item that cannot be read."""
     raise OSError(error)
-
-
-def _gone() -> NoReturn:
-    raise OSError("it is a frame of a video, which is not kept")
