@@ -12,7 +12,6 @@ from zsntta_cli.paper.figures import (
     SCHEMATICS,
     TINY,
     draw,
-    figure_runs,
     found,
     published,
 )
@@ -29,7 +28,7 @@ def test_all_nine_figures_are_known():
 
 @pytest.mark.parametrize("number", [2, 7])
 def test_ranks_and_means_are_of_five_methods_on_44_pairs_at_half_noise(number):
-    runs = figure_runs(number, "ViT-B-16-openai")
+    runs = found(number).runs("ViT-B-16-openai", PAPER)
     assert len(set(runs)) == 5 * 44
     pairs = {(run.id_set, run.ood_set) for run in runs}
     assert len(pairs) == 44
@@ -43,7 +42,7 @@ def test_ranks_and_means_are_of_five_methods_on_44_pairs_at_half_noise(number):
 
 
 def test_thresholds_are_nine_fixed_ones_and_the_adaptive_one_on_six_sets():
-    runs = figure_runs(6, "e")
+    runs = found(6).runs("e", PAPER)
     assert len(set(runs)) == 5 * 24 * 10
     assert {run.threshold.fixed for run in runs} == {None, *(i / 10 for i in range(1, 10))}
     assert len({run.id_set for run in runs}) == 6
@@ -54,7 +53,7 @@ def test_thresholds_are_nine_fixed_ones_and_the_adaptive_one_on_six_sets():
     ("number", "methods"), [(3, ["zs-clip", "tent"]), (4, ["tent"]), (8, ["zs-clip", "tpt"])]
 )
 def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, methods):
-    runs = figure_runs(number, "e")
+    runs = found(number).runs("e", PAPER)
     assert [(run.method, run.id_set, run.ood_set) for run in runs] == [
         (method, "cifar10", "svhn") for method in methods
     ]
@@ -62,17 +61,17 @@ def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, me
 
 
 def test_figure_9_is_of_figure_4s_run_with_the_papers_batch():
-    assert figure_runs(9, "e") == figure_runs(4, "e")
-    assert figure_runs(4, "e")[0].options.batch_size == 64
+    assert found(9).runs("e", PAPER) == found(4).runs("e", PAPER)
+    assert found(4).runs("e", PAPER)[0].options.batch_size == 64
     assert PAPER.most == 0.0010
 
 
 def test_the_embedded_encoder_has_all_figures_on_built_in_sets():
     for number in FIGURES:
-        runs = figure_runs(number, "tiny", TINY)
+        runs = found(number).runs("tiny", TINY)
         assert {run.id_set for run in runs} == {"shapes"}
         assert {run.stream.limit for run in runs} == {500}
-    assert {run.options.views for run in figure_runs(8, "tiny", TINY) if run.method == "tpt"} == {8}
+    assert {run.options.views for run in found(8).runs("tiny", TINY) if run.method == "tpt"} == {8}
 
 
 def test_each_figure_draws_what_it_shows():

@@ -7,70 +7,48 @@ Means are over the parts of a table (ID sets), ranks are among the methods of ea
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from zsntta_cli.paper.comparing import Comparison
-from zsntta_cli.paper.printed.published import AVERAGE
-from zsntta_cli.paper.printed.tables import (
-    BY_OOD,
-    LEAD_COLUMN,
-    METRIC_HEADS,
-    PaperTable,
-    set_name,
-)
-from zsntta_cli.report.sheet import Labels, Sheet, SheetRow
+from zsntta_cli.paper.comparing import Comparison, Measured
+from zsntta_cli.paper.printed.published import AVERAGE, PaperNumber
+from zsntta_cli.paper.printed.tables import BY_OOD, LEAD_COLUMN, RANK, PaperTable, set_name
+from zsntta_cli.report.sheet import Labels
 from zsntta_cli.results import frame
 
-PAPER, DIFFERENCE = "  paper", "  difference"
-RANK = "Mean rank"
 _BY = "acc_h"  # what methods are ranked by
-_DIGITS = {"time_s": 4}  # of a metric; two of all others
 
 Place = tuple[str, str]  # part, column
 ByRow = Mapping[Labels, Mapping[tuple[Place, str], float]]  # by place and metric
 
 
-def number_text(metric: str, mean: float, std: float = math.nan, is_signed: bool = False) -> str:
-    """A number with its digits; a dash where there is none, a sign where it is a difference."""
-    if math.isnan(mean):
-        return "-"
-    digits = _DIGITS.get(metric, 2)
-    sign = "+" if is_signed or "_minus" in metric else ""
-    spread = "" if math.isnan(std) else f"±{std:.{digits}f}"
-    return f"{mean:{sign}.{digits}f}{spread}"
-
-
-def aggregate_sheet(
-    table: PaperTable, comparisons: Sequence[Comparison], is_published_alone: bool = False
-) -> Sheet | None:
-    """Means over the parts of a table, and mean ranks; None of a table of one part."""
-    groups = list(dict.fromkeys(c.cell.group for c in comparisons))
-    if len(groups) < 2:
-        return None
+def over_parts(table: PaperTable, comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The means over a table's parts, and mean ranks, as a part of their own; none of one part."""
+    parts = list(dict.fromkeys(c.cell.group for c in comparisons))
+    if len(parts) < 2:
+        return []
     columns = _columns(table, comparisons)
-    heads = {name: tuple(METRIC_HEADS[m] for m in metrics) for name, metrics in columns.items()}
-    has_ranks = table.heads == ("Method",) and _BY in table.metrics
-    kinds = {} if is_published_alone else {"": values_by_row(comparisons, _measured)}
-    if any(c.published for c in comparisons):
-        kinds[PAPER] = values_by_row(comparisons, _published)
-    means: dict[str, dict[Labels, dict[str, list[float]]]] = {}
-    for kind, by_row in kinds.items():
-        ranks = mean_ranks(by_row)
-        means[kind] = {row: _means(values, groups, columns) for row, values in by_row.items()}
-        for row in by_row if has_ranks else ():
-            means[kind][row][RANK] = [ranks[row]]
-    title = f"Mean over {len(groups)} parts (not in the paper)"
-    sheet = Sheet(title, table.heads, {**heads, **({RANK: ("",)} if has_ranks else {})})
-    for row in dict.fromkeys(c.cell.row for c in comparisons):
-        by_kind = {kind: by_row[row] for kind, by_row in means.items()}
-        sheet.rows += _lines(row, by_kind, bool(sheet.rows))
-    return sheet
+    measured = _means(values_by_row(comparisons, _measured), parts, columns)
+    published = _means(values_by_row(comparisons, _published), parts, columns)
+    is_published = any(c.published for c in comparisons)
+    # No remark is of table 0.
+    cells = {c.cell.row: replace(c.cell, of=replace(c.cell.of, table=0)) for c in comparisons}
+    part = f"Mean over {len(parts)} parts (not in the paper)"
+    means = []
+    for (row, column, metric), mean in measured.items():
+        cell = replace(cells[row], group=part, column=column, metrics=columns[column])
+        number = PaperNumber(published[row, column, metric]) if is_published else None
+        means.append(Comparison(cell, metric, Measured(mean), number))
+    return means
 
 
 def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, tuple[str, ...]]:
-    """The columns that all parts have: averages where the others are OOD sets."""
-    columns = {c.cell.column: c.cell.metrics for c in comparisons if c.cell.column != LEAD_COLUMN}
-    average = set_name(AVERAGE)
-    return {average: columns[average]} if table.columns == BY_OOD else columns
+    """The columns that all parts have (averages where others are OOD sets), and that of ranks."""
+    columns = {c.cell.column: c.cell.metrics for c in comparisons if not c.cell.is_lead}
+    if table.columns == BY_OOD:
+        average = set_name(AVERAGE)
+        columns = {average: columns[average]}
+    has_ranks = table.heads == ("Method",) and _BY in table.metrics
+    return {**columns, "Mean rank": (RANK,)} if has_ranks else columns
 
 
 def values_by_row(
@@ -92,17 +70,21 @@ def _published(comparison: Comparison) -> float:
 
 
 def _means(
-    values: Mapping[tuple[Place, str], float],
-    groups: Sequence[str],
-    columns: Mapping[str, tuple[str, ...]],
-) -> dict[str, list[float]]:
-    """By column and metric the mean over all parts; nan where one of them is missing."""
+    by_row: ByRow, parts: Sequence[str], columns: Mapping[str, tuple[str, ...]]
+) -> dict[tuple[Labels, str, str], float]:
+    """By row, column and metric the mean over all parts; nan where one of them is missing."""
 
-    def mean(column: str, metric: str) -> float:
-        by_part = {group: values.get(((group, column), metric), math.nan) for group in groups}
-        return frame.average({group: {0: number} for group, number in by_part.items()}).mean
+    def mean(row: Labels, column: str, metric: str) -> float:
+        values = by_row[row]
+        return statistics.fmean(values.get(((part, column), metric), math.nan) for part in parts)
 
-    return {column: [mean(column, m) for m in metrics] for column, metrics in columns.items()}
+    ranks = mean_ranks(by_row)
+    return {
+        (row, column, metric): ranks[row] if metric == RANK else mean(row, column, metric)
+        for row in by_row
+        for column, metrics in columns.items()
+        for metric in metrics
+    }
 
 
 def mean_ranks(by_row: ByRow) -> dict[Labels, float]:
@@ -115,29 +97,7 @@ def mean_ranks(by_row: ByRow) -> dict[Labels, float]:
         }
         for row, values in by_row.items()
     }
-    ranks = frame.mean_ranks(scores)
     return {
         row: statistics.fmean(by_place.values()) if by_place else math.nan
-        for row, by_place in ranks.items()
+        for row, by_place in frame.mean_ranks(scores).items()
     }
-
-
-def _lines(
-    row: Labels, by_kind: Mapping[str, Mapping[str, list[float]]], is_next: bool
-) -> list[SheetRow]:
-    """The lines of a row: what is measured, the paper's, the difference; or one of them."""
-    rest = ("",) * (len(row) - 1)
-    texts = [
-        {column: [number_text("", mean) for mean in means] for column, means in columns.items()}
-        for columns in by_kind.values()
-    ]
-    first = SheetRow(row, texts[0], is_next and len(texts) > 1)
-    if len(texts) < 2:
-        return [first]
-    here, paper = by_kind.values()
-    differences = {c: [a - b for a, b in zip(here[c], paper[c], strict=True)] for c in here}
-    lines = [first, SheetRow((PAPER, *rest), texts[1])]
-    if all(math.isnan(number) for numbers in differences.values() for number in numbers):
-        return lines
-    signed = {c: [number_text("", n, is_signed=True) for n in ns] for c, ns in differences.items()}
-    return [*lines, SheetRow((DIFFERENCE, *rest), signed)]

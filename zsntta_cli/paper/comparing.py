@@ -7,6 +7,7 @@ paper prints for the same runs (tables 20 and 21). Light: no NumPy.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.cells import PaperCell
@@ -70,12 +71,7 @@ class Comparison:
 def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:
     """All metrics of some cells, with nothing measured."""
     return [
-        Comparison(cell, metric, None, published_number(cell, i))
+        Comparison(cell, metric, None, number)
         for cell in cells
-        for i, metric in enumerate(cell.metrics)
+        for metric, number in zip_longest(cell.metrics, cell.published)
     ]
-
-
-def published_number(cell: PaperCell, i: int) -> PaperNumber | None:
-    """What is published of a cell's metric, if anything."""
-    return cell.published[i] if cell.published else None

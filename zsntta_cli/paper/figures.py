@@ -64,15 +64,6 @@ class PaperFigure:
     tables: tuple[int, ...] = ()  # whose entries published numbers follow from
 
 
-def figure_runs(number: int, encoder: str, bench: Bench = PAPER) -> list[RunSettings]:
-    """The runs that a figure is drawn from, on features in an encoder's folder.
-
-    Raises:
-        SettingsError: no such figure, or one that shows no results.
-    """
-    return found(number).runs(encoder, bench)
-
-
 def draw(
     number: int, runs: Sequence[Kept], published: Cells | None = None, bench: Bench = PAPER
 ) -> Figure:
@@ -81,8 +72,8 @@ def draw(
     Raises:
         SettingsError: no such figure, or no runs for it.
     """
-    some, notes = latest(runs)
-    figure = found(number).draw(some, published, bench)
+    latest_runs, notes = latest(runs)
+    figure = found(number).draw(latest_runs, published, bench)
     return Figure(figure.panels, (*notes, *figure.notes))
 
 
@@ -103,10 +94,11 @@ def found(number: int) -> PaperFigure:
 def published(number: int) -> Cells:
     """The printed entries that a figure's numbers follow from; none of other figures."""
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
-    for one in (one for table in found(number).tables for one in printed(table)):
-        if one.ood_set != AVERAGE:
-            values = dict(zip(ACCURACIES, (known.mean for known in one.numbers), strict=True))
-            cells.setdefault(one.method, {})[one.id_set, one.ood_set] = values
+    for cell in (cell for table in found(number).tables for cell in printed(table)):
+        if cell.ood_set != AVERAGE:
+            means = (number.mean for number in cell.numbers)
+            values = dict(zip(ACCURACIES, means, strict=True))
+            cells.setdefault(cell.method, {})[cell.id_set, cell.ood_set] = values
     return cells
 
 
@@ -123,10 +115,6 @@ def _build(
     ]  # fmt: skip
 
 
-def _all_pairs(encoder: str, bench: Bench) -> list[RunSettings]:
-    return _build(METHODS, bench.pairs, encoder, bench)
-
-
 def _fixed(encoder: str, bench: Bench) -> list[RunSettings]:
     return [
         run
@@ -140,13 +128,21 @@ def _case(*methods: str) -> Callable[[str, Bench], list[RunSettings]]:
     return lambda encoder, bench: _build(methods, (bench.case,), encoder, bench)
 
 
-def _failure(runs: Sequence[Kept], _published: Cells | None, _bench: Bench) -> Figure:
+def _failure(runs: Sequence[Kept], *_: object) -> Figure:
     """Scores before, scores after, and their paired differences."""
     before_and_after, paired = distributions.scores(runs), distributions.difference(runs)
     return Figure((*before_and_after.panels, *paired.panels))
 
 
-def _gradients(runs: Sequence[Kept], _published: Cells | None, _bench: Bench) -> Figure:
+def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Figure:
+    of_bench = {
+        name: {pair: values for pair, values in by_pair.items() if pair in bench.fixed}
+        for name, by_pair in (published or {}).items()
+    }
+    return comparisons.fixed(runs, {name: by_pair for name, by_pair in of_bench.items() if by_pair})
+
+
+def _gradients(runs: Sequence[Kept], *_: object) -> Figure:
     return streams.gradients(runs)
 
 
@@ -154,28 +150,21 @@ def _enlarged(runs: Sequence[Kept], _published: Cells | None, bench: Bench) -> F
     return streams.gradients_apart(runs, bench.most)
 
 
-def _ranks(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:
-    return over_pairs.ranks(runs, published)
-
-
-def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Figure:
-    of_bench = {
-        name: {pair: values for pair, values in of.items() if pair in bench.fixed}
-        for name, of in (published or {}).items()
-    }
-    return comparisons.fixed(runs, {name: of for name, of in of_bench.items() if of})
-
-
-def _means(runs: Sequence[Kept], published: Cells | None, _bench: Bench) -> Figure:
-    return over_pairs.means(runs, published)
+def _over_pairs(draw: Callable[[Sequence[Kept], Cells | None], Figure]) -> PaperFigure:
+    """What is drawn of all pairs, measured and published."""
+    return PaperFigure(
+        lambda encoder, bench: _build(METHODS, bench.pairs, encoder, bench),
+        lambda runs, published, _: draw(runs, published),
+        _COLUMN, tables=(2, 3, 10),
+    )  # fmt: skip
 
 
 FIGURES = {
-    2: PaperFigure(_all_pairs, _ranks, _COLUMN, tables=(2, 3, 10)),
+    2: _over_pairs(over_pairs.ranks),
     3: PaperFigure(_case("zs-clip", "tent"), _failure, _PAGE),
     4: PaperFigure(_case("tent"), _gradients, _COLUMN, analysed=True),
     6: PaperFigure(_fixed, _reliable, _PAGE, tables=(2, 10)),
-    7: PaperFigure(_all_pairs, _means, _COLUMN, tables=(2, 3, 10)),
+    7: _over_pairs(over_pairs.means),
     8: PaperFigure(_case("zs-clip", "tpt"), _failure, _PAGE),
     9: PaperFigure(_case("tent"), _enlarged, _PAGE, analysed=True),
 }  # what each shows: FIGURES of printed/tables.py

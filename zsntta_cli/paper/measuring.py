@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.paper.cells import PaperCell, cells
-from zsntta_cli.paper.comparing import ROUNDING, Comparison, Measured, published_number
+from zsntta_cli.paper.comparing import ROUNDING, Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
 from zsntta_cli.paper.printed.tables import FIVE_SEEDS, METHOD_NAMES, TABLES, set_name
 from zsntta_cli.paper.runs import Streams, Wishes, streams
@@ -26,11 +27,10 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
     for cell in every:
         runs, base = streams(cell, wishes), _base(cell, every, wishes)
         once = streams(cell, replace(wishes, seeds=(0,)))
-        for i, metric in enumerate(cell.metrics):
+        for metric, number in zip_longest(cell.metrics, cell.published):
             measured = measure(runs, base, results, metric)
             paper_spread = spreads.get((once, metric), math.nan)
             deviation = _deviation(measured, paper_spread, len(cell.table.seeds))
-            number = published_number(cell, i)
             comparisons.append(Comparison(cell, metric, measured, number, deviation))
     return comparisons
 

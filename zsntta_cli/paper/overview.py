@@ -12,11 +12,11 @@ from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.paper.runs import (
     Wishes,
+    all_runs,
     count_items,
     needed_files,
     needs_images,
     present_files,
-    table_runs,
 )
 from zsntta_cli.paper.standing import kept_records
 from zsntta_cli.results.keeping import Keeping
@@ -44,7 +44,7 @@ class Overview:
 
 def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     """Where all tables stand; nothing is run."""
-    by_table = {table: table_runs(table, wishes) for table in TABLES}
+    by_table = {table: all_runs(wishes, [table]) for table in TABLES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
     kept = kept_records(wishes, every, keeping)
     states = {table: _state(runs, wishes.root, kept) for table, runs in by_table.items()}
@@ -53,12 +53,11 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
 
 def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
     lacking = [run for run in runs if run not in kept]
-    replays, live = (
-        [r for r in lacking if needs_images(r) is is_live] for is_live in (False, True)
-    )
-    needed = {file for run in runs for file in needed_files(run)}
+    replays = [run for run in lacking if not needs_images(run)]
+    live = [run for run in lacking if needs_images(run)]
+    files = f"{len(present_files(root, runs))}/{len(needed_files(runs))}"
     return RunsState(
-        runs, len(runs) - len(lacking), f"{len(present_files(root, runs))}/{len(needed)}",
+        runs, len(runs) - len(lacking), files,
         (len(replays), count_items(root, replays)), (len(live), count_items(root, live)),
     )  # fmt: skip
 

@@ -17,12 +17,12 @@ from zsntta_cli.paper.printed.tables import (
     METHOD_NAMES,
     PaperTable,
     set_name,
+    text_of,
 )
 from zsntta_cli.paper.runs import cell_runs
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.results import tidy
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.runs import RunSettings, preset_of
 
 if TYPE_CHECKING:
     from zsntta_cli.report.page.leaderboard import Reported
@@ -31,13 +31,14 @@ _COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
 _OWN_METRICS = (*_COSTS, LEAD, *LEADS)
 _METRICS = (*ACCURACIES, *DETECTION, *_OWN_METRICS)
 _OVER_CORRUPTIONS = "corruptions"  # what table 15's cells are averages over
+_JUDGED = ("difference", "difference_std", "verdict")  # of each metric a column each
 _MAIN_RESULTS = (2, 3, 10, 12, 25)  # a cell a pair, of the methods as they are
 
 
 def columns() -> tuple[str, ...]:
     """The names of all columns, in order."""
     names = map(_name, _OWN_METRICS)
-    judged = (f"{_name(m)}_{kind}" for m in _METRICS for kind in _judgement(None))
+    judged = (f"{_name(m)}_{kind}" for m in _METRICS for kind in _JUDGED)
     values = (column for name in names for column in (name, f"{name}_std"))
     return (*tidy.columns(), "table", "part", "row", "column", "text", *values, *judged, "note")
 
@@ -56,14 +57,10 @@ def table_rows(content: TableContent) -> list[dict[str, Any]]:
 def _text_rows(table: PaperTable) -> Iterator[dict[str, Any]]:
     """The cells of a table without measurements."""
     for cell in printed(table.number):
+        row, column, text = text_of(cell)
+        place = {"table": table.number, "row": row, "column": column, "text": text}
         sets = {"id_set": cell.id_set or None, "ood_set": cell.ood_set or None}
-        place = {
-            "table": table.number,
-            "row": set_name(cell.id_set) or cell.settings["property"],
-            "column": set_name(cell.ood_set) or cell.method,
-            "text": ":".join(cell.texts).replace("~", " "),
-        }
-        yield {**tidy.tidy_row(**sets, source=tidy.PUBLISHED), **place}
+        yield {**sets, "source": tidy.PUBLISHED, **place}
 
 
 def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
@@ -93,27 +90,14 @@ def _measured_row(cell: PaperCell, by_metric: Mapping[str, Measured]) -> dict[st
         "seeds": " ".join(map(str, measured.seeds)),
     }
     facts["complete"] = facts["complete"] and not measured.lacks
-    return _with_values(facts, {m: (v.mean, v.sets_std) for m, v in by_metric.items()})
+    return {**facts, **_values({m: (v.mean, v.sets_std) for m, v in by_metric.items()})}
 
 
 def _published_row(cell: PaperCell, by_metric: Mapping[str, PaperNumber]) -> dict[str, Any]:
     encoder = EncoderChoice(cell.published_encoder).slug
     run = cell_runs(cell, encoder, "paper", (0,))[0][0]
-    facts = {**_settings(run), **_sets(cell.of), "complete": True, "source": tidy.PUBLISHED}
-    return _with_values(facts, {m: (n.mean, n.std) for m, n in by_metric.items()})
-
-
-def _settings(run: RunSettings) -> dict[str, Any]:
-    return {
-        "method": run.method,
-        "settings": tidy.settings_text(run),
-        "preset": preset_of(run),
-        "encoder": run.encoder,
-        "ratio": run.stream.ratio,
-        "noise": run.stream.noise,
-        "order": run.stream.order,
-        "limit": run.stream.limit,
-    }
+    facts = {**tidy.run_facts(run), **_sets(cell.of), "complete": True, "source": tidy.PUBLISHED}
+    return {**facts, **_values({m: (n.mean, n.std) for m, n in by_metric.items()})}
 
 
 def _sets(of: Printed) -> dict[str, Any]:
@@ -127,17 +111,13 @@ def _sets(of: Printed) -> dict[str, Any]:
     }
 
 
-def _with_values(
-    facts: Mapping[str, Any], by_metric: Mapping[str, tuple[float, float]]
-) -> dict[str, Any]:
-    """A row with the metrics of every CSV, and the paper's own behind them."""
-    values = {
+def _values(by_metric: Mapping[str, tuple[float, float]]) -> dict[str, float | None]:
+    """The mean and the standard deviation of each metric, by their columns."""
+    return {
         column: _scaled(metric, number)
         for metric, numbers in by_metric.items()
         for column, number in zip((_name(metric), f"{_name(metric)}_std"), numbers, strict=True)
     }
-    behind = {name: values.pop(name) for name in list(values) if name not in tidy.columns()}
-    return {**tidy.tidy_row(**facts, **values), **behind}
 
 
 def _scaled(metric: str, number: float) -> float | None:
@@ -148,22 +128,15 @@ def _scaled(metric: str, number: float) -> float | None:
 
 
 def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    return {
-        f"{_name(c.metric)}_{kind}": value
-        for c in comparisons
-        for kind, value in _judgement(c).items()
-    }
-
-
-def _judgement(comparison: Comparison | None) -> dict[str, Any]:
-    """The difference, its standard deviation, and the verdict, each of its own column."""
-    if comparison is None:
-        return dict.fromkeys(("difference", "difference_std", "verdict"))
-    return {
-        "difference": _scaled(comparison.metric, comparison.difference),
-        "difference_std": _scaled(comparison.metric, comparison.deviation),
-        "verdict": comparison.verdict or None,
-    }
+    """The difference of each metric, its standard deviation, and the verdict."""
+    judgements: dict[str, Any] = {}
+    for c in comparisons:
+        difference, deviation = _scaled(c.metric, c.difference), _scaled(c.metric, c.deviation)
+        values = (difference, deviation, c.verdict or None)
+        judgements |= dict(
+            zip((f"{_name(c.metric)}_{kind}" for kind in _JUDGED), values, strict=True)
+        )
+    return judgements
 
 
 def reported() -> "list[Reported]":

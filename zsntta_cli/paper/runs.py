@@ -1,6 +1,7 @@
 """The runs that a cell of the paper is measured by, and the feature files that these need."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
     """
     of = cell.of
     ratio = _USUAL_RATIO if of.ratio is None else of.ratio
-    values = {"ratio": ratio, **cell.table.common, **_settings(of)}
+    values = {"ratio": ratio, "limit": cell.table.limit, **_settings(of)}
     runs = [
         tuple(
             build_run(
@@ -79,17 +80,17 @@ def needs_images(run: RunSettings) -> bool:
     return METHODS[run.method].live or is_timed(run)
 
 
-def table_runs(table: PaperTable, wishes: Wishes) -> list[RunSettings]:
-    """The runs of a table, each once."""
-    if not table.is_measured:
-        return []
-    every = (streams(cell, wishes) for cell in cells(table, wishes.encoder))
-    return list(dict.fromkeys(run for by_set in every for seeds in by_set for run in seeds))
-
-
 def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunSettings]:
-    """The runs of all tables, each once."""
-    return list(dict.fromkeys(run for table in tables for run in table_runs(table, wishes)))
+    """The runs of some tables, each once."""
+    runs = (
+        run
+        for table in tables
+        if table.is_measured
+        for cell in cells(table, wishes.encoder)
+        for seeds in streams(cell, wishes)
+        for run in seeds
+    )
+    return list(dict.fromkeys(runs))
 
 
 def _id_sets(id_set: str) -> Sequence[str]:
@@ -122,26 +123,32 @@ def _settings(cell: Printed) -> dict[str, Any]:
 NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
 
 
-def needed_files(run: RunSettings) -> list[NeededFile]:
-    """The feature files of a run, ID set first; none of one that is timed."""
-    if is_timed(run):
-        return []
-    noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
-    return [(run.encoder, name) for name in (run.id_set, run.ood_set, noise) if name]
+def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
+    """The feature files of some runs, each once, ID sets first; none of runs that are timed."""
+    files = (
+        (run.encoder, name)
+        for run in runs
+        if not is_timed(run)
+        for name in (run.id_set, run.ood_set, _noise_pool(run))
+        if name
+    )
+    return list(dict.fromkeys(files))
+
+
+def _noise_pool(run: RunSettings) -> str | None:
+    return noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
 
 
 def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:
     """Those files of some runs that are there."""
-    every = dict.fromkeys(file for run in runs for file in needed_files(run))
-    return {file for file in every if feature_path(root, *file).exists()}
+    return {file for file in needed_files(runs) if feature_path(root, *file).exists()}
 
 
 def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
     """What is not there, by the folder of its encoder: ID sets, OOD sets and noise as they come."""
-    present = present_files(root, runs)
     missing: dict[str, list[str]] = {}
-    for folder, name in dict.fromkeys(file for run in runs for file in needed_files(run)):
-        if (folder, name) not in present:
+    for folder, name in needed_files(runs):
+        if not feature_path(root, folder, name).exists():
             missing.setdefault(folder, []).append(name)
     return missing
 
@@ -149,31 +156,33 @@ def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str
 def runnable(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
     """The runs whose feature files are all there."""
     present = present_files(root, runs)
-    return [run for run in runs if present.issuperset(needed_files(run))]
+    return [run for run in runs if present.issuperset(needed_files([run]))]
 
 
-def cut_sets(root: Path, runs: Iterable[RunSettings]) -> Mapping[str, tuple[int, int]]:
-    """Sets whose features are of fewer images than the paper's: these, and how many there are."""
-    cut = {}
+def cut_sets_notes(root: Path, runs: Iterable[RunSettings]) -> list[str]:
+    """A note on sets whose features are of fewer images than the paper's, where there are any."""
+    texts = {}
     for folder, name in sorted(present_files(root, runs)):
         if SetName.parse(name).kind != DATASET:
             continue
         images, whole = _image_count(root, folder, name), datasets.known(name).images
         if images < whole - 1:  # NINCO: 5,878 or 5,879
-            cut[name] = (images, whole)
-    return cut
+            texts[name] = f"'{name}' ({images:,} of {whole:,})"
+    note = f"note: features of a part of the images alone: {', '.join(texts.values())}"
+    return [note] if texts else []
 
 
 def count_items(root: Path, runs: Iterable[RunSettings]) -> int:
     """How many items the streams of some runs have, injected ones included."""
-    counts: dict[tuple[str, str | None], int] = {}
 
-    def images(run: RunSettings, name: str | None) -> int:
-        if (run.encoder, name) not in counts:
-            counts[run.encoder, name] = _image_count(root, run.encoder, name) if name else 0
-        return counts[run.encoder, name]
+    @functools.cache
+    def images(folder: str, name: str | None) -> int:
+        return _image_count(root, folder, name) if name else 0
 
-    sizes = (stream_sizes(r.stream, images(r, r.id_set), images(r, r.ood_set)) for r in runs)
+    sizes = (
+        stream_sizes(r.stream, images(r.encoder, r.id_set), images(r.encoder, r.ood_set))
+        for r in runs
+    )
     return sum(map(sum, sizes))
 
 

@@ -6,9 +6,10 @@ A row takes three lines: what is measured, what the paper has, the difference. L
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from string import ascii_lowercase
 
-from zsntta_cli.paper.aggregates import DIFFERENCE, PAPER, aggregate_sheet, number_text
+from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import (
     DEVIATIONS,
@@ -20,18 +21,20 @@ from zsntta_cli.paper.comparing import (
     compare_published,
 )
 from zsntta_cli.paper.printed.published import printed
-from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name
+from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
 _MARKS = {WITHIN: "=", OUTSIDE: "!"}
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_DIGITS = {"time_s": 4}  # of a metric; two of all others
 _RULE = (
     f"{_MARKS[WITHIN]} within: |difference| <= {DEVIATIONS} of its standard deviations, which come "
     f"from the measured seeds or else the paper's ± (tables 20, 21), and 0.005 for rounding; "
     f"{_MARKS[OUTSIDE]} outside; neither: no spread is known"
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
+
+Letters = dict[str, str]  # of marked numbers, by what is said of these
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,10 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         sheets = [text_sheet(table)]
         sheets[-1].notes = [f"note: {note}" for note in table.notes]
     else:
-        letters = _Letters()
+        letters: Letters = {}
         sheets = _parts(content, letters)
-        means = aggregate_sheet(table, comparisons, content.is_published_alone)
-        sheets += [means] if means else []
-        sheets[-1].notes = [*letters.lines(), *_notes(table, comparisons)]
+        remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
+        sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
         sheets[-1].notes += [] if content.is_published_alone else [summary(comparisons)]
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
@@ -84,32 +86,16 @@ def table_sheets(content: TableContent) -> list[Sheet]:
     return sheets
 
 
-@dataclass
-class _Letters:
-    """What is said of marked numbers: a letter each."""
-
-    reasons: list[str] = field(default_factory=list)
-
-    def letter(self, reason: str) -> str:
-        """The letter of a reason."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        return _LETTERS[self.reasons.index(reason)]
-
-    def lines(self) -> list[str]:
-        """A line a reason."""
-        return [f"{_LETTERS[i]}: {reason}" for i, reason in enumerate(self.reasons)]
-
-
-def _parts(content: TableContent, letters: _Letters) -> list[Sheet]:
+def _parts(content: TableContent, letters: Letters) -> list[Sheet]:
     groups: dict[str, list[Comparison]] = {}
-    for comparison in content.comparisons:
+    means = over_parts(content.table, content.comparisons)
+    for comparison in (*content.comparisons, *means):
         groups.setdefault(comparison.cell.group, []).append(comparison)
     return [_part(content, group, of_group, letters) for group, of_group in groups.items()]
 
 
 def _part(
-    content: TableContent, group: str, comparisons: Sequence[Comparison], letters: _Letters
+    content: TableContent, group: str, comparisons: Sequence[Comparison], letters: Letters
 ) -> Sheet:
     columns: dict[str, Labels] = {}
     by_row: dict[Labels, dict[str, list[Comparison]]] = {}
@@ -133,7 +119,7 @@ def _head(metric: str) -> str:
 
 
 def _three_lines(
-    row: Labels, by_column: Mapping[str, list[Comparison]], letters: _Letters, is_next: bool
+    row: Labels, by_column: Mapping[str, list[Comparison]], letters: Letters, is_next: bool
 ) -> list[SheetRow]:
     """The lines of a row: measured, published, their difference, as far as there is any."""
     every = [comparison for of_column in by_column.values() for comparison in of_column]
@@ -142,9 +128,9 @@ def _three_lines(
     rest = ("",) * (len(row) - 1)
     lines = [SheetRow(row, _texts(by_column, _measured_text), is_next and has_paper)]
     if has_paper:
-        lines.append(SheetRow((PAPER, *rest), paper))
+        lines.append(SheetRow(("  paper", *rest), paper))
     if not all(math.isnan(c.difference) for c in every):
-        lines.append(SheetRow((DIFFERENCE, *rest), _texts(by_column, _difference_text)))
+        lines.append(SheetRow(("  difference", *rest), _texts(by_column, _difference_text)))
     return lines
 
 
@@ -154,25 +140,37 @@ def _texts(
     return {column: list(map(text, of_column)) for column, of_column in by_column.items()}
 
 
+def _number_text(metric: str, mean: float, std: float = math.nan, is_signed: bool = False) -> str:
+    """A number with its digits; a dash where there is none, a sign where it is a difference."""
+    if math.isnan(mean):
+        return "-"
+    digits = _DIGITS.get(metric, 2)
+    sign = "+" if is_signed or "_minus" in metric else ""
+    spread = "" if math.isnan(std) else f"±{std:.{digits}f}"
+    return f"{mean:{sign}.{digits}f}{spread}"
+
+
 def _measured_text(comparison: Comparison) -> str:
     measured = comparison.measured
     if measured is None:
         return "-"
-    return number_text(comparison.metric, measured.mean, measured.sets_std)
+    return _number_text(comparison.metric, measured.mean, measured.sets_std)
 
 
-def _paper_text(comparison: Comparison, letters: _Letters) -> str:
+def _paper_text(comparison: Comparison, letters: Letters) -> str:
     """What is published, with the letter of a note where it is doubtful."""
     number, remark = comparison.published, comparison.remark
     if number is None:
         return "-"
-    text = number_text(comparison.metric, number.mean, number.std)
-    return Marked(text + letters.letter(remark.reason)) if remark else text
+    text = _number_text(comparison.metric, number.mean, number.std)
+    if remark is None:
+        return text
+    return Marked(text + letters.setdefault(remark.reason, ascii_lowercase[len(letters)]))
 
 
 def _difference_text(comparison: Comparison) -> str:
     """The difference, with a mark where it is judged."""
-    text = number_text(comparison.metric, comparison.difference, is_signed=True)
+    text = _number_text(comparison.metric, comparison.difference, is_signed=True)
     mark = _MARKS.get(comparison.verdict)
     return Marked(text + mark) if mark else text
 
@@ -181,9 +179,8 @@ def text_sheet(table: PaperTable) -> Sheet:
     """A table without measurements (7 to 9), as it is."""
     by_row: dict[Labels, dict[str, list[str]]] = {}
     for cell in printed(table.number):
-        row = set_name(cell.id_set) or cell.settings["property"]
-        text = ":".join(cell.texts).replace("~", " ")
-        by_row.setdefault((row,), {})[set_name(cell.ood_set) or cell.method] = [text]
+        row, column, text = text_of(cell)
+        by_row.setdefault((row,), {})[column] = [text]
     # Table 9 prints a cross where there is no pair; its columns stand as table 8's.
     names = [set_name(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
     every = [*names, *(name for texts in by_row.values() for name in texts)]

@@ -8,7 +8,7 @@ from zsntta_cli import __version__
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets
 from zsntta_cli.paper.cells import cells
-from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, figure_runs, found, published
+from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
@@ -16,12 +16,11 @@ from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
     count_items,
-    cut_sets,
+    cut_sets_notes,
     is_timed,
     missing_files,
     needs_images,
     runnable,
-    table_runs,
 )
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.paper.timing import Timing, TimingJob, measure
@@ -77,7 +76,7 @@ class Standing(Obtained):
 
     def _above(self, table: PaperTable) -> list[str]:
         """What stands below a table's title: by what it was measured."""
-        runs = [run for run in table_runs(table, self.wishes) if run in self.records]
+        runs = [run for run in all_runs(self.wishes, [table]) if run in self.records]
         seeds = dict.fromkeys(str(run.stream.seed) for run in runs)
         encoders = dict.fromkeys(run.encoder for run in runs)
         line = (
@@ -138,9 +137,9 @@ def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustratio
     """
     encoder, bench = wishes.encoder, TINY if wishes.encoder.is_built_in else PAPER
     folder = folder_name(wishes.root, encoder.named or EncoderChoice())
-    keeping = replace(execution.keeping, gradients=found(number).analysed)
-    runs = figure_runs(number, folder, bench)
-    obtained = _obtain(runs, wishes, replace(execution, keeping=keeping))
+    figure = found(number)
+    keeping = replace(execution.keeping, gradients=figure.analysed)
+    obtained = _obtain(figure.runs(folder, bench), wishes, replace(execution, keeping=keeping))
     before = kept_before(wishes.root, list(obtained.records), replace(keeping, fresh=False))
     return Illustration(**vars(obtained), number=number, bench=bench, kept=list(before.values()))
 
@@ -151,7 +150,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs:
         raise MissingSets(missing, str(wishes.root))
-    for note in (*notes(wishes.root, runs), *_cut(wishes, runs)):
+    for note in (*notes(wishes.root, runs), *cut_sets_notes(wishes.root, runs)):
         execution.reporter.note(note)
     replays = [run for run in runs if not needs_images(run)]
     records = run_all(
@@ -189,10 +188,9 @@ def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) ->
     if runs and encoder.folder:
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []
-    sizes = [run.flat().get("batch_size", 1) for run in runs]
     jobs = [
-        TimingJob(run.method, size, encoder, execution.device, samples)
-        for run, size in zip(runs, sizes, strict=True)
+        TimingJob(run.method, run.flat().get("batch_size", 1), encoder, execution.device, samples)
+        for run in runs
     ]
     timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))
     return [
@@ -217,10 +215,3 @@ def kept_records(
     """The records of those runs that are in the store."""
     before = kept_before(wishes.root, runs, keeping)
     return {run: kept.record for run, kept in before.items()}
-
-
-def _cut(wishes: Wishes, runs: Sequence[RunSettings]) -> list[str]:
-    """A note on sets of which not all images have features."""
-    cut = cut_sets(wishes.root, runs)
-    names = [f"'{name}' ({images:,} of {whole:,})" for name, (images, whole) in cut.items()]
-    return [f"note: features of a part of the images alone: {', '.join(names)}"] if names else []

@@ -57,7 +57,9 @@ class TimingJob:
     classes: int = CLASSES  # of ImageNet, the first ones
 
     def __post_init__(self) -> None:
-        check_choice("method", self.method, _timeable())
+        # Those that decide as their stream runs, by images and class names alone.
+        timeable = (n for n, m in METHODS.items() if (m.live or m.stepper) and not m.needs)
+        check_choice("method", self.method, tuple(timeable))
         needed = self.warm_up + METHODS[self.method].at_once(self.settings.options) + 1
         enough = self.samples >= needed
         check(enough, f"samples is {self.samples}, must be {needed:,} or more: the first warm up.")
@@ -74,11 +76,6 @@ class TimingJob:
             self.method, "", "imagenet", None, DEFAULT_PROMPT, pipeline="gt", confidence=0.0,
             batch_size=self.batch_size, tent_batch_size=self.batch_size,
         )  # fmt: skip
-
-
-def _timeable() -> tuple[str, ...]:
-    """Methods that decide as their stream runs, by images and class names alone."""
-    return tuple(n for n, m in METHODS.items() if (m.live or m.stepper) and not m.needs)
 
 
 @dataclass(frozen=True)
@@ -110,11 +107,11 @@ def measure(
     for job in jobs:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             try:
-                timings.append(process.submit(run_job, job).result())
+                timing = process.submit(run_job, job).result()
             except BrokenProcessPool:
-                killed = "its process was killed: too little memory?"
-                timings.append(Timing(job, problem=killed))
-        report(timings[-1])
+                timing = Timing(job, problem="its process was killed: too little memory?")
+        report(timing)
+        timings.append(timing)
     return timings
 
 

@@ -33,15 +33,17 @@ def _text(value: str) -> Text:
     return Text(printable(value, kept="\n"))
 
 
-def feature_lists(found: Sequence[Stored]) -> list[Table]:
+def feature_lists(files: Sequence[Stored]) -> list[Table]:
     """Feature files and unfinished extractions: a table for each encoder."""
-    by_encoder: dict[str, list[Stored]] = {}
-    for one in found:
-        by_encoder.setdefault(one.encoder_name, []).append(one)
-    return [_feature_list(name, some) for name, some in by_encoder.items()]
+    tables: dict[str, Table] = {}
+    for file in files:
+        if file.encoder_name not in tables:
+            tables[file.encoder_name] = _feature_list(file.encoder_name)
+        tables[file.encoder_name].add_row(*map(_text, _feature_row(file)))
+    return list(tables.values())
 
 
-def _feature_list(encoder_name: str, found: Sequence[Stored]) -> Table:
+def _feature_list(encoder_name: str) -> Table:
     table = Table(title=_text(encoder_name), title_justify="left")
     table.add_column("Name", overflow="fold")
     table.add_column("Images", justify="right", no_wrap=True)
@@ -49,17 +51,15 @@ def _feature_list(encoder_name: str, found: Sequence[Stored]) -> Table:
     table.add_column("Prompt templates", overflow="fold")
     table.add_column("MiB", justify="right", no_wrap=True)
     table.add_column("Created", no_wrap=True)
-    for one in found:
-        table.add_row(*map(_text, _feature_row(one)))
     return table
 
 
-def _feature_row(one: Stored) -> list[str]:
-    header, size = one.header, f"{one.size / 2**20:,.1f}"
+def _feature_row(file: Stored) -> list[str]:
+    header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
-        return [one.name, "", "", one.problem, size, ""]
+        return [file.name, "", "", file.problem, size, ""]
     classes, templates = str(header.classes or ""), "\n".join(header.templates)
-    return [one.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
+    return [file.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
 
 
 def feature_card(path: Path, details: Details) -> Table:
@@ -99,7 +99,7 @@ def _label_counts(counts: Mapping[int, int]) -> str:
     return text + (f", {counts[-1]:,} images without a label" if -1 in counts else "")
 
 
-def set_list(known: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:
+def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:
     """All known sets: role, images, classes, whether on disk, cached for which encoders."""
     table = Table()
     table.add_column("Name", no_wrap=True)
@@ -108,7 +108,7 @@ def set_list(known: Mapping[str, DatasetEntry], data_root: Path, features_dir: P
     table.add_column("Classes", justify="right", no_wrap=True)
     table.add_column("On disk")
     table.add_column("Cached for", overflow="fold")
-    for name, entry in known.items():
+    for name, entry in entries.items():
         row = (
             name, _ROLES[entry.role], f"{entry.images:,}",
             f"{entry.classes:,}" if entry.classes else "",

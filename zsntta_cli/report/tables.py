@@ -13,7 +13,7 @@ from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 from zsntta_cli.simulation.record import Record
 
@@ -86,8 +86,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
     by_method = frame.varying(table.rows)
     varying = [n for n in table.rows[0].settings if any(n in names for names in by_method.values())]
     varying += sorted({n for names in by_method.values() for n in names if n not in varying})
-    columns = [*(name or _NO_SET for name in table.columns)]
-    columns += [AVERAGE] * (len(table.columns) > 1)
+    columns = [name or _NO_SET for name in _columns(table)]
     heads: Labels = tuple(map(view.head, view.shown))
     notes, rows = list[str](), list[SheetRow]()
     texts = _texts(table, view)
@@ -107,6 +106,11 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
     )  # fmt: skip
 
 
+def _columns(table: ResultTable[Any]) -> list[str]:
+    """The OOD sets of a table, and behind several their average."""
+    return [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
+
+
 def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
     """What stands in front of a row."""
     values = (frame.shown(name, row.settings.get(name)) for name in varying)
@@ -121,27 +125,20 @@ def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str
     """The texts of all rows by column, the best among rows that saw the same samples marked."""
     texts: dict[ResultRow[Any], dict[str, list[str]]] = {row: {} for row in table.rows}
     for rows in table.contests():
-        for column in (*table.columns, AVERAGE)[: None if len(table.columns) > 1 else 1]:
+        for column in _columns(table):
             for metric in view.shown:
-                values = [_value(table, row, column, metric.name, view) for row in rows]
+                values = [
+                    row.average(table.ood_sets, metric.name, view.spread)
+                    if column == AVERAGE
+                    else row.value(column, metric.name)
+                    for row in rows
+                ]
                 standings = frame.standings(values, [row.competes for row in rows], metric)
                 for row, value, standing in zip(rows, values, standings, strict=True):
                     if column == AVERAGE or row.on(column):
-                        cell = texts[row].setdefault(column or _NO_SET, [])
-                        cell.append(_marked(metric.text(value.mean, value.std), standing))
+                        text = (str, Best, Second)[standing](metric.text(value.mean, value.std))
+                        texts[row].setdefault(column or _NO_SET, []).append(text)
     return texts
-
-
-def _value(
-    table: ResultTable[Any], row: ResultRow[Any], column: str, metric: str, view: View
-) -> Value:
-    if column == AVERAGE:
-        return row.average(table.ood_sets, metric, view.spread)
-    return row.value(column, metric)
-
-
-def _marked(text: str, standing: int) -> str:
-    return (str, Best, Second)[standing](text)
 
 
 def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view: View) -> list[str]:

@@ -110,15 +110,9 @@ class ParquetFile(RowSink):
         return {**types, "boolean": arrow.bool_}[kind]()
 
 
-# By a file's ending; those of lines can grow too.
-_WHOLE: dict[str, Callable[[Path], RowSink]] = {
-    ".jsonl": LinesFile,
-    ".csv": LinesFile,
-    ".parquet": ParquetFile,
-}
-# Forms by their endings, as the command line checks them.
-FORMS = {ending: ending.removeprefix(".") for ending in _WHOLE}
-GROWING = {ending: FORMS[ending] for ending in _LINES}
+# Forms by their endings, as the command line checks them; those of lines can grow.
+GROWING = {ending: ending.removeprefix(".") for ending in _LINES}
+FORMS = {**GROWING, ".parquet": "parquet"}
 
 
 def rows_file(path: Path) -> RowSink:
@@ -127,7 +121,7 @@ def rows_file(path: Path) -> RowSink:
     Raises:
         StoreError: what writes it is not installed.
     """
-    return _WHOLE[path.suffix.lower()](path)
+    return LinesFile(path) if path.suffix.lower() in _LINES else ParquetFile(path)
 
 
 class GrowingFile(RowSink):

@@ -1,9 +1,8 @@
 """Verdict rows to what people read: a table of the suspicious, and what is to be said of all."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -22,18 +21,21 @@ def suspicious(rows: Iterable[VerdictRow], most: int = SHOWN) -> list[VerdictRow
     return sorted(noise, key=lambda row: row["rank"])[:most]
 
 
-def table(rows: Sequence[VerdictRow]) -> Table:
-    """Rows as a table: rank, margin, class, image."""
-    number: dict[str, Any] = {"justify": "right", "no_wrap": True}
-    drawn = Table(box=None, pad_edge=False)
-    drawn.add_column("rank", **number)
-    drawn.add_column("margin", **number)
-    drawn.add_column("nearest class", overflow="ellipsis", no_wrap=True, max_width=24)
-    drawn.add_column("image", overflow="fold")
-    for row in rows:
+def draw(rows: Iterable[VerdictRow]) -> str:
+    """The table of the suspicious as text, drawn for the terminal; nothing where none is."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("nearest class", overflow="ellipsis", no_wrap=True, max_width=24)
+    table.add_column("image", overflow="fold")
+    for row in suspicious(rows):
         cells = str(row["rank"]), f"{row['margin']:+.2f}", row["class"], place(row)
-        drawn.add_row(*(Text(printable(cell)) for cell in cells))
-    return drawn
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    screen = console()
+    with screen.capture() as captured:
+        if table.rows:
+            screen.print(table)
+    return captured.get()
 
 
 def place(row: VerdictRow) -> str:
@@ -47,15 +49,6 @@ def line(row: VerdictRow) -> str:
         return f"error  {place(row)}: {row['error']}"
     verdict = "noise" if row["noise"] else "clean"
     return f"{verdict}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
-
-
-def draw(rows: Sequence[VerdictRow]) -> str:
-    """The table of the suspicious as text, drawn for the terminal."""
-    screen = console()
-    with screen.capture() as captured:
-        if noise := suspicious(rows):
-            screen.print(table(noise))
-    return captured.get()
 
 
 @dataclass

@@ -99,8 +99,21 @@ def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: 
 
 def common_facts(records: Sequence[Record]) -> dict[str, Any]:
     """What some runs of one method and its settings have in common; None where they differ."""
-    run = records[0].settings
     seeds = sorted({record.settings.stream.seed for record in records})
+    return {
+        **run_facts(records[0].settings),
+        "seeds": " ".join(map(str, seeds)),
+        "n_id": _common(record.counts["id"] for record in records),
+        "n_ood": _common(record.counts["ood"] for record in records),
+        "repeated": max(max(record.repeated.values(), default=1.0) for record in records),
+        "complete": not any(record.unfinished for record in records),
+        "revision": _common(record.revision for record in records),
+        "source": MEASURED,
+    }
+
+
+def run_facts(run: RunSettings) -> dict[str, Any]:
+    """What a run was but for its OOD set and its seed, by column."""
     return {
         "method": run.method,
         "settings": settings_text(run),
@@ -111,13 +124,6 @@ def common_facts(records: Sequence[Record]) -> dict[str, Any]:
         "noise": run.stream.noise,
         "order": run.stream.order,
         "limit": run.stream.limit,
-        "seeds": " ".join(map(str, seeds)),
-        "n_id": _common(record.counts["id"] for record in records),
-        "n_ood": _common(record.counts["ood"] for record in records),
-        "repeated": max(max(record.repeated.values(), default=1.0) for record in records),
-        "complete": not any(record.unfinished for record in records),
-        "revision": _common(record.revision for record in records),
-        "source": MEASURED,
     }
 
 

@@ -3,8 +3,7 @@
 A table is a line of TABLES; what stands in its cells is in published.csv. Light: no NumPy.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli.errors import SettingsError, near
@@ -31,9 +30,7 @@ class PaperTable:
     ours: str = "AdaND (Ours)"  # what the table calls AdaND
     leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP stands behind the average
     seeds: tuple[int, ...] = (0,)
-    common: Mapping[str, Any] = field(
-        default_factory=dict, hash=False
-    )  # settings of all of its runs
+    limit: int | None = None  # samples of each of its runs; none: all
     notes: tuple[str, ...] = ()
 
     @property
@@ -48,11 +45,15 @@ class PaperTable:
 
 
 _ABLATION: dict[str, Any] = {"columns": BY_STREAM, "heads": ("Noise Detector", "Gaussian Noise")}
-_STUDY: dict[str, Any] = {"leads": (LEAD,)}
 _AUC: dict[str, Any] = {"metrics": DETECTION, "leads": LEADS}
 _ALONE: dict[str, Any] = {"columns": ONE, "ours": "Ours"}
-_SPREADS = "the paper's ± of an average is the mean of the sets' deviations"
-_SEEDS: dict[str, Any] = {"seeds": FIVE_SEEDS, "ours": "ZS-NTTA (Ours)"}
+_SEEDS: dict[str, Any] = {
+    "seeds": FIVE_SEEDS, "ours": "ZS-NTTA (Ours)",
+    "notes": (
+        "the paper's ± of an average is the mean of the sets' deviations",
+        "the paper calls AdaND 'ZS-NTTA (Ours)' here",
+    ),
+}  # fmt: skip
 _NO_RATIO = "the paper names no noise ratio for this table: 50 % here"
 _QUOTED = (
     "the paper quotes MCM, CLIPN and NegLabel from their papers: MCM is run at their temperature "
@@ -62,7 +63,7 @@ _SWAPPED = "wrong bold in the paper: "
 
 TABLES = (
     PaperTable(
-        1, "tab:failure_case_study", "Failure case study of TTA methods: CIFAR-10", **_STUDY
+        1, "tab:failure_case_study", "Failure case study of TTA methods: CIFAR-10", leads=(LEAD,)
     ),
     PaperTable(
         2, "tab:bird200", "Main results: CUB-200-2011, STANFORD-CARS, Food-101, Oxford-IIIT Pet"
@@ -73,7 +74,7 @@ TABLES = (
     ),
     PaperTable(
         4, "tab:runtime", "Runtime and GPU memory a sample: ImageNet",
-        metrics=("time_s", "memory_gib"), columns=ONE, ours="Ours", common={"limit": SAMPLES},
+        metrics=("time_s", "memory_gib"), columns=ONE, ours="Ours", limit=SAMPLES,
         notes=(
             "the paper's are of one A800 with 80 GiB, the mean of 6,400 samples",
             "a sample's time has its share of the injected images",
@@ -125,14 +126,10 @@ TABLES = (
             "ImageNet-A at 25 %",
         ),
     ),
-    PaperTable(
-        20, "app-tab:CIFAR-seed", "Five seeds: CIFAR-10/100", **_SEEDS,
-        notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
-    ),
+    PaperTable(20, "app-tab:CIFAR-seed", "Five seeds: CIFAR-10/100", **_SEEDS),
     PaperTable(
         21, "app-tab:CIFAR-seed-auroc", "Five seeds, AUROC and FPR95: CIFAR-10/100",
         metrics=DETECTION, **_SEEDS,
-        notes=(_SPREADS, "the paper calls AdaND 'ZS-NTTA (Ours)' here"),
     ),
     PaperTable(22, "app-tab:CIFAR-l", "Queue capacity L: CIFAR-10/100", heads=("L",)),
     PaperTable(
@@ -147,11 +144,11 @@ TABLES = (
         heads=("Pseudo-label",),
     ),
     PaperTable(
-        27, "app:failure_case_study_cifar100_acc", "Failure case study: CIFAR-100", **_STUDY
+        27, "app:failure_case_study_cifar100_acc", "Failure case study: CIFAR-100", leads=(LEAD,)
     ),
     PaperTable(
         28, "app:failure_case_study_others_CUB", "Failure case study: the nine other ID sets",
-        **_STUDY,
+        leads=(LEAD,),
     ),
     PaperTable(
         29, "app:failure_case_study_cifar_auc", "Failure case study, AUROC and FPR95: CIFAR-10/100",
@@ -181,11 +178,12 @@ FIGURES = (
 def figure_number(name: str) -> int | None:
     """The figure that a name means, as "fig3", "Figure 3" or a label; None where it means none."""
     text = name.lower().replace(" ", "")
-    for number, label, _ in FIGURES:
-        plain = label.lower().replace(" ", "")
-        if text in (f"fig{number}", f"figure{number}", plain):
-            return number
-    return None
+    numbers_by_name = {
+        name: number
+        for number, label, _ in FIGURES
+        for name in (f"fig{number}", f"figure{number}", label.lower().replace(" ", ""))
+    }
+    return numbers_by_name.get(text)
 
 
 def find_table(name: str) -> PaperTable:
@@ -229,13 +227,17 @@ METHOD_NAMES = {
     "max-logit": "Max-Logit", "energy": "Energy", "mcm": "MCM", "clipn": "CLIPN",
     "neglabel": "NegLabel",
 }  # fmt: skip
+RANK = "rank"  # among the methods; its column says so
 METRIC_HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95",
-    "time_s": "s", "memory_gib": "GiB",
+    "time_s": "s", "memory_gib": "GiB", RANK: "",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"
-_PIPELINES = {"gt": "GT", "normal": "Normal", "all": "All-update"}
-_NOISES = {"gaussian": "With Gaussian noise", "none": "Without Gaussian noise"}
+_SETTING_NAMES = {
+    "pipeline=gt": "GT", "pipeline=normal": "Normal", "pipeline=all": "All-update",
+    "noise=gaussian": "With Gaussian noise", "noise=none": "Without Gaussian noise",
+    "batch_size=1": "bs=1", "batch_size=64": "bs=64", "batch_size=128": "bs=128",
+}  # fmt: skip
 _STREAMS = {0.0: "Clean Data Stream", 0.5: "Noisy Data Stream"}
 _LABELS = {"detector": "Noise Detector", "frozen": "Frozen Model"}
 
@@ -266,23 +268,21 @@ def row_name(table: PaperTable, cell: Printed) -> tuple[str, ...]:
     if table.heads == ("Method",):
         return (_method(table, cell),)
     if len(table.heads) == 2:  # the modules of the method
-        return (_tick(cell.method == "adand"), _tick(settings["noise"] != "none"))
-    [(name, value)] = settings.items()
-    return (_LABELS[value] if name == "pseudo_labels" else value.capitalize(),)
-
-
-def _tick(included: bool) -> str:
-    return "✓" if included else "×"
+        included = (cell.method == "adand", settings["noise"] != "none")
+        return tuple("✓" if is_included else "×" for is_included in included)
+    [value] = settings.values()
+    return (_LABELS.get(value, value.capitalize()),)
 
 
 def _method(table: PaperTable, cell: Printed) -> str:
-    settings = cell.settings
     if cell.method == "adand+tent":
         return f"{table.ours} (with Tent)"
-    name = METHOD_NAMES.get(cell.method, table.ours)
-    settings_texts = [
-        *(_PIPELINES[v] for k, v in settings.items() if k == "pipeline"),
-        *(_NOISES[v] for k, v in settings.items() if k == "noise"),
-        *(f"bs={v}" for k, v in settings.items() if k == "batch_size"),
-    ]
-    return " ".join([name, *(f"({part})" for part in settings_texts)])
+    name, setting = METHOD_NAMES.get(cell.method, table.ours), _SETTING_NAMES.get(cell.setting)
+    return f"{name} ({setting})" if setting else name
+
+
+def text_of(cell: Printed) -> tuple[str, str, str]:
+    """The row, the column and the text of a cell of a table without measurements (7 to 9)."""
+    row = set_name(cell.id_set) or cell.settings["property"]
+    column = set_name(cell.ood_set) or cell.method
+    return row, column, ":".join(cell.texts).replace("~", " ")

@@ -25,8 +25,8 @@ class Contender:
         """What it wants besides images and class names."""
         method = METHODS[self.method]
         injects = method.defaults.get("noise", NO_NOISE) != NO_NOISE
-        found = {method.needs: True, INJECTED: injects, WHOLE: method.offline}
-        return tuple(name for name, is_given in found.items() if name and is_given)
+        inputs = {method.needs: bool(method.needs), INJECTED: injects, WHOLE: method.offline}
+        return tuple(name for name, is_wanted in inputs.items() if is_wanted)
 
     def given(self, noise: str) -> tuple[str, ...]:
         """Its inputs on a stream that has noise of this type injected, or none."""
@@ -59,16 +59,16 @@ def contenders(names: Sequence[str] = ()) -> tuple[Contender, ...]:
     Raises:
         UnknownName: there is no such row.
     """
-    known = {name: Contender(name, name) for name in METHODS}
-    known |= {variant.label: variant for variant in VARIANTS}
-    return tuple(_found(name, known) for name in dict.fromkeys(names or known))
+    by_label = {name: Contender(name, name) for name in METHODS}
+    by_label |= {variant.label: variant for variant in VARIANTS}
+    return tuple(_contender(label, by_label) for label in dict.fromkeys(names or by_label))
 
 
-def _found(name: str, known: Mapping[str, Contender]) -> Contender:
-    if name in known:
-        return known[name]
+def _contender(label: str, by_label: Mapping[str, Contender]) -> Contender:
+    if label in by_label:
+        return by_label[label]
     try:
-        METHODS[name]  # a detector with a classifier behind it is made when it is asked for
+        METHODS[label]  # a detector with a classifier behind it is made when it is asked for
     except KeyError:
-        raise UnknownName("method", name, tuple(known)) from None
-    return Contender(name, name)
+        raise UnknownName("method", label, tuple(by_label)) from None
+    return Contender(label, label)

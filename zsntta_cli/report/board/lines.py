@@ -3,14 +3,14 @@
 import math
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
-from zsntta_cli.results.frame import NOTHING, Value, average
+from zsntta_cli.results.frame import Value, average
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.ranking import average_marks
@@ -68,9 +68,6 @@ class BoardRow:
     microseconds: float  # an item
 
 
-_BySeed = Mapping[Pair, Mapping[int, float]]  # a metric by pair and seed
-
-
 def board_rows(
     plan: Plan, results: Results, noise: str, pair: Pair | None = None
 ) -> list[BoardRow]:
@@ -82,51 +79,43 @@ def board_rows(
             records[spot.label][spot] = record
     cells = [_column(plan, records, column, pair) for column in columns]
     rows = []
-    for one in plan.running:
-        values, marked = zip(*(column[one.label] for column in cells), strict=True)
-        rows.append(BoardRow(one, values, marked, _cost(list(records[one.label].values()))))
+    for contender, *in_columns in zip(plan.running, *cells, strict=True):
+        values, marked = zip(*in_columns, strict=True)
+        cost = _cost(records[contender.label].values())
+        rows.append(BoardRow(contender, values, marked, cost))
     return sorted(rows, key=lambda row: _rank(row, columns))
 
 
 def _column(
     plan: Plan, records: Mapping[str, Mapping[Spot, Record]], column: BoardColumn, pair: Pair | None
-) -> dict[str, tuple[Value, bool]]:
-    """Averages by label, those marked that are the best, or not significantly worse."""
-    by_label = {label: _by_seed(plan, runs, column, pair) for label, runs in records.items()}
-    values = {label: _average(by_pair) for label, by_pair in by_label.items()}
+) -> list[tuple[Value, bool]]:
+    """Averages of who is run, those marked that are the best, or not significantly worse."""
+    metrics = [_by_seed(plan, records[one.label], column, pair) for one in plan.running]
+    values = list(map(average, metrics))
+    # Methods are paired by the runs that an average is of.
+    runs = [
+        {(name, seed): by_seed[seed] for name, by_seed in by_pair.items() for seed in value.seeds}
+        for by_pair, value in zip(metrics, values, strict=True)
+    ]
     # What sees the whole stream before it decides is shown, and no rival.
-    rivals = [one.label for one in plan.running if WHOLE not in one.inputs]
-    runs = [_runs_of(by_label[label], values[label]) for label in rivals]
-    marks = dict(zip(rivals, average_marks(runs, column.metric), strict=True))
-    return {
-        label: (value, label in marks and marks[label].is_marked) for label, value in values.items()
-    }
+    competes = [WHOLE not in one.inputs for one in plan.running]
+    marks = average_marks(runs, column.metric, competes)
+    return [(value, mark.is_marked) for value, mark in zip(values, marks, strict=True)]
 
 
 def _by_seed(
     plan: Plan, runs: Mapping[Spot, Record], column: BoardColumn, pair: Pair | None
-) -> _BySeed:
+) -> dict[Pair, dict[int, float]]:
     """A metric by seed on each pair of the table, or on each ID set alone where it is clean."""
-    pairs = [Pair(name, None) for name in plan.id_sets] if not column.ratio else plan.pairs
-    by_pair: dict[Pair, dict[int, float]] = {one: {} for one in ([pair] if pair else pairs)}
+    pairs = plan.pairs if column.ratio else [Pair(name, None) for name in plan.id_sets]
+    by_pair: dict[Pair, dict[int, float]] = {each: {} for each in ([pair] if pair else pairs)}
     for spot, record in runs.items():
         if spot.ratio == column.ratio and not record.unfinished:
             by_pair[spot.pair][spot.seed] = record.metric(column.metric)
     return by_pair
 
 
-def _average(by_pair: _BySeed) -> Value:
-    """The average over pairs; NOTHING where a score alone has no decision to judge."""
-    value = average(by_pair)
-    return NOTHING if math.isnan(value.mean) else value
-
-
-def _runs_of(by_pair: _BySeed, value: Value) -> dict[tuple[Pair, int], float]:
-    """The runs that an average is of, by which methods are paired."""
-    return {(pair, seed): by_pair[pair][seed] for pair in by_pair for seed in value.seeds}
-
-
-def _cost(records: Sequence[Record]) -> float:
+def _cost(records: Collection[Record]) -> float:
     """Microseconds an item, of the method alone: the median of its runs, since one compiles."""
     if not records:
         return math.nan

@@ -13,7 +13,7 @@ from zsntta_cli.report.board.lines import (
     board_rows,
     columns_of_a_pair,
 )
-from zsntta_cli.report.board.plan import Plan
+from zsntta_cli.report.board.plan import Pair, Plan
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import Best, Sheet, SheetRow
 from zsntta_cli.settings import NO_NOISE
@@ -33,30 +33,26 @@ TUNED_ON = """\
 
 def page(plan: Plan, results: Results) -> str:
     """The whole page."""
-    return "\n".join(_parts(plan, results))
-
-
-def _parts(plan: Plan, results: Results) -> Iterator[str]:
-    yield f"# Board of methods\n\n{_about(plan, results)}"
+    parts = [f"# Board of methods\n\n{_about(plan, results)}"]
     for noise in plan.noises:
-        yield f"## All pairs, {INJECTIONS[noise]}\n"
-        yield _table(board_rows(plan, results, noise), COLUMNS, noise)
+        parts += [f"## All pairs, {INJECTIONS[noise]}\n", _table(plan, results, noise)]
     if plan.left_out:
-        yield "## Not run\n"
-        yield "".join(f"- `{label}`: {why}.\n" for label, why in plan.left_out.items())
-    yield f"## What was tuned on what\n\n{TUNED_ON}"
+        labels = [f"- `{label}`: {why}.\n" for label, why in plan.left_out.items()]
+        parts += ["## Not run\n", "".join(labels)]
+    parts.append(f"## What was tuned on what\n\n{TUNED_ON}")
     for pair in plan.pairs:
-        yield f"## {pair}, 50 % noise\n"
+        parts.append(f"## {pair}, 50 % noise\n")
         for noise in plan.noises:
-            yield f"**{INJECTIONS[noise].capitalize()}**\n"
-            yield _table(board_rows(plan, results, noise, pair), columns_of_a_pair(), noise)
-    yield f"Made by `zsntta board`, zsntta {__version__}.\n"
+            parts.append(f"**{INJECTIONS[noise].capitalize()}**\n")
+            parts.append(_table(plan, results, noise, pair))
+    parts.append(f"Made by `zsntta board`, zsntta {__version__}.\n")
+    return "\n".join(parts)
 
 
 def _about(plan: Plan, results: Results) -> str:
     """What is compared, and how to read a cell."""
     seeds, count = plan.seeds, len(plan.pairs)
-    said = [
+    paragraphs = [
         f"Features `{plan.encoder}`, {count} pair{'s' * (count > 1)}: "
         f"{'; '.join(map(str, plan.pairs))}. All rows saw the same streams "
         f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}); "
@@ -73,66 +69,56 @@ def _about(plan: Plan, results: Results) -> str:
         *_words(plan),
         *_repeated(results),
     ]
-    return "\n\n".join(said) + "\n"
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _words(plan: Plan) -> Iterator[str]:
     """Which words the methods that need some got."""
-    found: dict[str, list[str]] = {}
-    for one in (one for one in plan.running if WORDS in one.inputs):
-        given = [(id_set, *plan.words_of(one, id_set)) for id_set in plan.id_sets]
-        text = "; ".join(f"{id_set} `{name}` ({count:,})" for id_set, name, count in given)
-        found.setdefault(text, []).append(f"`{one.label}`")
-    for text, labels in found.items():
+    labels_by_words: dict[str, list[str]] = {}
+    for contender in plan.running:
+        if WORDS in contender.inputs:
+            words = [(id_set, *plan.words_of(contender, id_set)) for id_set in plan.id_sets]
+            text = "; ".join(f"{id_set} `{name}` ({count:,})" for id_set, name, count in words)
+            labels_by_words.setdefault(text, []).append(f"`{contender.label}`")
+    for text, labels in labels_by_words.items():
         yield f"Words of {', '.join(labels)}: {text}."
 
 
 def _repeated(results: Results) -> Iterator[str]:
     """Which sets are too small for their streams."""
     most: dict[str, float] = {}
-    for record in results.values():
-        for name, times in record.repeated.items():
-            most[name] = max(times, most.get(name, 0))
+    for name, times in (pair for record in results.values() for pair in record.repeated.items()):
+        most[name] = max(times, most.get(name, 0))
     if most:
         shown = ", ".join(f"{name} up to {times:.1f} times" for name, times in most.items())
         yield f"Sets that are smaller than a stream needs are shown again: {shown}."
 
 
-def _table(rows: Sequence[BoardRow], columns: Sequence[BoardColumn], noise: str) -> str:
+def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -> str:
+    columns = columns_of_a_pair() if pair else COLUMNS
     heads = (*(column.head for column in columns), "µs", "given besides")
     body = [
         SheetRow((f"`{row.contender.label}`",), {
             "": [*_texts(row, columns), cost(row), ", ".join(row.contender.given(noise))],
         })
-        for row in rows
+        for row in board_rows(plan, results, noise, pair)
     ]  # fmt: skip
-    return draw([Sheet("", ("method",), {"": heads}, body, _lacking(rows, columns))], "markdown")
+    return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
 
 
 def _texts(row: BoardRow, columns: Sequence[BoardColumn]) -> list[str]:
-    values = zip(row.values, columns, row.marked, strict=True)
     return [
-        Best(column.text(value)) if is_marked else column.text(value)
-        for value, column, is_marked in values
-    ]
-
-
-def _lacking(rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> list[str]:
-    """Why a row has no average in a column."""
-    return [
-        f"{row.contender.label} has no average {column.head}: it has {value.lacks}."
-        for row in rows
-        for value, column in zip(row.values, columns, strict=True)
-        if value.lacks
+        (Best if is_marked else str)(column.text(value))
+        for value, column, is_marked in zip(row.values, columns, row.marked, strict=True)
     ]
 
 
 def cost(row: BoardRow) -> str:
     """Microseconds an item, to three digits."""
-    much = row.microseconds
-    if math.isnan(much):
+    time = row.microseconds
+    if math.isnan(time):
         return "-"
-    return f"{much:,.0f}" if much >= 100 else f"{much:.3g}"
+    return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
 
 
 def not_run(plan: Plan) -> Iterable[str]:

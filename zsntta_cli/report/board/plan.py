@@ -1,6 +1,7 @@
 """What the board runs: all contenders on the same streams, pair by pair."""
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +70,8 @@ class Plan:
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
         """Who is not run, by label: why."""
-        found = {}
-        for one in self.chosen:
-            if why := one.unfit or self._words_lack(one):
-                found[one.label] = why
-        return found
+        reasons = {one.label: one.unfit or self._words_lack(one) for one in self.chosen}
+        return {label: why for label, why in reasons.items() if why}
 
     @property
     def running(self) -> tuple[Contender, ...]:
@@ -95,15 +93,16 @@ class Plan:
         """Clean streams are those of an ID set, and of no pair."""
         for id_set in self.id_sets:
             yield Pair(id_set, None), 0.0
-            for pair in (pair for pair in self.pairs if pair.id_set == id_set):
-                yield from ((pair, ratio) for ratio in RATIOS if ratio)
+            own = [pair for pair in self.pairs if pair.id_set == id_set]
+            yield from itertools.product(own, filter(None, RATIOS))
 
     def _run(self, one: Contender, noise: str, pair: Pair, ratio: float, seed: int) -> RunSettings:
         values = {**_STREAM, "noise": noise, "ratio": ratio, "seed": seed, **one.values}
-        named = (self.words or {}).get(pair.id_set, (self.words or {}).get(ALL_SETS))
+        words = self.words or {}
+        lists = words.get(pair.id_set, words.get(ALL_SETS))
         method = METHODS[one.method]
-        if named and method.needs == WORDS and not method.settings().words:  # has none of its own
-            values["words"] = named
+        if lists and method.needs == WORDS and not method.settings().words:  # has none of its own
+            values["words"] = lists
         prompt = datasets.default_prompt(pair.id_set)
         return build_run(one.method, self.encoder, *pair, prompt, one.preset, **values)
 
@@ -114,8 +113,8 @@ class Plan:
             StoreError: they, or the class names under their prompts, are not cached.
         """
         run = self._run(one, NO_NOISE, Pair(id_set, None), 0.0, 0)
-        found = self._library.more_text(run)
-        return run.options.words or "the only list", len(found.more_text) if found else 0
+        lists = self._library.more_text(run)
+        return run.options.words or "the only list", len(lists.more_text) if lists else 0
 
     @functools.cached_property
     def _library(self) -> Library:

@@ -1,7 +1,5 @@
 """The board in 80 columns."""
 
-from collections.abc import Iterator
-
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.contenders import INJECTED, WHOLE
 from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows
@@ -24,24 +22,22 @@ def screen(plan: Plan, results: Results) -> str:
 
 def _table(plan: Plan, results: Results, noise: str) -> str:
     count = len(plan.pairs)
-    title = f"Mean of {count} pair{'s' * (count > 1)} in %, {INJECTIONS[noise]}"
-    names = [column.head.split(" ", 1) for column in COLUMNS]
-    above = _row("", [f"{metric} " for metric, _ in names], "", "")
-    below = _row("", [f"{ratio} " for _, ratio in names], "µs", "")
-    return "".join(f"{line}\n" for line in [title, above, below, *_body(plan, results, noise)])
-
-
-def _body(plan: Plan, results: Results, noise: str) -> Iterator[str]:
+    metrics, ratios = zip(*(column.head.split(" ", 1) for column in COLUMNS), strict=True)
+    lines = [
+        f"Mean of {count} pair{'s' * (count > 1)} in %, {INJECTIONS[noise]}",
+        _line("", [f"{metric} " for metric in metrics], "", ""),
+        _line("", [f"{ratio} " for ratio in ratios], "µs", ""),
+    ]
     for row in board_rows(plan, results, noise):
-        values = zip(row.values, COLUMNS, row.marked, strict=True)
         cells = [
-            column.text(value, with_std=False) + "* "[not is_marked]
-            for value, column, is_marked in values
+            column.text(value, with_std=False) + ("*" if is_marked else " ")
+            for value, column, is_marked in zip(row.values, COLUMNS, row.marked, strict=True)
         ]
         letters = "".join(_LETTERS[name] for name in row.contender.given(noise))
-        yield _row(row.contender.label, cells, cost(row), letters)
+        lines.append(_line(row.contender.label, cells, cost(row), letters))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _row(label: str, cells: list[str], much: str, letters: str) -> str:
-    shown = "".join(f"{cell:>8}" for cell in cells)
-    return f"{label:{LABEL}}{shown}{much:>6} {letters}".rstrip()
+def _line(label: str, cells: list[str], time: str, letters: str) -> str:
+    numbers = "".join(f"{cell:>8}" for cell in cells)
+    return f"{label:{LABEL}}{numbers}{time:>6} {letters}".rstrip()

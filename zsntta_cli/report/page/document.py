@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from zsntta_cli import __version__
@@ -55,36 +55,29 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(_environment().get_template(template).render(**values))
 
 
-def document(title: str, body: str, style: str, script: str) -> str:
-    """The file: its policy lets in this style and this script, by their digests, and no more.
+def document(package: str, name: str, scripts: Sequence[str], **values: Any) -> str:
+    """The file: its policy lets in its own style and script, by their digests, and no more.
 
-    `body` is HTML; `style` and `script` are a page's own, behind what all pages share.
+    The body's template and its style are called by `name`; they and `scripts` are a package's own,
+    behind what all pages share.
     """
-    style = asset(__package__, "base.css") + style
-    script = asset(__package__, "base.js") + script
+    style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
+    script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
     policy = (
         f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
         f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
     )
     html = render(
-        "document.html", title=title, body=Markup(body), policy=Markup(policy),
-        style=Markup(style), script=Markup(script),
+        "document.html", body=f"{name}.html", policy=Markup(policy), style=Markup(style),
+        script=Markup(script), **values,
     )  # fmt: skip
     return str(html)
 
 
-def footer() -> str:
-    """What made the page."""
-    return f"<footer><p>Made by zsntta {Markup.escape(__version__)}.</p></footer>\n"
-
-
-def asset(package: str, name: str) -> str:
+def _asset(package: str, name: str) -> str:
     """A file of a package, without the spaces that a reader of the code needs."""
-    return re.sub(r"\n\s+", "\n", _read(name, package))
-
-
-def _read(name: str, package: str = __package__) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"\n\s+", "\n", content)
 
 
 def _digest(content: str) -> str:
@@ -93,14 +86,16 @@ def _digest(content: str) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    """The templates beside this file."""
+    """The templates of the report and of the review."""
+    folders = [PackageLoader("zsntta_cli.report", folder) for folder in ("page", "review")]
     environment = Environment(
-        loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined,
+        loader=ChoiceLoader(folders), autoescape=True, undefined=StrictUndefined,
         finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.tests["best"] = lambda value: isinstance(value, Best)
     environment.tests["code"] = lambda value: isinstance(value, Code)
     environment.tests["strong"] = lambda value: isinstance(value, Strong)
+    environment.globals["version"] = __version__
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
 

@@ -1,16 +1,12 @@
 """The headline tables: methods by noise ratio and OOD set, what is best on each stream marked."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.document import PageSheet
-from zsntta_cli.report.page.rows import (
-    STOPPED,
-    PageTable,
-    RunRow,
-    value_text,
-)
+from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, stopped_notes
 from zsntta_cli.results import ranking
@@ -45,11 +41,8 @@ def features_of(stream: ResultStream) -> str:
 
 def name_of(stream: ResultStream) -> str:
     """What a table is of."""
-    kind = [kind_of(stream)] * bool(stream.kind)
-    other = f"OTHER FEATURES of the same name ({features_of(stream)})"
-    return ", ".join(
-        [f"ID: {stream.id_set}", stream.encoder, *kind, *[other] * any(stream.features)]
-    )
+    other = f"OTHER FEATURES of the same name ({features_of(stream)})" * any(stream.features)
+    return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))
 
 
 def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
@@ -76,29 +69,32 @@ def _sheet(
         contest = list(group)
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
         for column, metric in itertools.product(columns, metrics):
-            for row, text, mark in _cells(table, contest, column, metric, marks):
-                texts[row].setdefault(column, []).append(Best(text) if mark.is_marked else text)
+            for row, text in _cells(table, contest, column, metric, marks):
+                texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
         bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
     heads = tuple(metric.head for metric in metrics)
-    notes = list(_notes(table, rows, is_averaged=len(ood_sets) > 1))
+    notes = list(_notes(table, rows, is_averaged=AVERAGE in columns))
     return PageSheet(title, ("Method",), dict.fromkeys(columns, heads), bodies, notes)
 
 
 def _cells(
     table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
-) -> Iterator[tuple[RunRow, str, RankMark]]:
-    """The texts and marks of a column, of the rows that have it; all saw the same samples."""
-    if column != AVERAGE:
-        for row in (row for row in rows if column in row.runs):
-            value = row.value(column, metric.name)
-            yield row, value_text(metric, value), marks[row, column, metric.name]
-        return
-    by_seed = [row.average_by_seed(table.results.ood_sets, metric.name) for row in rows]
-    averages = average_marks(by_seed, metric, [row.competes for row in rows])
-    for row, mark in zip(rows, averages, strict=True):
-        value = row.average(table.results.ood_sets, metric.name)
-        yield row, metric.text(value.mean, value.std), mark
+) -> Iterator[tuple[RunRow, str]]:
+    """The texts of a column, of the rows that have it; all saw the same samples."""
+    if column == AVERAGE:
+        sets = table.results.ood_sets
+        values = [row.average(sets, metric.name) for row in rows]
+        by_seed = [row.average_by_seed(sets, metric.name) for row in rows]
+        row_marks = average_marks(by_seed, metric, [row.competes for row in rows])
+    else:
+        rows = [row for row in rows if column in row.runs]
+        values = [row.value(column, metric.name) for row in rows]
+        row_marks = [marks[row, column, metric.name] for row in rows]
+    for row, value, mark in zip(rows, values, row_marks, strict=True):
+        is_stopped = not (value.is_whole or math.isnan(value.mean))
+        text = metric.text(value.mean, value.std) + STOPPED * is_stopped
+        yield row, Best(text) if mark.is_marked else text
 
 
 # What is said beside the tables.

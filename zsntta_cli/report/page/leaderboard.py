@@ -10,7 +10,7 @@ from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
 from zsntta_cli.report.sheet import Best
 from zsntta_cli.results import tidy
-from zsntta_cli.results.frame import NOTHING, ResultStream, set_place, shown
+from zsntta_cli.results.frame import NOTHING, set_place, shown
 from zsntta_cli.results.ranking import ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
@@ -76,19 +76,15 @@ def leaderboard(
     bodies: dict[str, list[_Line]] = {}
     contests = [(table, contest) for table in tables for contest in table.contests]
     for table, contest in sorted(contests, key=lambda pair: pair[1].rows[0].stream.features):
-        head = _features_head(contest.rows[0].stream)
-        bodies.setdefault(head, []).extend(_lines(table, contest, marks, baseline))
+        stream = contest.rows[0].stream
+        other_features = f"Other features of the same names ({features_of(stream)})"
+        body = bodies.setdefault(other_features * any(stream.features), [])
+        body += _lines(table, contest, marks, baseline)
     if published := _published(reported, [contest for _, contest in contests]):
         bodies["Published by others, not run here: without a rank"] = published
     lines = [line for body in bodies.values() for line in body]
     texts = {head: [_texts(line) for line in body] for head, body in bodies.items()}
     return Leaderboard(_columns(), texts, list(_notes(lines, baseline)), _data(lines))
-
-
-def _features_head(stream: ResultStream) -> str:
-    """What heads rows of other features; nothing of those that most runs have."""
-    others = any(stream.features)
-    return f"Other features of the same names ({features_of(stream)})" * others
 
 
 def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> list[_Line]:
@@ -125,19 +121,16 @@ def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> lis
         for row in contest.rows
     }
     fitting = [r for r in reported if (r.id_set, r.ood_set, r.encoder, r.ratio) in present]
-    return [_published_line(row) for row in sorted(fitting, key=_place_of_published)]
+    lines = []
+    for row in sorted(fitting, key=_place_of_published):
+        values = vars(row) | {"ood_set": row.ood_set or None, "source": PUBLISHED}
+        lines.append(_Line(tidy.tidy_row(**values) | {"citation": row.source}, row.method))
+    return lines
 
 
 def _place_of_published(row: Reported) -> tuple[Any, ...]:
     where = (set_place(row.id_set), row.encoder, row.ratio, set_place(row.ood_set))
     return (*where, row.method, row.source)
-
-
-def _published_line(row: Reported) -> _Line:
-    names = ("method", "id_set", "encoder", "ratio", "acc_s", "acc_n", "acc_h")
-    values = {name: getattr(row, name) for name in names}
-    line = tidy.tidy_row(**values, ood_set=row.ood_set or None, source=PUBLISHED)
-    return _Line(line | {"citation": row.source}, row.method)
 
 
 # What people see.

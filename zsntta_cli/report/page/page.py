@@ -8,7 +8,7 @@ from markupsafe import Markup
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
-from zsntta_cli.report.page.document import PageSheet, asset, document, footer, render
+from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
@@ -52,15 +52,13 @@ def page(
         StoreError: there is nothing to show.
     """
     selected = select_runs(kept)
-    left_out = _left_out(selected)
+    outdated = f"{_runs(selected.outdated)} by rules other than this version's"
+    left_out = (outdated,) * bool(selected.outdated)
     if not selected.runs:
-        raise StoreError(
-            f"there is no result to report{': ' * bool(left_out)}{'; '.join(left_out)}"
-        )
+        raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
-    runs = [run for row in rows for run in row.every_run]
     looks = figures.looks(frame)
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
@@ -78,25 +76,21 @@ def page(
         ),
         Section("Settings in full", cards=provenance.settings(tables)),
         Section(
-            "Features and versions", sheets=[provenance.features(runs), provenance.versions(runs)]
+            "Features and versions",
+            sheets=[provenance.features(selected.runs), provenance.versions(selected.runs)],
         ),
     ]
-    body = render(
-        "page.html",
+    html = document(
+        __package__,
+        "page",
+        ["page.js"],
         title=title,
         about=_about(rows),
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
         symbols=Markup(symbols()),
-        footer=Markup(footer()),
     )
-    html = document(title, body, asset(__package__, "page.css"), asset(__package__, "page.js"))
-    return ReportPage(html, len(runs), _count_rows(rows), left_out)
-
-
-def _left_out(selected: PageRuns) -> tuple[str, ...]:
-    reason = f"{_runs(selected.outdated)} by rules other than this version's"
-    return (reason,) * bool(selected.outdated)
+    return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
 
 
 def _runs(count: int) -> str:

@@ -1,7 +1,7 @@
 """How each row came to be: settings in full, the command that repeats it, features, versions."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
@@ -92,11 +92,10 @@ def settings(tables: Sequence[PageTable]) -> list[Card]:
 
 def _card(name: str, where: str, values: Sequence[Setting], alike: set[Setting]) -> Card:
     """Some settings; those that are not alike in all rows of the method are bold."""
-    rows = []
-    for setting, value in values:
-        text = shown(setting, value)
-        is_alike = (setting, value) in alike
-        rows.append(((setting, text if is_alike else Strong(text)), ()))
+    rows = [
+        ((name, (str if (name, value) in alike else Strong)(shown(name, value))), ())
+        for name, value in values
+    ]
     title = f"{name}: settings; bold where rows of the method differ"
     return Card(name, where, _plain_sheet(title, ("Setting", "Value"), (), rows))
 
@@ -114,8 +113,8 @@ def features(runs: Sequence[PageRun]) -> PageSheet:
         ("Runs",),
         [
             ((name, encoder, Code(digest)), [str(counts[encoder, name, digest])])
-            for encoder, name, digest in sorted(
-                counts, key=lambda key: (key[0], *set_place(key[1]), key[2])
+            for encoder, (_, name), digest in sorted(
+                (encoder, set_place(name), digest) for encoder, name, digest in counts
             )
         ],
     )
@@ -125,7 +124,8 @@ def versions(runs: Sequence[PageRun]) -> PageSheet:
     """By what the runs were made, and when."""
     days: dict[Labels, list[str]] = {}
     for record in (run.record for run in runs):
-        key = (_versions_text(record.versions), record.device, record.revision)
+        made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
+        key = (made_by, record.device, record.revision)
         days.setdefault(key, []).append(record.created[:10])
     return _plain_sheet(
         "Versions and devices",
@@ -133,7 +133,3 @@ def versions(runs: Sequence[PageRun]) -> PageSheet:
         ("Runs",),
         [((*key, min(on), max(on)), [str(len(on))]) for key, on in sorted(days.items())],
     )
-
-
-def _versions_text(versions: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
-from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable, Value
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.ranking import Bits, bits_of
-from zsntta_cli.simulation.metrics import Metric
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
 
@@ -111,12 +110,6 @@ class PageTable:
 def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:
     """The tables of a page: whatever the order of the runs, the same."""
     return [PageTable(table) for table in frame.tables(runs)]
-
-
-def value_text(metric: Metric, value: Value) -> str:
-    """A value as the page shows it; that of a run that was stopped has a mark."""
-    is_stopped = not (value.is_whole or math.isnan(value.mean))
-    return metric.text(value.mean, value.std) + STOPPED * is_stopped
 
 
 def mean_seconds(runs: Collection[PageRun]) -> float:

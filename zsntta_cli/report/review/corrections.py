@@ -62,14 +62,15 @@ def _wrong(row: Any) -> str:
     if "verdict" not in row and "margin" in row:
         return "it is a verdict, and no correction"
     verdict = row.get("verdict")
+    values = verdict if isinstance(verdict, dict) else {}
     fields = [
         ("source", isinstance(row.get("source"), str)),
         ("frame", _is_whole(row.get("frame", ""))),
         ("noise", isinstance(row.get("noise"), bool)),
         ("class", isinstance(row.get("class", 0), str | None)),
         ("verdict", isinstance(verdict, dict)),
-        ("verdict.noise", isinstance(verdict, dict) and isinstance(verdict.get("noise"), bool)),
-        ("verdict.class", isinstance(verdict, dict) and isinstance(verdict.get("class"), str)),
+        ("verdict.noise", isinstance(values.get("noise"), bool)),
+        ("verdict.class", isinstance(values.get("class"), str)),
     ]
     wrong = [name for name, is_right in fields if not is_right]
     if wrong:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
-from zsntta_cli.report.page.markup import percent
 from zsntta_cli.report.review.corrections import Correction
 from zsntta_cli.report.verdicts import count_images
 from zsntta_cli.simulation.metrics import harmonic_mean
@@ -105,9 +104,10 @@ def _share_line(name: str, share: Share) -> str:
 
 
 def _line(name: str, value: float, interval: Interval) -> str:
-    low, high = percent(interval.low), percent(interval.high)
-    between = low if math.isnan(value) else f"{low} – {high}"
-    return f"{name:<10}{percent(value):>7}  {between:>15}"
+    if math.isnan(value):
+        return f"{name:<10}{'–':>7}  {'–':>15}"
+    between = f"{100 * interval.low:.2f} – {100 * interval.high:.2f}"
+    return f"{name:<10}{100 * value:>7.2f}  {between:>15}"
 
 
 def notes(judged: Judgement, replaced: int) -> Iterator[str]:
