@@ -11,7 +11,7 @@ from zsntta_cli.methods import METHODS as ALL_METHODS
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import Value, fold, tables
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, average_marks, bits_of
-from zsntta_cli.results.significance import Pair, mcnemar, swap_test
+from zsntta_cli.results.significance import SplitCounts, mcnemar, swap_test
 from zsntta_cli.simulation.metrics import METRICS
 
 
@@ -47,7 +47,7 @@ def test_samples_of_each_kind_are_told_by_how_they_were_called():
     [_, p] = sorted((m.p for m in marks(made, "acc_n")), key=lambda p: p is not None)
     assert p == pytest.approx(mcnemar(10, 0))
     [_, p] = sorted((m.p for m in marks(made, "acc_h")), key=lambda p: p is not None)
-    assert p == pytest.approx(swap_test(Pair(14, 4, 16, 40), Pair(10, 0, 20, 40)))
+    assert p == pytest.approx(swap_test(SplitCounts(14, 4, 16, 40), SplitCounts(10, 0, 20, 40)))
 
 
 def test_streams_of_several_seeds_are_combined():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 
 from zsntta_cli.results.significance import (
-    Pair,
+    SplitCounts,
     combined,
     holm,
     mcnemar,
@@ -57,11 +57,11 @@ def by_all_throws(known, noise):
 @pytest.mark.parametrize(
     ("known", "noise"),
     [
-        (Pair(4, 1, 10, 20), Pair(2, 3, 5, 15)),
-        (Pair(5, 0, 2, 9), Pair(4, 0, 1, 30)),
-        (Pair(1, 6, 0, 7), Pair(5, 0, 0, 6)),
-        (Pair(3, 3, 8, 20), Pair(1, 1, 4, 9)),
-        (Pair(0, 0, 8, 20), Pair(6, 1, 4, 19)),
+        (SplitCounts(4, 1, 10, 20), SplitCounts(2, 3, 5, 15)),
+        (SplitCounts(5, 0, 2, 9), SplitCounts(4, 0, 1, 30)),
+        (SplitCounts(1, 6, 0, 7), SplitCounts(5, 0, 0, 6)),
+        (SplitCounts(3, 3, 8, 20), SplitCounts(1, 1, 4, 9)),
+        (SplitCounts(0, 0, 8, 20), SplitCounts(6, 1, 4, 19)),
     ],
 )
 def test_the_test_of_acc_h_is_that_of_all_throws(known, noise):
@@ -69,14 +69,16 @@ def test_the_test_of_acc_h_is_that_of_all_throws(known, noise):
 
 
 def test_the_test_of_acc_h_is_mcnemars_where_one_kind_alone_is_split():
-    assert swap_test(Pair(90, 60, 500, 1000), Pair(0, 0, 700, 900)) == pytest.approx(
+    assert swap_test(SplitCounts(90, 60, 500, 1000), SplitCounts(0, 0, 700, 900)) == pytest.approx(
         mcnemar(90, 60)
     )
-    assert swap_test(Pair(0, 0, 500, 800), Pair(5, 30, 70, 900)) == pytest.approx(mcnemar(5, 30))
+    assert swap_test(SplitCounts(0, 0, 500, 800), SplitCounts(5, 30, 70, 900)) == pytest.approx(
+        mcnemar(5, 30)
+    )
 
 
 def test_the_test_of_acc_h_with_many_samples_is_that_of_thrown_coins():
-    known, noise = Pair(520, 470, 7000, 10_000), Pair(330, 350, 8000, 10_000)
+    known, noise = SplitCounts(520, 470, 7000, 10_000), SplitCounts(330, 350, 8000, 10_000)
     generator = np.random.default_rng(0)
     heads, tails = (generator.binomial(pair.split, 0.5, 400_000) for pair in (known, noise))
 
@@ -93,8 +95,8 @@ def test_the_test_of_acc_h_with_many_samples_is_that_of_thrown_coins():
 
 
 def test_equal_methods_differ_by_nothing_and_other_ones_by_all():
-    assert swap_test(Pair(0, 0, 5, 9), Pair(0, 0, 5, 9)) == 1
-    assert swap_test(Pair(900, 0, 50, 1000), Pair(900, 0, 50, 1000)) < 1e-9
+    assert swap_test(SplitCounts(0, 0, 5, 9), SplitCounts(0, 0, 5, 9)) == 1
+    assert swap_test(SplitCounts(900, 0, 50, 1000), SplitCounts(900, 0, 50, 1000)) < 1e-9
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 11])

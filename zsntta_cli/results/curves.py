@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.simulation.metrics import Judged
 from zsntta_cli.simulation.record import Replay
 from zsntta_cli.simulation.stream import NOISE
 
@@ -37,10 +38,9 @@ def curves_of(replay: Replay) -> Curves:
     adaptation), `difference` (after minus before), and where gradients were asked for `gradients`:
     {"item", "clean", "noisy"}, norms at each step.
     """
-    tests = replay.stream.kind != NOISE
-    is_id = replay.labels[tests] >= 0
-    score = replay.decisions.id_score[tests]
-    curves = {"scores": histogram(score, is_id), **_running(replay, tests, is_id)}
+    tests, judged = replay.stream.kind != NOISE, replay.judged
+    is_id, score = judged.is_id, judged.id_score
+    curves = {"scores": histogram(score, is_id), **_running(judged)}
     curves |= _thresholds(replay, tests)
     if _BEFORE in replay.columns:
         before = replay.columns[_BEFORE][tests]
@@ -69,17 +69,14 @@ def _points(total: int) -> NDArray[np.int64]:
     return np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
 
 
-def _running(replay: Replay, tests: NDArray[np.bool_], is_id: NDArray[np.bool_]) -> Curves:
-    if replay.decisions.is_noise is None or not len(is_id):
+def _running(judged: Judged) -> Curves:
+    if judged.is_noise is None or not len(judged.labels):
         return {}
-    is_noise = replay.decisions.is_noise[tests]
-    labels, classes = replay.labels[tests], replay.decisions.class_index[tests]
-    right = np.where(is_id, ~is_noise & (classes == labels), is_noise)
-    counts = _points(len(is_id))
+    counts = _points(len(judged.labels))
     curve: Curves = {"item": counts.tolist()}
-    for name, mask in (("acc_s", is_id), ("acc_n", ~is_id)):
+    for name, mask in (("acc_s", judged.is_id), ("acc_n", ~judged.is_id)):
         seen = np.cumsum(mask)[counts - 1]
-        hits = np.cumsum(right & mask)[counts - 1]
+        hits = np.cumsum(judged.is_right & mask)[counts - 1]
         with np.errstate(invalid="ignore"):
             curve[name] = _plain(hits / seen)
     return {"running": curve}

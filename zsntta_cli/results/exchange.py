@@ -8,7 +8,7 @@ would take longer than the rest, and rows that hold no run are passed over.
 import contextlib
 import json
 import math
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +66,7 @@ def to_line(kept: Kept) -> str:
         "key": kept.key,
         "record": kept.record.to_dict(),
         "curves": kept.curves,
-        "items": kept.items.text() if kept.items else None,
+        "items": b64encode(kept.items.packed()).decode() if kept.items else None,
     }
     return json.dumps(plain)
 

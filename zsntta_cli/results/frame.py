@@ -18,15 +18,15 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import METHODS, method_place
-from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.simulation.runs import PRESETS, RunSettings, preset_of
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.metrics import Metric
@@ -70,7 +70,7 @@ def fold(by_seed: Mapping[int, float]) -> Value:
     """The mean over seeds and its sample standard deviation; NOTHING where there is no seed."""
     if not by_seed:
         return NOTHING
-    mean, count = math.fsum(by_seed.values()) / len(by_seed), len(by_seed)
+    mean, count = _mean(by_seed.values()), len(by_seed)
     squares = math.fsum((value - mean) ** 2 for value in by_seed.values())
     std = math.sqrt(squares / (count - 1)) if count > 1 else math.nan
     return Value(mean, std, tuple(sorted(by_seed)))
@@ -103,7 +103,7 @@ def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]
     return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values)
 
 
@@ -150,7 +150,7 @@ def standings(values: Sequence[Value], competes: Sequence[bool], metric: Metric)
     ]
 
 
-class Stream(NamedTuple):
+class ResultStream(NamedTuple):
     """What runs have in common that saw the same samples, but for ratio, OOD set and seed."""
 
     encoder: str
@@ -159,21 +159,14 @@ class Stream(NamedTuple):
     kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
 
 
-class _Place(NamedTuple):
-    """Where a run stands but for its seed."""
-
-    stream: Stream
-    ood_set: str
-
-
 @dataclass(frozen=True, eq=False)
 class ResultRow(Generic[R]):
     """Runs of one method with the same settings on one kind of stream at one ratio."""
 
-    stream: Stream
+    stream: ResultStream
     method: str
     settings: Mapping[str, Any]  # all but the seed, by name; see `all_settings`
-    runs: Mapping[str, Mapping[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
+    runs: dict[str, dict[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
 
     @property
     def ratio(self) -> float:
@@ -232,7 +225,7 @@ class ResultTable(Generic[R]):
 
     def contests(self) -> list[list[ResultRow[R]]]:
         """The rows in groups that saw the same samples: what is ranked is ranked among these."""
-        groups: dict[tuple[Stream, float], list[ResultRow[R]]] = {}
+        groups: dict[tuple[ResultStream, float], list[ResultRow[R]]] = {}
         for row in self.rows:
             groups.setdefault((row.stream, row.ratio), []).append(row)
         return list(groups.values())
@@ -240,30 +233,38 @@ class ResultTable(Generic[R]):
 
 def tables(runs: Iterable[R]) -> list[ResultTable[R]]:
     """The frame of some runs: a table for each ID set and encoder, in a fixed order."""
-    runs = latest_of_each(runs)
-    rows: dict[tuple[Any, ...], tuple[_Place, dict[str, Any], dict[str, dict[int, R]]]] = {}
-    for place, run in zip(_places([run.record for run in runs]), runs, strict=True):
-        settings = {**all_settings(run.record), FEATURES: _features_text(place.stream)}
-        seed = settings.pop("seed")
-        key = (place.stream, run.record.settings.method, tuple(settings.items()))
-        _, _, by_set = rows.setdefault(key, (place, settings, {}))
-        by_set.setdefault(place.ood_set, {})[seed] = run
     groups: dict[tuple[str, str], list[ResultRow[R]]] = {}
-    for (stream, method, _), (_, settings, by_set) in rows.items():
-        names = sorted(by_set, key=functools.partial(_ood_place, stream.id_set))
-        ordered = {name: dict(sorted(by_set[name].items())) for name in names}
-        row = ResultRow(stream, method, settings, ordered)
-        groups.setdefault((stream.id_set, stream.encoder), []).append(row)
+    for row in _rows(latest_of_each(runs)):
+        groups.setdefault((row.stream.id_set, row.stream.encoder), []).append(row)
     return [
         _table(*place, groups[place])
         for place in sorted(groups, key=lambda place: (set_place(place[0]), place[1]))
     ]
 
 
+def _rows(runs: Sequence[R]) -> list[ResultRow[R]]:
+    """The rows of some runs; those of each are set by set, by seed."""
+    rows: dict[tuple[Any, ...], ResultRow[R]] = {}
+    streams = _streams([run.record for run in runs])
+    for stream, run in sorted(zip(streams, runs, strict=True), key=_run_place):
+        settings = {**all_settings(run.record), FEATURES: _features_text(stream)}
+        seed, method = settings.pop("seed"), run.record.settings.method
+        key = (stream, method, tuple(settings.items()))
+        row = rows.setdefault(key, ResultRow(stream, method, settings, {}))
+        row.runs.setdefault(run.record.settings.ood_set or CLEAN, {})[seed] = run
+    return list(rows.values())
+
+
 def _table(id_set: str, encoder: str, rows: Sequence[ResultRow[R]]) -> ResultTable[R]:
     names = {name for row in rows for name in row.runs if name != CLEAN}
     in_order = sorted(names, key=functools.partial(_ood_place, id_set))
     return ResultTable(encoder, id_set, tuple(in_order), tuple(sorted(rows, key=_row_place)))
+
+
+def _run_place(run: tuple[ResultStream, Run]) -> tuple[Any, ...]:
+    """Where a run stands in its row."""
+    settings = run[1].record.settings
+    return _ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
 def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
@@ -307,15 +308,8 @@ def all_settings(record: Record) -> dict[str, Any]:
         for name, digest in sorted(record.digests.items())
         if name not in sets and not name.startswith("norm/")
     }
-    preset = _preset(run.method, run.stream, run.threshold, run.options)
-    own = {**vars(run.stream), **vars(run.threshold), **vars(run.options)}
-    return {PRESET: preset, "encoder": run.encoder, "prompt": run.prompt, **own, **others}
-
-
-@functools.lru_cache(maxsize=10_000)
-def _preset(method: str, stream: StreamSettings, threshold: ThresholdSettings, options: Any) -> str:
-    """As `preset_of`, which is slow to ask for each of thousands of runs."""
-    return preset_of(RunSettings(method, "", "", None, "", stream, threshold, options))
+    named = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt}
+    return {**named, **run.flat(), **others}
 
 
 def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
@@ -342,12 +336,12 @@ def label(
     without: Sequence[str] = OF_STREAM,
 ) -> str:
     """A row's method and what sets it apart from the method's other rows, by `varying` names."""
-    told = [name for name in names[row.method] if name not in without]
     parts = [
         str(row.settings[PRESET])
         if name == PRESET
         else f"{setting_name(name)} {shown(name, row.settings.get(name))}"
-        for name in told
+        for name in names[row.method]
+        if name not in without
     ]
     return f"{row.method} ({', '.join(parts)})" if parts else row.method
 
@@ -385,12 +379,10 @@ def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
 
 def set_place(name: str) -> tuple[int, str]:
     """Where a set stands in lists: as in the catalogue, then all others by name."""
-    return _catalogue().get(name.partition(":")[0], len(CATALOGUE)), name
+    return _SET_PLACES.get(name.partition(":")[0], len(CATALOGUE)), name
 
 
-@functools.cache
-def _catalogue() -> dict[str, int]:
-    return {name: i for i, name in enumerate(CATALOGUE)}
+_SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 
 # Which runs saw the same samples.
@@ -399,20 +391,15 @@ _Key = tuple[str, ...]  # names, and a digest last
 _KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection
 
 
-def _places(records: Sequence[Record]) -> list[_Place]:
-    """The stream and OOD set of each run. Features of one name with other digests are others."""
+def _streams(records: Sequence[Record]) -> list[ResultStream]:
+    """The stream of each run. Features of one name with other digests are others."""
     ids = [_of_set(record, record.settings.id_set) for record in records]
     oods = [_of_set(record, record.settings.ood_set or CLEAN) for record in records]
     texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
-    id_number, ood_number, text_number = _numbered(ids), _numbered(oods), _numbered(texts)
+    numbers = zip(_numbered(ids), _numbered(texts), _numbered(oods), strict=True)
     return [
-        _Place(
-            Stream(
-                i[0], i[1], (id_number[i], text_number[t], ood_number[o]), _kind(r.settings.stream)
-            ),
-            o[1],
-        )
-        for r, i, t, o in zip(records, ids, texts, oods, strict=True)
+        ResultStream(run.encoder, run.id_set, features, _kind(run.stream))
+        for run, features in zip((record.settings for record in records), numbers, strict=True)
     ]
 
 
@@ -424,17 +411,17 @@ def _text(record: Record) -> str:
     return record.digests.get(f"text/{record.settings.id_set}", "")
 
 
-def _numbered(keys: Sequence[_Key]) -> dict[_Key, int]:
-    """A number for the digest of each key, among keys of the same names: most runs have 0."""
+def _numbered(keys: Sequence[_Key]) -> list[int]:
+    """For each key the number of its digest, among keys of the same names: most runs have 0."""
     counts, met = Counter(keys), Counter[_Key]()
     numbers = {}
     for key in sorted(counts, key=lambda key: (-counts[key], key)):
         numbers[key] = met[key[:-1]]
         met[key[:-1]] += 1
-    return numbers
+    return [numbers[key] for key in keys]
 
 
-def _features_text(stream: Stream) -> str:
+def _features_text(stream: ResultStream) -> str:
     """Which features of the same names a stream has; nothing of those that most runs have."""
     return ".".join(str(number + 1) for number in stream.features) * any(stream.features)
 

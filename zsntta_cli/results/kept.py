@@ -6,7 +6,6 @@ key; whoever takes a record compares all of its settings with those wanted, so a
 changed since gives no stale one.
 """
 
-import base64
 import dataclasses
 import functools
 import hashlib
@@ -24,7 +23,6 @@ from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import NOISE
 
 _NOISE, _RIGHT = 1, 2  # bits of an item
 _BROKEN = "the kept items of a run are broken"
@@ -65,10 +63,6 @@ class KeptItems:
         bits = np.frombuffer(raw, np.uint8, offset=2 * count)
         return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
 
-    def text(self) -> str:
-        """Packed, as JSON has it."""
-        return base64.b64encode(self.packed()).decode()
-
 
 @dataclass(frozen=True)
 class Kept:
@@ -99,13 +93,10 @@ def kept_of(replay: Replay, with_items: bool = False) -> Kept:
 
 def _items_of(replay: Replay) -> KeptItems | None:
     """The items of a run; None of one that decides nothing, or between too many classes."""
-    decisions, tests = replay.decisions, replay.stream.kind != NOISE
+    decisions, judged = replay.decisions, replay.judged
     if decisions.is_noise is None or decisions.class_index.max(initial=0) >= 2**16:
         return None
-    labels, classes = replay.labels[tests], decisions.class_index[tests]
-    is_noise = decisions.is_noise[tests]
-    right = np.where(labels >= 0, ~is_noise & (classes == labels), is_noise)
-    return KeptItems(classes.astype(np.uint16), is_noise, right)
+    return KeptItems(judged.class_index.astype(np.uint16), judged.noise, judged.is_right)
 
 
 def run_key(settings: RunSettings, digests: Mapping[str, str], revision: str) -> str:

@@ -16,7 +16,7 @@ from zsntta_cli.results.frame import ResultRow, Run, Value, fold, may_win, stand
 from zsntta_cli.results.kept import KeptItems
 from zsntta_cli.results.significance import (
     LEVEL,
-    Pair,
+    SplitCounts,
     combined,
     holm,
     mcnemar,
@@ -154,22 +154,14 @@ def _by_seeds(best: Mapping[Any, float], rival: Mapping[Any, float]) -> _Tested:
     return paired_t(differences), BY_SEEDS
 
 
-def _test_acc_s(known: Pair, _noise: Pair) -> float:
-    return mcnemar(known.first, known.second)
-
-
-def _test_acc_n(_known: Pair, noise: Pair) -> float:
-    return mcnemar(noise.first, noise.second)
-
-
-_BY_ITEMS = {
-    "acc_s": _test_acc_s,
-    "acc_n": _test_acc_n,
+_BY_ITEMS: dict[str, Callable[[SplitCounts, SplitCounts], float]] = {  # of ID and OOD samples
+    "acc_s": lambda known, _: mcnemar(known.first, known.second),
+    "acc_n": lambda _, noise: mcnemar(noise.first, noise.second),
     "acc_h": swap_test,
-}  # of ID and OOD samples
+}
 
 
-def _pairs(best: PairedRun, rival: PairedRun) -> tuple[Pair, Pair] | None:
+def _pairs(best: PairedRun, rival: PairedRun) -> tuple[SplitCounts, SplitCounts] | None:
     """The ID and the OOD samples of a stream of which both runs kept the items, else None."""
     ours, theirs = best.bits, rival.bits
     counts = best.record.counts
@@ -181,8 +173,8 @@ def _pairs(best: PairedRun, rival: PairedRun) -> tuple[Pair, Pair] | None:
     return known, _pair(ours.noise, theirs.noise, counts["ood"])
 
 
-def _pair(ours: Words, theirs: Words, total: int) -> Pair:
+def _pair(ours: Words, theirs: Words, total: int) -> SplitCounts:
     """A sample that one method has right is ID or OOD by how it was called: so all are known."""
     both = int(np.bitwise_count(ours & theirs).sum())
     first, second = (int(np.bitwise_count(words).sum()) - both for words in (ours, theirs))
-    return Pair(first, second, both, total)
+    return SplitCounts(first, second, both, total)

@@ -5,7 +5,8 @@ of settings are checked by their own classes. What a newer version adds is passe
 curves. pydantic takes a tenth of a second to import, so nothing but the readers of files does.
 """
 
-from typing import Annotated, Any, Literal
+import json
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -111,7 +112,16 @@ class RecordPart(RecordedPart):
     device: AnyText = ""
 
 
-class HistogramPart(_Read):
+class _OfOneLength(_Read):
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        """Refuse lists of several lengths."""
+        if len({len(values) for _, values in self if isinstance(values, list)}) > 1:
+            raise ValueError("must be lists of one length")
+        return self
+
+
+class HistogramPart(_OfOneLength):
     """Counts of ID and of OOD samples in equal cells."""
 
     model_config = ConfigDict(extra="forbid")
@@ -121,28 +131,14 @@ class HistogramPart(_Read):
     id: list[Count]
     ood: list[Count]
 
-    @model_validator(mode="after")
-    def _check_lengths(self) -> "HistogramPart":
-        return _of_one_length(self, self.id, self.ood)
 
-
-class LinePart(_Read):
+class LinePart(_OfOneLength):
     """Values at some items of the stream, or at each step."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, list[AnyNumber | None]]
 
     item: list[Count]
-
-    @model_validator(mode="after")
-    def _check_lengths(self) -> "LinePart":
-        return _of_one_length(self, self.item, *(self.__pydantic_extra__ or {}).values())
-
-
-def _of_one_length(curve: Any, *lists: list[Any]) -> Any:
-    if len({len(values) for values in lists}) > 1:
-        raise ValueError("must be lists of one length")
-    return curve
 
 
 class CurvesPart(_Read):
@@ -239,6 +235,5 @@ def _shown(value: Any) -> str:
     """A value as JSON names it, cut to one short line."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    names = {None: "null", True: "true", False: "false"}
     is_named = value is None or isinstance(value, bool)
-    return names[value] if is_named else short(ascii(value))
+    return json.dumps(value) if is_named else short(ascii(value))

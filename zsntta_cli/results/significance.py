@@ -23,7 +23,7 @@ _EQUAL = 1e-12  # differences of Acc_H that are rounding
 
 
 @dataclass(frozen=True)
-class Pair:
+class SplitCounts:
     """Samples of one kind in a stream, by which of two methods is right on them."""
 
     first: int  # only the first
@@ -46,7 +46,7 @@ def mcnemar(first: int, second: int) -> float:
     return min(1.0, 2 * float(_probabilities(n, counts).sum()))
 
 
-def swap_test(known: Pair, noise: Pair) -> float:
+def swap_test(known: SplitCounts, noise: SplitCounts) -> float:
     """McNemar's coins on the difference of two Acc_H, from the ID and the OOD samples of a stream.
 
     The p-value is the probability that samples which change sides at random make a difference as
@@ -63,7 +63,9 @@ def swap_test(known: Pair, noise: Pair) -> float:
     return min(1.0, 2 * float(_probabilities(known.split, heads) @ beyond[first_enough]))
 
 
-def _difference(known: Pair, noise: Pair, heads: NDArray[Any], tails: NDArray[Any]) -> Any:
+def _difference(
+    known: SplitCounts, noise: SplitCounts, heads: NDArray[Any], tails: NDArray[Any]
+) -> Any:
     """Acc_H of the first minus that of the second, had the first those split samples right."""
     first = _harmonic((known.both + heads) / known.total, (noise.both + tails) / noise.total)
     second = _harmonic(
@@ -78,7 +80,7 @@ def _harmonic(a: Any, b: Any) -> Any:
 
 
 def _least(
-    known: Pair, noise: Pair, heads: NDArray[Any], tails: NDArray[Any], wanted: float
+    known: SplitCounts, noise: SplitCounts, heads: NDArray[Any], tails: NDArray[Any], wanted: float
 ) -> NDArray[Any]:
     """For each of `heads`, the place in `tails` from which the difference is as wanted.
 

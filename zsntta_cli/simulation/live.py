@@ -30,7 +30,7 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import MATCH, EncoderChoice, LiveSettings
 from zsntta_cli.simulation.metrics import harmonic_mean
-from zsntta_cli.simulation.record import Columns, Machine
+from zsntta_cli.simulation.record import Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -124,8 +124,7 @@ class LiveSession:
         sources: Sources,
         stream: Stream,
         data: StreamData,
-        labels: NDArray[np.int64],
-        analyse: bool = False,
+        analyse: bool,
     ) -> tuple[Decisions, Columns]:
         """Decisions on all items, or on those up to a Ctrl-C, and further columns of these.
 
@@ -135,7 +134,8 @@ class LiveSession:
             StoreError, DatasetError: features that were not made here, or images that are gone.
             KeyboardInterrupt: nothing was decided yet.
         """
-        running, gradients = Running(stream, labels), GradientNorms(stream)
+        running = Running(stream, true_labels(sources, stream))
+        gradients = GradientNorms(stream)
         live = self._live(settings, sources, stream, data, gradients if analyse else None)
         forget_peak()
         started = time.perf_counter()

@@ -43,14 +43,20 @@ class Judged:
         return self.is_noise
 
     @cached_property
+    def is_right(self) -> NDArray[np.bool_]:
+        """ID samples that are called clean and classified right, OOD samples called noise (T,)."""
+        is_known = ~self.noise & (self.class_index == self.labels)
+        return np.where(self.is_id, is_known, self.noise)
+
+    @cached_property
     def acc_s(self) -> float:
         """Share of ID samples that are called clean and classified right."""
-        return _mean((~self.noise & (self.class_index == self.labels))[self.is_id])
+        return _mean(self.is_right[self.is_id])
 
     @cached_property
     def acc_n(self) -> float:
         """Share of OOD samples that are called noise."""
-        return _mean(self.noise[~self.is_id])
+        return _mean(self.is_right[~self.is_id])
 
     @cached_property
     def hits(self) -> tuple[NDArray[np.integer], NDArray[np.integer]] | None:

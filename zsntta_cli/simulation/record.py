@@ -91,20 +91,23 @@ class Replay:
         """True class of all items (T,); -1 where an item belongs to none."""
         return true_labels(self.sources, self.stream)
 
+    @cached_property
+    def judged(self) -> Judged:
+        """The decisions on the test samples, in the stream's order; injected items do not count."""
+        tests, decisions = self.stream.kind != NOISE, self.decisions
+        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
+        return Judged(
+            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests]
+        )
+
     def _repeated(self) -> dict[str, float]:
         sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
         shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
         return {name: round(times, 3) for name, times in shown.items() if times > 1}
 
     def record(self) -> Record:
-        """The decisions judged on the test samples, as of now; injected items do not count."""
-        tests = self.stream.kind != NOISE
-        decisions = self.decisions
-        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
-        judged = Judged(
-            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests]
-        )
-        measures = measure(judged)
+        """The decisions judged on the test samples, as of now."""
+        measures = measure(self.judged)
         return Record(
             self.settings,
             measures["accuracies"],
@@ -115,16 +118,17 @@ class Replay:
             self.digests,
             self.seconds,
             datetime.now(UTC).isoformat(timespec="seconds"),
-            {**_versions(), **self.machine.versions},
+            {
+                "zsntta": __version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+                **self.machine.versions,
+            },
             self.unfinished,
             revision(self.settings.method) or "",
             self.machine.memory or resident_peak(),
             self.machine.device,
         )
-
-
-def _versions() -> dict[str, str]:
-    return {"zsntta": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def resident_peak() -> int:

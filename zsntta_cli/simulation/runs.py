@@ -61,20 +61,23 @@ class RunSettings:
 
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
-        groups = (self.stream, self.threshold, self.options)
-        return {k: v for group in groups for k, v in vars(group).items()}
+        return _flat(self.stream, self.threshold, self.options)
+
+
+def _flat(*groups: Any) -> dict[str, Any]:
+    return {k: v for group in groups for k, v in vars(group).items()}
 
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    own = METHODS[method].settings
-    if own not in _DECLARED:
-        groups = (StreamSettings, ThresholdSettings, own)
-        _DECLARED[own] = {f.name: f for group in groups for f in dataclasses.fields(group)}
-    return _DECLARED[own]
+    own: Any = METHODS[method].settings
+    return _declared(own)
 
 
-_DECLARED: dict[type[Any], Mapping[str, "Field[Any]"]] = {}
+@functools.cache
+def _declared(own: Any) -> Mapping[str, "Field[Any]"]:
+    groups = (StreamSettings, ThresholdSettings, own)
+    return {f.name: f for group in groups for f in dataclasses.fields(group)}
 
 
 def setting_names() -> tuple[str, ...]:
@@ -110,7 +113,12 @@ def build_run(
 
 def preset_of(run: RunSettings) -> str:
     """The preset that a run's settings follow: the one with all of its values, else `paper`."""
-    flat = run.flat()
+    return _preset_of(run.stream, run.threshold, run.options)
+
+
+@functools.lru_cache(maxsize=10_000)  # asked for each of thousands of runs
+def _preset_of(*groups: Any) -> str:
+    flat = _flat(*groups)
     for name, values in PRESETS.items():
         of_run = {key: value for key, value in values.items() if key in flat}
         if of_run and all(flat[key] == value for key, value in of_run.items()):
@@ -145,15 +153,15 @@ def _made(group: type[Any], values: Mapping[str, Any]) -> Any:
     """A group of settings: of thousands of records, most have the same ones."""
     remembered: Callable[..., Any] = _remembered
     try:
-        return remembered(group, tuple((k, type(v), v) for k, v in values.items()))
+        return remembered(group, **values)
     except TypeError:  # a list, say, which its check refuses
         return group(**values)
 
 
-@functools.lru_cache(maxsize=4096)
-def _remembered(group: type[Any], values: tuple[tuple[str, type, Any], ...]) -> Any:
-    """By type, too: to Python 1, 1.0 and true are one, and to a check they are not."""
-    return group(**{name: value for name, _, value in values})
+# By type, too: to Python 1, 1.0 and true are one, and to a check they are not.
+@functools.lru_cache(maxsize=4096, typed=True)
+def _remembered(group: type[Any], /, **values: Any) -> Any:
+    return group(**values)
 
 
 def _check_names(what: str, given: Any, settings: type[Any]) -> None:
@@ -166,5 +174,5 @@ def _check_names(what: str, given: Any, settings: type[Any]) -> None:
 
 
 def _pick(settings: type[Any], flat: Mapping[str, Any]) -> Any:
-    names = {f.name for f in dataclasses.fields(settings)}
-    return settings(**{name: value for name, value in flat.items() if name in names})
+    names = (field.name for field in dataclasses.fields(settings))
+    return settings(**{name: flat[name] for name in names if name in flat})

@@ -21,7 +21,7 @@ from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.digests import run_digests
-from zsntta_cli.simulation.record import Columns, Machine, Record, Replay, true_labels
+from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
@@ -109,8 +109,7 @@ class Simulator:
         if not METHODS[settings.method].live:
             return self._decide_from_cache(settings, data), {}
         assert self._live is not None
-        labels = true_labels(sources, stream)
-        return self._live().run(settings, sources, stream, data, labels, analyse)
+        return self._live().run(settings, sources, stream, data, analyse)
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         run = METHODS[settings.method].load()

@@ -20,7 +20,7 @@ from zsntta_cli.report.plots.distributions import histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
 from zsntta_cli.report.sheet import SheetRow
-from zsntta_cli.results.frame import ResultTable, Stream, label, shown, varying
+from zsntta_cli.results.frame import ResultStream, ResultTable, label, shown, varying
 from zsntta_cli.simulation.metrics import METRICS
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
@@ -46,9 +46,9 @@ def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
     return [(row, label(row, names)) for row in table.rows]
 
 
-def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[Stream, Groups]:
+def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[ResultStream, Groups]:
     """Rows that are wanted, by the kind of stream and by what a legend calls them."""
-    streams: dict[Stream, dict[str, list[DrawnRow]]] = {}
+    streams: dict[ResultStream, dict[str, list[DrawnRow]]] = {}
     for row, name in _labels(table):
         if row.ratio and wants(row):
             streams.setdefault(row.stream, {}).setdefault(name, []).append(row)
@@ -82,7 +82,9 @@ def sweeps(tables: Tables, all_looks: Looks) -> str:
     return render("figures.html", about="", parts={"": [_drawings(panels, all_looks)]})
 
 
-def _sweeps(stream: Stream, groups: Groups, sets: Sequence[str], averaged: bool) -> Iterator[Panel]:
+def _sweeps(
+    stream: ResultStream, groups: Groups, sets: Sequence[str], averaged: bool
+) -> Iterator[Panel]:
     """The drawings of one kind of stream, of lines that have two ratios or more."""
     parts = {name: [name] for name in sets}
     if averaged and len(sets) > 1:
@@ -113,7 +115,7 @@ def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
     return render("figures.html", about=about + part * (len(streams) < total), parts=parts)
 
 
-_Inside = tuple[Stream, float, str, Groups]
+_Inside = tuple[ResultStream, float, str, Groups]
 
 
 def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:

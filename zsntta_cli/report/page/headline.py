@@ -10,7 +10,7 @@ from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, stopped_notes
 from zsntta_cli.results import ranking
-from zsntta_cli.results.frame import Stream, setting_name, shown
+from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
@@ -29,17 +29,17 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
     }
 
 
-def kind_of(stream: Stream) -> str:
+def kind_of(stream: ResultStream) -> str:
     """In what a stream differs from the usual one, in words."""
     return ", ".join(f"{setting_name(k)} {shown(k, v)}" for k, v in stream.kind)
 
 
-def features_of(stream: Stream) -> str:
+def features_of(stream: ResultStream) -> str:
     """Which of several features of the same names a stream has: 1.1.1 of those most runs have."""
     return ".".join(str(number + 1) for number in stream.features)
 
 
-def name_of(stream: Stream) -> str:
+def name_of(stream: ResultStream) -> str:
     """What a table is of."""
     other = f"OTHER FEATURES of the same name ({features_of(stream)})" * any(stream.features)
     return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
-from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Stream
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.ranking import Bits, bits_of
 from zsntta_cli.simulation.record import Record
@@ -94,9 +94,9 @@ class PageTable:
             for ood_set in self.ood_sets(rows)
         ]
 
-    def by_stream(self) -> dict[Stream, list[RunRow]]:
+    def by_stream(self) -> dict[ResultStream, list[RunRow]]:
         """The rows by the kind of stream that they saw, by ratio."""
-        groups: dict[Stream, list[RunRow]] = {}
+        groups: dict[ResultStream, list[RunRow]] = {}
         for row in sorted(self.results.rows, key=lambda row: row.ratio):
             groups.setdefault(row.stream, []).append(row)
         return groups
