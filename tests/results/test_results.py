@@ -247,11 +247,12 @@ def test_show_says_everything_by_the_first_digits_of_a_key(some):
     fails(some("records", "show", "xyz"), "no key begins with 'xyz'", "zsntta records list")
 
 
-def test_export_as_json_gives_what_simulate_gives(some, features):
-    given = some("records", "export", "--format", "json", "--method", "adand").stdout
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_export_in_a_form_of_simulate_gives_what_simulate_gives(some, features, form):
+    given = some("records", "export", "--format", form, "--method", "adand").stdout
     simulated = some(
         "simulate", "--encoder", "made", "--features-dir", features, "--method", "adand", *PAIR,
-        "--prompt", PROMPT, "--seed", 0, "--seed", 1, "--format", "json", "--records",
+        "--prompt", PROMPT, "--seed", 0, "--seed", 1, "--format", form, "--records",
         "features/records.sqlite",
     )  # fmt: skip
     assert "2 of 2 runs were kept" in simulated.stderr

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
+_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
 Keys = Annotated[
     list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
 ]
@@ -82,25 +83,30 @@ def export(
     wanted: Columns,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
-        Literal["jsonl", "json"] | None,
+        Literal["jsonl", "json", "csv"] | None,
         typer.Option(
             "--format",
-            help="jsonl: all that is kept; json: what simulate gives. "
+            help="jsonl: all that is kept; json, csv: what simulate gives. "
             "[by the output's ending, or jsonl]",
         ),
     ] = None,
     store: StoreOptions,
 ) -> None:
-    """Kept runs as JSON Lines, for `records import` and `report` elsewhere."""
+    """Kept runs as JSON Lines, for `records import` and `report` elsewhere; or a row a run."""
+    from zsntta_cli.report import table
     from zsntta_cli.results.exchange import export_text
 
-    written = form_of(output, {".jsonl": "jsonl", ".json": "json"}, form, "jsonl")
+    written = form_of(output, _FORMS, form, "jsonl")
     with store.open() as records:
         whole_keys = _keys(records, keys, wanted)
         runs = records.find(whole_keys)
     if strange := len(whole_keys) - len(runs):
         say(f"note: {strange:,} runs of methods that are not known here are left out.", err=True)
-    put(export_text([runs[key] for key in whole_keys if key in runs], written), output)
+    kept_runs = [runs[key] for key in whole_keys if key in runs]
+    if written == "csv":
+        put(table([kept.record for kept in kept_runs], form="csv"), output)
+    else:
+        put(export_text(kept_runs, written), output)
 
 
 @app.command("import", cls=Command)
