@@ -19,8 +19,6 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have what the terminal has not
         sys.stdout.reconfigure(errors="backslashreplace")
     gc.disable()  # until a command runs: what is imported stays
-    # typer checks values with Pydantic, which else looks for plugins in all that is installed.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # 20 ms
     try:
         command = _loaded()
         try:
