@@ -44,6 +44,7 @@ _WIDEST_ROW = 3
 _DPI = 300
 _LONGEST, _LETTERS_OF_A_TITLE = 80, 15  # letters of a title: in all, and to an inch
 _LETTERS_AN_INCH, _LETTERS_OF_A_HANDLE = 17, 6
+_LETTERS_OF_A_SIDE = 12  # of the name of an upright axis, where there is one a panel
 _FEW_POINTS = 12  # of a line: each has its marker
 
 _STYLE: dict[Any, Any] = {
@@ -177,8 +178,9 @@ def _name_axes(canvas: Canvas, flat: Sequence[Axes], panels: Sequence[Panel]) ->
         if len(set(names)) == 1 and len(names) > 1:
             getattr(canvas, of_all)(names[0], fontsize=_FONT)
         else:
+            wraps = of_one == "set_ylabel" and len(panels) > 1  # or it runs into the next panel's
             for axes, name in zip(flat, names, strict=False):
-                getattr(axes, of_one)(name)
+                getattr(axes, of_one)(textwrap.fill(name, _LETTERS_OF_A_SIDE) if wraps else name)
 
 
 def _legend(
