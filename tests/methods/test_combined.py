@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from streams import stream
 
@@ -33,6 +33,7 @@ NAMES = st.one_of(
 )  # fmt: skip
 
 
+@example(names=["tda+tda"])
 @given(names=st.lists(NAMES, max_size=6))
 def test_the_table_is_the_same_whatever_it_was_asked_for(names):
     """Asked for anything in any way: it lists what it listed, in the same order."""
@@ -47,6 +48,11 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
     assert len(METHODS) == len([*METHODS]) == len(before)
     assert dict(METHODS) == before
     assert [*METHODS] == [*before]
+
+
+def test_no_method_stands_behind_itself():
+    with pytest.raises(UnknownName):
+        check_method("tda+tda")
 
 
 def test_a_pair_is_made_of_any_detector_and_classifier():

@@ -134,6 +134,8 @@ class _Methods(dict[str, Method]):
             raise KeyError(name)
         if self[detector].live or not self[detector].decides or self[detector].parts:
             raise KeyError(name)
+        if issubclass(CLASSIFIERS[classifier].settings, self[detector].settings):
+            raise KeyError(name)  # tda+tda: a method behind itself
         return behind(detector, classifier)
 
 
