@@ -84,7 +84,8 @@ def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
     if task in COMMANDS:
         given = [*COMMANDS[task]]
         if len(given) > 1:
-            given += ["--features-dir", str(work / "one"), "--records", str(work / "kept.sqlite")]
+            kept = work / f"kept-{tree.name}.sqlite"  # an older commit cannot read a newer store
+            given += ["--features-dir", str(work / "one"), "--records", str(kept)]
         command = [sys.executable, "-m", "zsntta_cli", *given]
         started = time.perf_counter()
         # Not from here: the folder that one is in comes before PYTHONPATH.
