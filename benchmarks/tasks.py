@@ -110,7 +110,8 @@ def simulation(root: Path) -> Callable[..., object]:
 
     import zsntta_cli
 
-    store = root / "kept.sqlite"
+    tree = Path(zsntta_cli.__file__).parents[1].name
+    store = root / f"kept-{tree}.sqlite"  # an older commit cannot read a newer store
     return partial(
         zsntta_cli.simulate, encoder="made", features_dir=root, records=store, fresh=True
     )
