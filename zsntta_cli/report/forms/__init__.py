@@ -37,7 +37,6 @@ FORMS = {
     "csv": Form(".csv", "data:csv_text", of_rows=True),
     "json": Form(".json", "data:json_text", of_rows=True),
 }
-SHEET_FORMS = tuple(name for name, form in FORMS.items() if not form.of_rows)
 # Of figures: what is drawn by matplotlib, and the numbers of the points.
 FIGURE_ENDINGS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": "csv"}
 ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's ending
