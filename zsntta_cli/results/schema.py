@@ -110,6 +110,17 @@ class RecordPart(RecordedPart):
         Count, _about("bytes: the process's peak, or the GPU's where one was used")
     ] = 0
     device: AnyText = ""
+    notes: Annotated[
+        list[AnyText], _about("what a reader of its numbers has to know, a sentence each")
+    ] = []
+    preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
+    command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
+    features: Annotated[
+        dict[AnyText, Any], _about("how the features of each set came to be, by the set's name")
+    ] = {}
+    tuning: Annotated[
+        dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
+    ] = {}
 
 
 class _OfOneLength(_Read):

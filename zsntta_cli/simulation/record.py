@@ -48,6 +48,11 @@ class Record:
     revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
     memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
     device: str = "cpu"
+    notes: tuple[str, ...] = ()  # what a reader of its numbers has to know
+    preset: str = ""  # the one that was asked for; nothing in old records
+    command: str = ""  # that was typed, or the call in Python
+    features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
+    tuning: dict[str, Any] = field(default_factory=dict)  # how its settings were chosen, if so
 
     def metric(self, metric: str | Metric) -> float:
         """A metric of METRICS, a fraction; nan where it has no samples."""
@@ -109,25 +114,25 @@ class Replay:
         """The decisions judged on the test samples, as of now."""
         measures = measure(self.judged)
         return Record(
-            self.settings,
-            measures["accuracies"],
-            measures["detection"],
-            measures["flags"],
-            {name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
-            self._repeated(),
-            self.digests,
-            self.seconds,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            {
+            settings=self.settings,
+            accuracies=measures["accuracies"],
+            detection=measures["detection"],
+            flags=measures["flags"],
+            counts={name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
+            repeated=self._repeated(),
+            digests=self.digests,
+            seconds=self.seconds,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions={
                 "zsntta": __version__,
                 "numpy": np.__version__,
                 "python": platform.python_version(),
                 **self.machine.versions,
             },
-            self.unfinished,
-            revision(self.settings.method) or "",
-            self.machine.memory or resident_peak(),
-            self.machine.device,
+            unfinished=self.unfinished,
+            revision=revision(self.settings.method) or "",
+            memory=self.machine.memory or resident_peak(),
+            device=self.machine.device,
         )
 
 
