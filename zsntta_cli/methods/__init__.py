@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zsntta_cli.methods.base import Decisions, Stepper, StreamData
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
+FROZEN, BY_SCORE = "frozen", "score"  # where the probability of a method's classes is
 
 
 def _no_note(_options: Any, _classes: int, _dim: int) -> str:
@@ -61,6 +62,8 @@ class Method:
     at_once: Callable[[Any], int] = _batch_size  # items that are decided together, by its settings
     note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # goes up when its decisions change: older results are then not shown
+    is_probability: bool = False  # whether its ID score is one: a share of a softmax, a sigmoid
+    class_probability: str = ""  # of its classes: the FROZEN model's, which they are; its ID score
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
 
     def load(self) -> Callable[..., Any]:
@@ -145,7 +148,8 @@ def behind(detector: str, classifier: str) -> Method:
     return Method(
         _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
-        warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
+        warm_up=first.warm_up, revision=first.revision + second.revision - 1,
+        is_probability=first.is_probability, parts=parts,
     )  # fmt: skip
 
 
@@ -218,56 +222,91 @@ CLASSIFIERS: dict[str, Classifier] = {
 
 METHODS: dict[str, Method] = _Methods({
     "zs-clip": Method(
-        "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper"
+        "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper",
+        is_probability=True, class_probability=FROZEN,
     ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
         stepper="detectors.adand:stepper", warm_up=_STAGE_1,
+        is_probability=True, class_probability=FROZEN,
     ),
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
         warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"),
     ),
-    "cma": Method("detectors.cma:run", settings.CmaSettings, needs=WORDS),
-    "oodd": Method("detectors.oodd:run", settings.OoddSettings),
-    "syde": Method(
-        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
+    "cma": Method(
+        "detectors.cma:run", settings.CmaSettings, needs=WORDS,
+        is_probability=True, class_probability=FROZEN,
     ),
-    "etlt": Method("detectors.etlt:run", settings.EtltSettings, offline=True),
-    "tda": Method("classifiers.tda:run", settings.TDASettings),
+    "oodd": Method("detectors.oodd:run", settings.OoddSettings, class_probability=FROZEN),
+    "syde": Method(
+        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1,
+        is_probability=True,
+    ),
+    "etlt": Method(
+        "detectors.etlt:run", settings.EtltSettings, offline=True, class_probability=FROZEN
+    ),
+    "tda": Method("classifiers.tda:run", settings.TDASettings, is_probability=True),
 })  # fmt: skip
 
 for _classifier in CLASSIFIERS:  # alone, a classifier is behind ZS-CLIP; TDA as it was published
     METHODS.setdefault(_classifier, behind("zs-clip", _classifier))
 
 METHODS.update({
-    "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
-    "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
-    "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),
-    "neglabel": Method(
-        "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2
+    "max-logit": Method(
+        "ood_scores:max_logit", settings.ScoreSettings, decides=False, class_probability=FROZEN
     ),
-    "csp": Method("words.neglabel:run", words_settings.CspSettings, needs=WORDS),
-    "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
-    "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
+    "energy": Method(
+        "ood_scores:energy", settings.ScoreSettings, decides=False, class_probability=FROZEN
+    ),
+    "mcm": Method(
+        "ood_scores:maximum_concept_matching", settings.McmSettings, decides=False,
+        is_probability=True, class_probability=FROZEN,
+    ),
+    "neglabel": Method(
+        "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2,
+        is_probability=True, class_probability=FROZEN,
+    ),
+    "csp": Method(
+        "words.neglabel:run", words_settings.CspSettings, needs=WORDS,
+        is_probability=True, class_probability=FROZEN,
+    ),
+    "adaneg": Method(
+        "words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS, is_probability=True
+    ),
+    "tanl": Method(
+        "words.tanl:run", words_settings.TanlSettings, needs=WORDS,
+        is_probability=True, class_probability=FROZEN,
+    ),
     "neglabel+adand": Method(
         "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
+        is_probability=True, class_probability=FROZEN,
     ),
     "csp+adand": Method(
         "words.neglabel:run_taught", words_settings.CspAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="csp"),
+        is_probability=True, class_probability=FROZEN,
     ),
-    "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
-    "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
+    "clipn": Method(
+        "ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT,
+        is_probability=True, class_probability=FROZEN,
+    ),
+    "tent": Method(
+        "live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD,
+        is_probability=True, class_probability=BY_SCORE,
+    ),
     "sotta": Method(  # the items between two steps are one pass
         "live.sotta:run", live_settings.SottaSettings, live=True,
-        at_once=attrgetter("update_every"),
+        at_once=attrgetter("update_every"), is_probability=True, class_probability=BY_SCORE,
     ),
-    "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
+    "tpt": Method(
+        "live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False},
+        is_probability=True, class_probability=BY_SCORE,
+    ),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
-        imagenet=_SGD, warm_up=_STAGE_1,
+        imagenet=_SGD, warm_up=_STAGE_1, is_probability=True,
     ),
 })  # fmt: skip
 

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
+from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
@@ -90,6 +92,7 @@ class Replay:
     columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
     machine: Machine = Machine()
+    frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -101,9 +104,18 @@ class Replay:
         """The decisions on the test samples, in the stream's order; injected items do not count."""
         tests, decisions = self.stream.kind != NOISE, self.decisions
         is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
+        is_probability = self._method.is_probability and self.settings.threshold.score != MATCH
+        of_class = self.frozen_probability
+        if self._method.class_probability == BY_SCORE and is_probability:
+            of_class = decisions.id_score
         return Judged(
-            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests]
-        )
+            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
+            is_probability, None if of_class is None else of_class[tests],
+        )  # fmt: skip
+
+    @property
+    def _method(self) -> Method:
+        return METHODS[self.settings.method]
 
     def _repeated(self) -> dict[str, float]:
         sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
