@@ -17,8 +17,12 @@ from zsntta_cli.simulation.simulator import Simulator
 
 def test_curves_of_a_stream_by_hand(features):
     replay = Simulator(features).replay(grid(features, ["adand"], ratio=[0.25])[0])
-    small = dataclasses.replace(replay, stream=stream_of("IOIXO"), decisions=decided())
+    small = dataclasses.replace(
+        replay, stream=stream_of("IOIXO"), decisions=decided(), frozen_probability=None
+    )
     curves = curves_of(small)
+    assert curves["windows"]["item"] == [1, 2, 3, 4]
+    assert curves["windows"]["acc_n"] == [None, 1.0, None, 0.0]
     assert curves["running"]["item"] == [1, 2, 3, 4]
     right = small.labels[[0, 2]] == 1
     assert curves["running"]["acc_n"] == [None, 1.0, 1.0, 0.5]

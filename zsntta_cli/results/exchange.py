@@ -18,7 +18,7 @@ from zsntta_cli.errors import SettingsError, StoreError, UnknownName, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
 from zsntta_cli.results.kept import Kept, KeptItems
-from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
+from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, Measures
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
 
@@ -228,19 +228,14 @@ def _record(plain: Mapping[str, Any]) -> Record:
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:
-    """A group of metrics, those of METRICS first; nan for one that was not measured.
-
-    Metrics of another version stay in it.
-    """
-    values = {metric.name: None for metric in METRICS.values() if metric.group == group}
-    values |= plain.get(group, {})
+    """A group of metrics, as another version may have measured them: more, or fewer."""
     return Measures(
-        (name, math.nan if value is None else float(_number(value)))
-        for name, value in values.items()
+        (name, math.nan if value is None else float(_number(value, least=-1)))
+        for name, value in plain.get(group, {}).items()
     )
 
 
-def _number(value: Any) -> Any:
-    if not 0 <= value < _LARGEST:  # nan, too
+def _number(value: Any, least: float = 0) -> Any:
+    if not least <= value < _LARGEST:  # nan, too
         raise ValueError("no number of a record")
     return value

@@ -62,6 +62,10 @@ class Record:
         group: Measures = getattr(self, line.group)
         return group.get(line.name, math.nan)
 
+    def lacks(self, metric: Metric) -> bool:
+        """Whether it was made by a version that did not measure a metric."""
+        return metric.name not in getattr(self, metric.group)
+
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
         plain = dataclasses.asdict(self)
