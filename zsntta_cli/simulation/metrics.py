@@ -170,9 +170,9 @@ def _aupr(hits: Hits | None) -> float:
 
 
 def _oscr(samples: Judged) -> float:
-    """The area under the correct classification rate over the false positive rate.
+    """The area under the curve of correct classification rate over false positive rate.
 
-    "Reducing Network Agnostophobia", arXiv 1811.04110, Sec. 5, on a method's ID score: the share of
+    That of "Reducing Network Agnostophobia", arXiv 1811.04110, on a method's ID score: the share of
     ID samples named and accepted over the share of OOD samples accepted, by trapezoids.
     """
     if samples.hits is None:
