@@ -43,7 +43,7 @@ def curves_of(replay: Replay) -> Curves:
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
     is_id, score = judged.is_id, judged.id_score
-    curves = {"scores": histogram(score, is_id), **_accuracies(judged)}
+    curves = {"scores": histogram(score, is_id), **accuracy_curves(judged)}
     curves |= _thresholds(replay, tests)
     if _BEFORE in replay.columns:
         before = replay.columns[_BEFORE][tests]
@@ -72,7 +72,7 @@ def _points(total: int, most: int = POINTS) -> NDArray[np.int64]:
     return np.linspace(0, total, min(most, total) + 1).round().astype(np.int64)[1:]
 
 
-def _accuracies(judged: Judged) -> Curves:
+def accuracy_curves(judged: Judged) -> Curves:
     """`running` and `windows`: differences of what was counted up to a point and the one before."""
     total = len(judged.labels)
     if judged.is_noise is None or not total:

@@ -94,6 +94,14 @@ def test_averages_are_over_all_sets_or_none():
     assert "ridge has no average at 50% noise: it has 1 of 2 sets (glyphs)." in html
 
 
+def test_a_dash_of_what_an_older_version_did_not_measure_is_explained():
+    html = made(kept_run("tent", record={"detection": Measures(auroc=0.9, fpr95=0.2, aupr=0.8)}))
+    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1][2:4] == ["20.00", "-"]
+    assert "A dash of tent may be no result: runs were kept by a version that did not measure " \
+        "FPR95(OOD+), AUPR(OOD+)." in html  # fmt: skip
+    assert "may be no result" not in made(kept_run("tent"))
+
+
 def test_clean_streams_have_a_table_of_their_own():
     html = made(kept_run("zs-clip", ratio=0, known=7), kept_run("ridge"))
     rows = cells(html, "ID: shapes, tiny: clean streams, Acc_S in %")
