@@ -57,11 +57,27 @@ def run_card(kept: "Kept") -> "Table":
     facts["memory"] = f"{kept.record.memory / 2**20:,.0f} MiB"
     facts["seconds"] = f"{kept.record.seconds:.3f}"
     facts["items"] = "kept" if kept.items else "not kept"
+    facts["features"] = _origins(plain["features"])
     return card(f"run {kept.key}", {name: _fact(value) for name, value in facts.items()})
+
+
+def _origins(features: Mapping[str, Any]) -> dict[str, str]:
+    """How features came to be: what all sets share, and in a line each what is a set's own."""
+    shared, sets = (features.get(part) or {} for part in ("shared", "sets"))
+    lines = {name: ", ".join(f"{key} {own[key]}" for key in own) for name, own in sets.items()}
+    return {**{name: _words(value) for name, value in shared.items()}, **lines}
+
+
+def _words(value: Any) -> str:
+    return (
+        " ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+    )
 
 
 def _fact(value: Any) -> str:
     """A fact of a card; a group of settings has a line each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{name} = {value[name]}" for name in value)
+    if isinstance(value, tuple | list):
+        return "\n".join(map(str, value))
     return "" if value in (None, 0) else str(value)

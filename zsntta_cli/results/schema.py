@@ -83,6 +83,10 @@ class RecordedPart(_Written):
         dict[AnyText, Digest],
         _about("of the feature files; text/ID of the class text and how all are read"),
     ]
+    features: Annotated[
+        dict[AnyText, Any],
+        _about("how the features came to be: shared by all sets, and the rest by set"),
+    ] = {}
 
 
 class RecordPart(RecordedPart):
@@ -115,9 +119,6 @@ class RecordPart(RecordedPart):
     ] = []
     preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
     command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
-    features: Annotated[
-        dict[AnyText, Any], _about("how the features of each set came to be, by the set's name")
-    ] = {}
     tuning: Annotated[
         dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
     ] = {}
