@@ -129,11 +129,11 @@ _SHARED, _SETS = "shared", "sets"
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
     """Origins by set as a record keeps them."""
-    first, *others = origins.values()
+    every = list(origins.values())
     shared = {
         key: value
-        for key, value in first.items()
-        if all(other.get(key, _ABSENT) == value for other in others)
+        for key, value in (every[0] if every else {}).items()
+        if all(other.get(key, _ABSENT) == value for other in every)
     }
     own = {
         name: {key: value for key, value in origin.items() if key not in shared}
@@ -167,11 +167,10 @@ def origin_differences(here: Origin, there: Origin) -> list[Difference]:
 def _compared(origin: Origin) -> dict[str, Any]:
     """The values that are compared, each version by itself."""
     versions = _mapping(origin.get("versions"))
-    keys = [key for key in (*_MACHINE, *_ENCODER, *_SOURCE) if key != "versions" and key in origin]
+    keys = [key for key in (*_MACHINE, *_ENCODER, *_SOURCE) if key != "versions"]
     return {
         **{f"versions.{name}": versions[name] for name in sorted(versions)},
-        **(dict.fromkeys(_ALWAYS) if origin else {}),
-        **{key: origin[key] for key in keys},
+        **{key: origin.get(key) for key in keys if key in origin or (origin and key in _ALWAYS)},
     }
 
 
@@ -182,7 +181,7 @@ def differences_in_words(here: Origin, there: Origin) -> str:
         return f"{whose} not say how they were made"
     by_key = {difference.key: difference for difference in origin_differences(here, there)}
     if not by_key:
-        return "by all that is recorded they were made in the same way"
+        return "yet by all that is recorded they were made in the same way"
     machine = [d for d in by_key.values() if _is_of_machine(d.key)]
     made = {side: _made({d.key: getattr(d, side) for d in machine}) for side in ("one", "other")}
     clauses = [f"made {made['one']} here, {made['other']} there"] if machine else []

@@ -63,15 +63,17 @@ def run_card(kept: "Kept") -> "Table":
 
 def _origins(features: Mapping[str, Any]) -> dict[str, str]:
     """How features came to be: what all sets share, and in a line each what is a set's own."""
-    shared, sets = (features.get(part) or {} for part in ("shared", "sets"))
-    lines = {name: ", ".join(f"{key} {own[key]}" for key in own) for name, own in sets.items()}
-    return {**{name: _words(value) for name, value in shared.items()}, **lines}
+    from zsntta_cli.cache.origin import origins_in, shared_once
+
+    shared, sets = shared_once(origins_in(features)).values()  # of a stranger's record, too
+    return {name: _listed(value) for name, value in (*shared.items(), *sets.items())}
 
 
-def _words(value: Any) -> str:
-    return (
-        " ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
-    )
+def _listed(value: Any) -> str:
+    """A value in one line, one of several names as these with theirs."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{name} {value[name]}" for name in value)
 
 
 def _fact(value: Any) -> str:
