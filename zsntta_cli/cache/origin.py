@@ -6,7 +6,6 @@ the *origin* of a set, flat and as plain values, without any path of the machine
 """
 
 import functools
-import importlib.metadata
 import platform
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -58,6 +57,8 @@ def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) 
 
 @functools.cache
 def _version(distribution: str) -> str:
+    import importlib.metadata  # 20 ms that no replay needs
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Sheet, SheetRow
-from zsntta_cli.report.tables import View
+from zsntta_cli.report.tables import View, run_notes, stopped_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import ResultRow
 from zsntta_cli.results.kept import Kept
@@ -65,7 +65,9 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
         ]
         columns = {view.head(metric): _HEADS for metric in view.shown}
         title = f"ID: {table.id_set}, {table.encoder}: recorded results beside those here"
-        yield Sheet(title, ("Method", "OOD set"), columns, rows, command=view.command)
+        records = [run.record for row in table.rows for run in row.every_run]
+        notes = stopped_notes(records) + run_notes(records, view.shown)
+        yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)
 
 
 def _label(

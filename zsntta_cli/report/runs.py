@@ -58,6 +58,7 @@ def run_card(kept: "Kept") -> "Table":
     facts["seconds"] = f"{kept.record.seconds:.3f}"
     facts["items"] = "kept" if kept.items else "not kept"
     facts["features"] = _origins(plain["features"])
+    facts["notes"] = "\n".join(note.text for note in kept.record.notes)
     return card(f"run {kept.key}", {name: _fact(value) for name, value in facts.items()})
 
 
@@ -80,6 +81,4 @@ def _fact(value: Any) -> str:
     """A fact of a card; a group of settings has a line each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{name} = {value[name]}" for name in value)
-    if isinstance(value, tuple | list):
-        return "\n".join(map(str, value))
     return "" if value in (None, 0) else str(value)
