@@ -28,6 +28,7 @@ from zsntta_cli.simulation.runs import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from zsntta_cli.errors import OtherFeatures
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
@@ -145,26 +146,27 @@ def simulate(
         preset or (), values, own_settings(own or ()),
     )  # fmt: skip
     recorded: Sequence[RecordedRun] = ()
+    differing: Sequence[OtherFeatures] = ()
     if record:
         from zsntta_cli.results.exchange import read_recorded  # not for every start
         from zsntta_cli.results.repeating import check_present
+        from zsntta_cli.results.repeating import other_features as differing_from
 
         recorded = read_recorded(record)
         check_present(features_dir, recorded)
+        differing = differing_from(features_dir, recorded)
+        if differing and not other_features:
+            raise differing[0]
     runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
-    if recorded and not other_features:
-        from zsntta_cli.results.repeating import check_features, pair_up
-
-        check_features(features_dir, pair_up(recorded, records))
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
     if other_features:
-        _show_both(features_dir, recorded, records, form, view, output)
+        _show_both(recorded, records, differing, form, view, output)
     else:
         _show(records, form, view, output)
     stop_if_unfinished(records)
@@ -240,27 +242,26 @@ def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | N
 
 
 def _show_both(
-    root: Path,
     recorded: "Sequence[RecordedRun]",
     records: "Sequence[Record]",
+    differing: "Sequence[OtherFeatures]",
     form: str,
     view: "View",
     output: Path | None,
 ) -> None:
     """Print recorded results beside those on the features that are here, or write them."""
     from zsntta_cli.report.repeated import render_both
-    from zsntta_cli.results.repeating import other_features, pair_up
+    from zsntta_cli.results.repeating import pair_up
 
     repeated = pair_up(recorded, records)
-    for what, differences in other_features(root, repeated).items():
-        say(f"note: {what} are not those of the record: {differences}.", err=True)
+    notes = [f"{difference}." for difference in differing]
     if lacking := [run for run, _ in repeated if run.record is None]:
-        say(
-            f"note: {len(lacking):,} of {len(repeated):,} records do not say what their runs gave: "
-            f"nothing old can be shown of them.",
-            err=True,
-        )
-    put(render_both(repeated, form, view, to_file=output is not None), output)
+        count = f"{len(lacking):,} of {len(repeated):,} records"
+        notes.append(f"{count} do not say what their runs gave: nothing old is shown of them.")
+    if FORMS[form].of_rows:  # which have no place for them
+        for note in notes:
+            say(f"note: {note}", err=True)
+    put(render_both(repeated, notes, form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

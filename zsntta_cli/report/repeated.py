@@ -18,12 +18,19 @@ _HEADS = ("Old", "New", "Difference")
 
 
 def render_both(
-    repeated: Sequence[Repeated], form: str, view: View, to_file: bool = False
-) -> str:  # fmt: skip
-    """Both results as a text in one of FORMS: of csv and json a row for each metric of a run."""
+    repeated: Sequence[Repeated],
+    notes: Sequence[str],
+    form: str,
+    view: View,
+    to_file: bool = False,
+) -> str:
+    """Both results as a text in one of FORMS, `notes` below; csv and json have a row a metric."""
     if FORMS[form].of_rows:
         return write_rows([row for pair in repeated for row in _rows(*_both(pair))], form)
-    return draw(list(_sheets(repeated, view)), form, to_file)
+    sheets = list(_sheets(repeated, view))
+    for sheet in sheets[-1:]:
+        sheet.notes += notes
+    return draw(sheets, form, to_file)
 
 
 def _both(pair: Repeated) -> tuple[Record | None, Record]:

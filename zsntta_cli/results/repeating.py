@@ -8,7 +8,7 @@ from zsntta_cli.cache.origin import Origin, differences_in_words
 from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import MissingSets, OtherFeatures
 from zsntta_cli.results.exchange import RecordedRun
-from zsntta_cli.simulation.digests import MORE_TEXT
+from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
@@ -43,35 +43,31 @@ def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repe
     return [(run, by_run[run.settings]) for run in runs if run.settings in by_run]
 
 
-def check_features(root: Path, repeated: Sequence[Repeated]) -> None:
-    """Refuse features that are not those that the recorded runs saw.
+def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeatures]:
+    """Which features here are not those that recorded runs saw, and what of them differs.
 
-    Raises:
-        OtherFeatures: the first that differ, and in what.
+    Known before anything is run. Each is an error, for whoever wants the same features to raise.
     """
-    for what, differences in other_features(root, repeated).items():
-        raise OtherFeatures(what, differences)
-
-
-def other_features(root: Path, repeated: Sequence[Repeated]) -> dict[str, str]:
-    """Which features are not those that the recorded runs saw, and what of them differs."""
-    library, differing = Library(root), dict[str, str]()
-    for run, record in repeated:
-        for name, digest in record.digests.items():
+    library, foreseen = Library(root), Foreseen(root)
+    sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
+    seen = set[tuple[str, str]]()
+    for run in runs:
+        for name, digest in (foreseen.digests(run.settings) or {}).items():
             is_new = "/" in name  # older records do not have these
-            if run.digests.get(name, digest if is_new else "") != digest:
-                what = _in_words(name)
-                if what not in differing:
-                    differing[what] = _what_differs(run, library, name)
-    return differing
+            is_same = run.digests.get(name, digest if is_new else "") == digest
+            if not is_same and (run.settings.encoder, name) not in seen:
+                seen.add((run.settings.encoder, name))
+                about, _, of = name.rpartition("/")
+                sets.setdefault((about, _what_differs(run, library, name)), []).append(of)
+    return [OtherFeatures(_in_words(about, sets[about, why]), why) for about, why in sets]
 
 
-def _in_words(name: str) -> str:
-    """What one of a run's digests is of."""
-    if name == MORE_TEXT:
+def _in_words(about: str, names: Sequence[str]) -> str:
+    """What some of a run's digests are of."""
+    if MORE_TEXT in names:
         return "the features of the word lists"
-    about, _, of = name.rpartition("/")
-    return f"the class text features of '{of}'" if about == "text" else f"the features of '{of}'"
+    what = "the class text features" if about == "text" else "the features"
+    return f"{what} of {', '.join(repr(name) for name in names)}"
 
 
 def _what_differs(run: RecordedRun, library: Library, name: str) -> str:
