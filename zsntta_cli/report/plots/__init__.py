@@ -39,6 +39,7 @@ KINDS = {
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
     "ranks": Kind(over_pairs.ranks, metrics=METRICS),
+    "critical": Kind(over_pairs.critical, metrics=METRICS),
     "means": Kind(over_pairs.means, metrics=METRICS),
 }
 
