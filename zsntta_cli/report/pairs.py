@@ -24,7 +24,7 @@ from zsntta_cli.results.pairs import (
 from zsntta_cli.results.significance import LEVEL
 from zsntta_cli.simulation.metrics import Metric
 
-AGAINST_BEST = "against the best"
+AVERAGE, AGAINST_BEST = "over pairs", "against the best"
 HEADS = ("Difference", "Wins/ties/losses")
 P_HEADS = ("p", "p (Holm)")
 _NONE = "-"
@@ -52,6 +52,14 @@ class PairContest:
     def pairs(self) -> list[Pair]:
         """All of their pairs."""
         return list(dict.fromkeys(pair for by_pair in self.by_label.values() for pair in by_pair))
+
+    @property
+    def size(self) -> str:
+        """How many pairs they have, of how many ID sets; clean streams are of ID sets alone."""
+        count = count_id_sets(self.pairs)
+        id_sets = f"{count} ID set{'s' * (count > 1)}"
+        is_clean = all(ood_set == CLEAN for _, ood_set in self.pairs)
+        return id_sets if is_clean else f"{len(self.pairs)} ID-OOD pairs of {id_sets}"
 
     @cached_property
     def lacking(self) -> dict[str, str]:
@@ -94,12 +102,12 @@ class PairContest:
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The heads of a row's values; p-values where a test is possible."""
         names = filter(None, [AGAINST_BEST, self.against_baseline])
-        return {"": ("Mean",), **dict.fromkeys(names, HEADS + P_HEADS * self.is_testable)}
+        return {AVERAGE: ("Mean",), **dict.fromkeys(names, HEADS + P_HEADS * self.is_testable)}
 
     def rows(self) -> list[SheetRow]:
         """A row a method, the best by mean first: against that, and against the baseline."""
         means = {name: average(by_pair).mean for name, by_pair in self.whole.items()}
-        values = {name: {"": [self.metric.text(mean)]} for name, mean in means.items()}
+        values = {name: {AVERAGE: [self.metric.text(mean)]} for name, mean in means.items()}
         families = {AGAINST_BEST: against_best(self.best, self.whole, self.metric)}
         if head := self.against_baseline:
             families[head] = against(self.baseline, self.whole, self.metric)
@@ -113,7 +121,8 @@ class PairContest:
     def _texts(self, other: PairComparison) -> list[str]:
         scale = 100 if self.metric.is_percent else 1
         difference = -other.mean if self.metric.lower_is_better else other.mean  # as it is printed
-        texts = [f"{scale * difference:+.2f}", f"{other.wins}/{other.ties}/{other.losses}"]
+        points = round(scale * difference, 2) + 0.0  # no -0.00
+        texts = [f"{points:+.2f}", f"{other.wins}/{other.ties}/{other.losses}"]
         return texts + [p_text(other.p), p_text(other.adjusted)] * self.is_testable
 
     def about(self) -> Iterator[str]:
@@ -128,10 +137,10 @@ class PairContest:
             return
         yield (
             f"p (Holm) is corrected for the number of comparisons: against the best for all "
-            f"{comparisons} of two methods, since the same values chose it"
-            + f"; {self.against_baseline} for {rivals}" * bool(self.against_baseline)
-            + "."
+            f"{comparisons} of two methods, since the same values chose it."
         )
+        if self.against_baseline:
+            yield f"What stands {self.against_baseline} was chosen beforehand: for {rivals}."
         if comparisons * least_p(self.pairs) >= LEVEL:
             yield (
                 f"With {count_id_sets(self.pairs)} ID sets no p can be below "
@@ -146,20 +155,13 @@ class PairContest:
             yield f"{label} is not compared over pairs: it has {what}."
 
 
-def count_pairs(pairs: Collection[Pair]) -> str:
-    """How many pairs there are, of how many ID sets; clean streams are of ID sets alone."""
-    id_sets = f"{count_id_sets(pairs)} ID set{'s' * (count_id_sets(pairs) > 1)}"
-    is_clean = all(ood_set == CLEAN for _, ood_set in pairs)
-    return id_sets if is_clean else f"{len(pairs)} ID-OOD pairs of {id_sets}"
-
-
 def why_untestable(pairs: Collection[Pair]) -> str:
     """Why no test over some pairs is possible."""
     id_sets = count_id_sets(pairs)
     if id_sets == len(pairs) or len(pairs) < FEWEST:
         return (
-            f"{len(pairs)} pairs: no test over pairs is possible. With fewer than {FEWEST} the "
-            f"two-sided signed-rank test cannot reach {LEVEL:.0%}."
+            f"{len(pairs)} pair{'s' * (len(pairs) > 1)}: no test over pairs is possible. With "
+            f"fewer than {FEWEST} the two-sided signed-rank test cannot reach {LEVEL:.0%}."
         )
     return (
         f"{len(pairs)} pairs of {id_sets} ID set{'s' * (id_sets > 1)}: no test over pairs is "

@@ -9,7 +9,7 @@ from zsntta_cli.report.forms.diagram import draw_diagram
 from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import features_of, kind_of
 from zsntta_cli.report.page.rows import RunRow
-from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest, count_pairs, p_text
+from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest, p_text
 from zsntta_cli.report.plots.over_pairs import diagram
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultStream, label, shown, varying
@@ -87,7 +87,7 @@ def sheets(places: Mapping[Place, Sequence[PairContest]]) -> Iterator[PageSheet]
         columns = {name: heads for contest in of_place for name, heads in contest.columns.items()}
         bodies = {contest.metric.head: contest.rows() for contest in of_place}
         notes = dict.fromkeys(note for contest in of_place for note in contest.notes())
-        title = f"{place.title}: over {count_pairs(of_place[0].pairs)}, in %"
+        title = f"{place.title}: over {of_place[0].size}, in %"
         yield PageSheet(title, ("Method",), columns, bodies, list(notes))
 
 

@@ -68,7 +68,11 @@ def page(
             Markup("<p>{}</p>").format(legend(marks)),
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
-        Section("Over pairs", over_pairs.diagrams(contests), list(over_pairs.sheets(contests))),
+        Section(
+            "Over pairs",
+            over_pairs.about(contests) + over_pairs.diagrams(contests),
+            list(over_pairs.sheets(contests)),
+        ),
         Section("Leaderboard", render("board.html", board=board)),
         Section("Acc_H against the noise ratio", figures.sweeps(frame, looks)),
         Section("Within the streams", figures.insides(frame, looks, baseline)),

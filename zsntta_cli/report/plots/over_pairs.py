@@ -131,7 +131,10 @@ def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     if test is None:
         if count_id_sets(pairs) < FEWEST:
             raise SettingsError(why_untestable(pairs))
-        raise SettingsError(f"{len(methods)} methods have ranks, 3 at least are compared by these.")
+        raise SettingsError(
+            f"{len(methods)} methods have all pairs, and by their ranks 3 to {MOST_RANKED} are "
+            f"compared"
+        )
     notes.append(f"Friedman's test: p {'' if test.p < 0.001 else '= '}{p_text(test.p)}")
     if round(test.weight) < len(pairs):
         notes.append(
