@@ -79,7 +79,9 @@ def test_the_test_is_named_and_what_it_does_not_account_for():
     assert "signs of all pairs of an ID set are flipped together" in clustered
     assert "share OOD images, too, is not accounted for" in clustered
     assert "for all 3 of two methods, since the same values chose it" in holm
-    assert baseline == "What stands against zs-clip was chosen beforehand: for 2."
+    assert baseline == (
+        "Against zs-clip, which was chosen beforehand, p (Holm) is corrected for 2 comparisons."
+    )
 
 
 def test_where_no_corrected_p_can_be_low_it_is_said():

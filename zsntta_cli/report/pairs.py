@@ -140,13 +140,30 @@ class PairContest:
             f"{comparisons} of two methods, since the same values chose it."
         )
         if self.against_baseline:
-            yield f"What stands {self.against_baseline} was chosen beforehand: for {rivals}."
+            yield (
+                f"{self.against_baseline.capitalize()}, which was chosen beforehand, p (Holm) is "
+                f"corrected for {rivals} comparisons."
+            )
         if comparisons * least_p(self.pairs) >= LEVEL:
             yield (
                 f"With {count_id_sets(self.pairs)} ID sets no p can be below "
                 f"{LEVEL:.0%} once it is corrected for {comparisons} comparisons: compare fewer "
                 f"methods."
             )
+
+    def summary(self) -> str:
+        """In one sentence, how many rivals the best is better than; or why nobody can say."""
+        if not self.is_testable:
+            return why_untestable(self.pairs)
+        family = against_best(self.best, self.whole, self.metric)
+        worse = sum(
+            other.adjusted is not None and other.adjusted < LEVEL and other.mean < 0
+            for other in family.values()
+        )
+        return (
+            f"{self.size}: by {self.metric.head} {self.best} is better than {worse} of "
+            f"{len(family)} rivals (signed-rank test over pairs, Holm, {LEVEL:.0%})."
+        )
 
     def notes(self) -> Iterator[str]:
         """Who is not compared."""
