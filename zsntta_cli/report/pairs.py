@@ -40,6 +40,11 @@ def p_text(p: float | None) -> str:
     return _NONE if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_phrase(p: float) -> str:
+    """A p-value as a sentence has it."""
+    return "p < 0.001" if p < 0.001 else f"p = {p_text(p)}"
+
+
 @dataclass(frozen=True)
 class PairContest:
     """Methods that saw the same streams on some pairs, by what tables call them, in one metric."""

@@ -13,7 +13,7 @@ ROW = 0.15  # inches of a row of names
 _LETTERS = 6.5  # of a name, to an inch of the figure: two names and the axis share its width
 _BESIDE = 0.02  # of the axis: between its end and a name
 
-_WIDTH, _LEFT, _RIGHT, _ROW = 480, 160, 320, 15  # of an SVG, in its own units
+_WIDTH, _LEFT, _RIGHT, _ROW = 520, 175, 345, 15  # of an SVG, in its own units
 _LONGEST = 28  # letters of a name in it
 
 

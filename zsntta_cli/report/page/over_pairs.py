@@ -9,7 +9,7 @@ from zsntta_cli.report.forms.diagram import draw_diagram
 from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import features_of, kind_of
 from zsntta_cli.report.page.rows import RunRow
-from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest, p_text
+from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest, p_phrase
 from zsntta_cli.report.plots.over_pairs import diagram
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultStream, label, shown, varying
@@ -117,7 +117,7 @@ def _drawing(place: Place, metric: Metric, test: RankTest[str]) -> dict[str, obj
     panel = diagram(place.title, test, metric)
     rows = [SheetRow((name,), {"": [f"{rank:.2f}"]}) for name, rank in test.mean_ranks.items()]
     title = f"{place.title}: mean ranks by {metric.head}"
-    notes = [f"Friedman’s test: p = {p_text(test.p)}.".replace("= <", "< ")]
+    notes = [f"Friedman’s test: {p_phrase(test.p)}."]
     notes += [f"Not told apart: {', '.join(names)}." for names in test.groups]
     numbers = PageSheet(title, ("Method",), {"": ("Mean rank",)}, {"": rows}, notes)
     return {"title": panel.title, "svg": Markup(draw_diagram(panel)), "numbers": numbers}

@@ -23,7 +23,7 @@ from zsntta_cli.report.figure import (
     Panel,
     Series,
 )
-from zsntta_cli.report.pairs import p_text, why_untestable
+from zsntta_cli.report.pairs import p_phrase, why_untestable
 from zsntta_cli.report.plots.distributions import BASELINE
 from zsntta_cli.report.plots.groups import (
     MOST_LINES,
@@ -116,6 +116,7 @@ def _rank_series(
 
 
 _ABOVE, _FIRST_NAME, _BETWEEN_GROUPS = 1.6, 1.0, 0.45  # heights in a diagram, in rows of names
+_MOST_TICKS = 9  # of its axis
 
 
 def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
@@ -135,7 +136,7 @@ def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
             f"{len(methods)} methods have all pairs, and by their ranks 3 to {MOST_RANKED} are "
             f"compared"
         )
-    notes.append(f"Friedman's test: p {'' if test.p < 0.001 else '= '}{p_text(test.p)}")
+    notes.append(f"Friedman's test: {p_phrase(test.p)}")
     if round(test.weight) < len(pairs):
         notes.append(
             f"pairs of an ID set share its images: {len(pairs)} count as {test.weight:.3g}"
@@ -160,7 +161,8 @@ def diagram(title: str, test: RankTest[str], metric: Metric) -> Panel:
     end = 1 + test.critical_difference
     series.append(Series(ruler, (1, end), (_ABOVE, _ABOVE), RULER))
     lowest = min(y for one in series for y in one.y)
-    across = Axis(f"mean rank by {metric.head}", 1, methods, ticks=tuple(range(1, methods + 1)))
+    ticks = tuple(range(1, methods + 1, -(-methods // _MOST_TICKS)))
+    across = Axis(f"mean rank by {metric.head}", 1, methods, ticks=ticks)
     return Panel(title, across, Axis("", lowest - 0.5, _ABOVE + 1), tuple(series))
 
 
