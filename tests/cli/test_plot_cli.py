@@ -70,6 +70,8 @@ def test_a_critical_difference_diagram(zsntta, tmp_path):
         store.add(runs)
     result = zsntta("plot", "critical", "--output", "c.png")
     assert (result.exit_code, result.stderr) == (0, "note: Friedman's test: p = 0.002.\n")
+    assert zsntta("plot", "critical", "--output", "c.svg").exit_code == 0
+    assert "<!-- Friedman's test: p = 0.002. -->" in (tmp_path / "c.svg").read_text()
     assert zsntta("plot", "critical", "--output", "c.csv").exit_code == 0
     assert numbers(tmp_path / "c.csv")[:3] == [
         ("adand", "1", "-1.9"), ("tda", "2", "-2.9"), ("zs-clip", "3", "-1.9"),

@@ -4,7 +4,7 @@ The tests are those of results/pairs.py; where none is possible no p-value is sh
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +52,7 @@ class PairContest:
     metric: Metric
     by_label: Mapping[str, ByPair]
     baseline: str = ""  # the label of the row that gains are told from, if there is one
+    run_notes: Sequence[str] = ()  # what has to be known of their runs
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -171,10 +172,11 @@ class PairContest:
         )
 
     def notes(self) -> Iterator[str]:
-        """Who is not compared."""
+        """Who is not compared, and what has to be known of the runs."""
         for label, lacks in self.lacking.items():
             what = lacks or f"an undefined {self.metric.head}"
             yield f"{label} is not compared over pairs: it has {what}."
+        yield from self.run_notes
 
 
 def why_untestable(pairs: Collection[Pair]) -> str:

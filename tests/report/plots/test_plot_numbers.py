@@ -342,7 +342,7 @@ def test_a_diagram_has_mean_ranks_its_ruler_and_bars_over_what_is_not_told_apart
     assert ruler.x == pytest.approx((1, 1 + 2.343 * math.sqrt(3 * 4 / (6 * 8))))
     assert [one.x for one in panel.series if one.mark == GROUP] == [(2.5, 2.5)]
     # Friedman's statistic: 12·8/(3·4)·(1 + 1/4 + 1/4) = 12 with two degrees of freedom: e^-6.
-    assert figure.notes == ("Friedman's test: p = 0.002",)
+    assert figure.caption == ("Friedman's test: p = 0.002.",)
     heights = {one.name: one.y[0] for one in panel.series}
     assert heights["tent"] > heights["zs-clip"] < heights["adand"] < 0 < ruler.y[0]
 
@@ -352,9 +352,8 @@ def test_a_diagram_of_pairs_that_share_id_sets_counts_these():
     once, twice = over_pairs.critical(ranked_runs(8)), over_pairs.critical(runs)
     assert twice.panels[0].title == "16 ID-OOD pairs"
     assert twice.panels[0].series == once.panels[0].series
-    assert twice.notes == (
-        *once.notes, "pairs of an ID set share its images: 16 count as 8",
-    )  # fmt: skip
+    said = "Pairs of an ID set share its images: 16 count as 8."
+    assert twice.caption == (*once.caption, said)
 
 
 def test_a_diagram_needs_six_id_sets_and_three_methods():

@@ -12,6 +12,7 @@ from zsntta_cli.report.page.rows import RunRow
 from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest, p_phrase
 from zsntta_cli.report.plots.over_pairs import diagram
 from zsntta_cli.report.sheet import SheetRow
+from zsntta_cli.report.tables import run_notes
 from zsntta_cli.results.frame import ResultStream, label, shown, varying
 from zsntta_cli.results.pairs import ByPair, RankTest, rank_test
 from zsntta_cli.simulation.metrics import METRICS, Metric
@@ -55,7 +56,9 @@ def _contests(place: Place, groups: Groups, baseline: str) -> Iterator[PairConte
     for metric in ("acc_h", "auroc") if place.ratio else ("acc_s",):
         by_pair = {name: _by_pair(rows, METRICS[metric]) for name, rows in groups.items()}
         having = {name: values for name, values in by_pair.items() if _has_value(values)}
-        contest = PairContest(METRICS[metric], having, base)
+        records = [run.record for name in having for row in groups[name] for run in row.every_run]
+        notes = run_notes(records, [METRICS[metric]])
+        contest = PairContest(METRICS[metric], having, base, notes)
         if contest.is_contest:
             yield contest
 

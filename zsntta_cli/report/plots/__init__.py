@@ -63,7 +63,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
             remedy="fewer-panels",
         )
     caption = strongest(note for kept in shown_runs for note in kept.record.notes)
-    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+    return Figure(figure.panels, (*notes, *figure.notes), (*figure.caption, *caption))
 
 
 def check_drawable(form: str) -> None:

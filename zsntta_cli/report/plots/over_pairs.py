@@ -136,12 +136,13 @@ def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
             f"{len(methods)} methods have all pairs, and by their ranks 3 to {MOST_RANKED} are "
             f"compared"
         )
-    notes.append(f"Friedman's test: {p_phrase(test.p)}")
+    caption = [f"Friedman's test: {p_phrase(test.p)}."]
     if round(test.weight) < len(pairs):
-        notes.append(
-            f"pairs of an ID set share its images: {len(pairs)} count as {test.weight:.3g}"
+        caption.append(
+            f"Pairs of an ID set share its images: {len(pairs)} count as {test.weight:.3g}."
         )
-    return Figure((diagram(_over([methods]), test, METRICS[metric]),), tuple(notes))
+    panel = diagram(_over([methods]), test, METRICS[metric])
+    return Figure((panel,), tuple(notes), tuple(caption))
 
 
 def diagram(title: str, test: RankTest[str], metric: Metric) -> Panel:
