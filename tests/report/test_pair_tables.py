@@ -118,6 +118,17 @@ def test_clean_streams_are_of_id_sets_alone():
     assert contest(6, 2).size == "12 ID-OOD pairs of 6 ID sets"
 
 
+def test_corruptions_of_a_set_count_as_that_set():
+    pairs = [(f"cifar10-c:{name}:1", "svhn") for name in "abcdefgh"]
+    corrupted = PairContest(
+        METRICS["acc_h"], {name: {pair: {0: v} for pair in pairs} for name, v in LEVELS.items()}
+    )
+    same, why = corrupted.about()
+    assert same.startswith("8 ID sets show the images of 1: corruptions and splits")
+    assert why.startswith("8 pairs of 1 ID set: no test over pairs is possible.")
+    assert corrupted.size == "8 ID-OOD pairs of 8 ID sets"
+
+
 def test_p_values_as_texts():
     assert [p_text(p) for p in (None, 0.0004, 0.001, 0.0449, 1.0)] == [
         "-", "<0.001", "0.001", "0.045", "1.000",

@@ -86,6 +86,24 @@ def test_all_signs_of_an_id_set_are_flipped_together():
     assert expected != pytest.approx(wilcoxon(values, method="exact").pvalue)
 
 
+@pytest.mark.parametrize(
+    ("id_set", "source"),
+    [
+        ("cifar10", "cifar10"), ("cifar10-c:fog:1", "cifar10"), ("imagenet-c:snow:3", "imagenet"),
+        ("imagenet-v2", "imagenet-v2"), ("cifar10-6-s0-id", "cifar10"), ("mine-c", "mine-c"),
+        ("shapes-tune", "shapes"), ("shapes-rest-s2", "shapes"), ("scenes-s2", "scenes-s2"),
+    ],
+)  # fmt: skip
+def test_corruptions_and_splits_of_a_set_show_its_images(id_set, source):
+    assert pairs.image_source(id_set) == source
+
+
+def test_corruptions_of_one_set_are_no_pairs_that_share_nothing():
+    corrupted = {(f"cifar10-c:{name}:1", "svhn"): {0: 0.5} for name in "abcdefgh"}
+    nothing = {pair: {0: 0.0} for pair in corrupted}
+    assert pairs.compare(corrupted, nothing, ACC_H).p is None
+
+
 def test_each_pair_speaks_once_by_the_seeds_that_both_have():
     ours = {("a", "x"): {0: 0.5, 1: 0.7, 2: 0.0}, ("a", "y"): {0: 0.5}, ("b", "x"): {4: 0.1}}
     theirs = {("a", "x"): {0: 0.4, 1: 0.4, 3: 0.9}, ("a", "y"): {0: 0.5}, ("b", "x"): {5: 0.1}}

@@ -62,7 +62,7 @@ class PairContest:
     @property
     def size(self) -> str:
         """How many pairs they have, of how many ID sets; clean streams are of ID sets alone."""
-        count = count_id_sets(self.pairs)
+        count = len({id_set for id_set, _ in self.pairs})
         id_sets = f"{count} ID set{'s' * (count > 1)}"
         is_clean = all(ood_set == CLEAN for _, ood_set in self.pairs)
         return id_sets if is_clean else f"{len(self.pairs)} ID-OOD pairs of {id_sets}"
@@ -133,6 +133,12 @@ class PairContest:
 
     def about(self) -> Iterator[str]:
         """What the p-values are of; why there are none."""
+        id_sets = {id_set for id_set, _ in self.pairs}
+        if len(id_sets) > count_id_sets(self.pairs):
+            yield (
+                f"{len(id_sets)} ID sets show the images of {count_id_sets(self.pairs)}: "
+                f"corruptions and splits of a set count as that set."
+            )
         if not self.is_testable:
             yield why_untestable(self.pairs)
             return

@@ -2,18 +2,20 @@
 
 What varies here is the pair, not the seed: seeds show the same images in other orders, so a pair's
 values are averaged over its seeds first, and each pair speaks once. Two methods are compared by
-Wilcoxon's signed-rank test (1945). Pairs that share an ID set share its images, so all signs of an
-ID set are flipped together, as Rosner, Glynn and Lee do with clusters ("The Wilcoxon signed rank
-test for paired comparisons of clustered data", Biometrics 62, 2006); where no two pairs share
-one, this is Wilcoxon's own test. Differences of zero are ranked and have no sign (Pratt 1959),
-equal ones share their mean rank, and p is exact given these ranks. That pairs share OOD sets, too,
-no test here knows.
+Wilcoxon's signed-rank test (1945). Pairs that share an ID set share its images (corruptions and
+splits of a set are that set), so all signs of an ID set are flipped together, as Rosner, Glynn and
+Lee do with clusters ("The Wilcoxon signed rank test for paired comparisons of clustered data",
+Biometrics 62, 2006); where no two pairs share one, this is Wilcoxon's own test. Differences of zero
+are ranked and have no sign (Pratt 1959), equal ones share their mean rank, and p is exact given
+these ranks. That pairs share OOD sets, too, no test here knows.
 
 Many methods are compared by Friedman's test on their ranks on each pair and by Nemenyi's critical
 difference (Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006).
 """
 
+import functools
 import math
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -22,6 +24,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.results.frame import average, fold, mean_ranks
 from zsntta_cli.results.significance import LEVEL, holm
 from zsntta_cli.simulation.metrics import Metric
@@ -37,6 +41,9 @@ _NEMENYI = (
     3.219, 3.268, 3.313, 3.354, 3.391, 3.426, 3.458, 3.489, 3.517, 3.544,
 )  # fmt: skip
 MOST_RANKED = len(_NEMENYI) + 1  # methods
+
+# What names of splits end in: of classes, by a seed; of images, to choose on and to report on.
+_SPLIT = re.compile(r"-\d+-s\d+-id$|-(tune|rest)(-s\d+)?$")
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 ByPair = Mapping[Pair, Mapping[int, float]]  # a metric of one method: by pair, then by seed
@@ -127,9 +134,16 @@ def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
     return {key: replace(one, adjusted=adjusted.get(key)) for key, one in family.items()}
 
 
+@functools.cache
+def image_source(id_set: str) -> str:
+    """The set whose images an ID set shows: those of corruptions and of splits are another's."""
+    base = _SPLIT.sub("", SetName.parse(id_set).base)
+    return base.removesuffix("-c") if base in CATALOGUE else base
+
+
 def count_id_sets(pairs: Collection[Pair]) -> int:
-    """How many ID sets some pairs are of: so many signs are thrown."""
-    return len({id_set for id_set, _ in pairs})
+    """How many ID sets some pairs are of, those of one source once: so many signs are thrown."""
+    return len({image_source(id_set) for id_set, _ in pairs})
 
 
 def least_p(pairs: Collection[Pair]) -> float:
@@ -145,7 +159,8 @@ def signed_rank_test(differences: Mapping[Pair, float]) -> float:
     sums: dict[str, int] = {}
     ranks = signed_ranks(list(differences.values()))
     for (id_set, _), rank in zip(differences, ranks, strict=True):
-        sums[id_set] = sums.get(id_set, 0) + int(rank)
+        source = image_source(id_set)
+        sums[source] = sums.get(source, 0) + int(rank)
     return sign_flip_test(list(sums.values()))
 
 
@@ -239,7 +254,7 @@ def _means(by_pair: ByPair) -> list[tuple[Pair, float]]:
 
 
 def _weight(pairs: Sequence[Pair]) -> float:
-    counts = np.unique([id_set for id_set, _ in pairs], return_counts=True)[1]
+    counts = np.unique([image_source(id_set) for id_set, _ in pairs], return_counts=True)[1]
     return float(counts.sum() ** 2 / (counts**2).sum())
 
 
