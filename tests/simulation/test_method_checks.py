@@ -1,4 +1,4 @@
-"""What `zsntta methods check` finds: every method of the package holds, and who cheats is caught."""
+"""What `zsntta methods check` finds: methods of the package hold, and who cheats is caught."""
 
 import dataclasses
 import gc
@@ -68,7 +68,9 @@ def by_numpys_randomness(data, *settings):
 
 
 def by_randoms_randomness(data, *settings):
-    return plain(data, *settings, more=np.array([random.random() < 0.01 for _ in range(len(data))], bool))
+    return plain(
+        data, *settings, more=np.array([random.random() < 0.01 for _ in range(len(data))], bool)
+    )
 
 
 def seeds_numpys_randomness(data, *settings):
@@ -120,7 +122,9 @@ def with_two_best_classes(data, *settings):
 
 def with_a_largest_score(data, *settings):
     decisions = plain(data, *settings)
-    return dataclasses.replace(decisions, id_score=decisions.id_score + 0 * decisions.id_score.max())
+    return dataclasses.replace(
+        decisions, id_score=decisions.id_score + 0 * decisions.id_score.max()
+    )
 
 
 def remembers_the_last_run(data, *settings, runs=[]):  # noqa: B006
@@ -234,7 +238,9 @@ def test_what_differs_first_is_named(register):
     assert "item " in found
     found = register(raises)["one item"].evidence
     assert found == "it raised IndexError: list index out of range"
-    assert register(normalises_in_place)["inputs unchanged"].evidence == "it writes to image_features"
+    assert (
+        register(normalises_in_place)["inputs unchanged"].evidence == "it writes to image_features"
+    )
 
 
 def test_offline_is_not_asked_for_the_future_and_all_else(register):

@@ -278,9 +278,7 @@ def many_classes(examined: Examined) -> str:
     return _takes(examined, images.stream(examined.method.needs))
 
 
-def _takes(
-    examined: Examined, data: StreamData, threshold: ThresholdSettings | None = None
-) -> str:
+def _takes(examined: Examined, data: StreamData, threshold: ThresholdSettings | None = None) -> str:
     """Decide on a stream, and look at the form of the decisions."""
     other = dataclasses.replace(examined, threshold=threshold or examined.threshold)
     _check_form(examined, data, other.decide(data))
@@ -313,9 +311,10 @@ def score_agrees(examined: Examined) -> str:
     decisions = examined.decide(examined.stream())
     if decisions.is_noise is None:
         raise NotRun("it gives scores without decisions")
-    if decisions.is_noise.all() or not decisions.is_noise.any():
+    is_noise = decisions.is_noise
+    if is_noise.all() or not is_noise.any():
         return "all items are called the same"
-    clean, noise = (decisions.id_score[part].mean() for part in (~decisions.is_noise, decisions.is_noise))
+    clean, noise = (decisions.id_score[part].mean() for part in (~is_noise, is_noise))
     warning = "" if clean > noise else ": AUROC and FPR95 are of the score, and say the opposite"
     return f"mean ID score {clean:.3g} of what is called clean, {noise:.3g} of noise{warning}"
 

@@ -1,4 +1,4 @@
-"""A method's decisions in a process of its own: python -m zsntta_cli.simulation.checks.elsewhere."""
+"""A method's decisions in a process of its own, which runs this module."""
 
 import inspect
 import os

@@ -1,6 +1,7 @@
-"""A method under examination: what it decides on a stream that is its own copy, and what differs."""
+"""A method under examination: what it decides on copies of streams, and what differs."""
 
 import dataclasses
+import pickle
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -154,9 +155,12 @@ def _change(one: Decisions, other: Decisions, item: int) -> str:
     for name in ("class_index", "is_noise", "id_score"):
         before, after = getattr(one, name), getattr(other, name)
         if before is not None and before[item] != after[item]:
-            values = [f"{v[item]:.6g}" if name == "id_score" else str(v[item]) for v in (before, after)]
-            changes.append(f"{name} {values[0]} became {values[1]}")
+            changes.append(f"{name} {_value(before[item])} became {_value(after[item])}")
     return ", ".join(changes)
+
+
+def _value(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @dataclass
@@ -181,9 +185,12 @@ class GlobalRandomness:
     def changed(self) -> list[str]:
         """Which of them were drawn from or set since."""
         now, names = _random_states(), ("random's", "NumPy's")
-        return [n for n, a, b in zip(names, self._begun, now, strict=True) if repr(a) != repr(b)]
+        return [
+            n
+            for n, a, b in zip(names, self._begun, now, strict=True)
+            if pickle.dumps(a) != pickle.dumps(b)
+        ]
 
 
 def _random_states() -> tuple[Any, ...]:
-    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002
-    return random.getstate(), {**state, "state": {k: v.tolist() if hasattr(v, "tolist") else v for k, v in state["state"].items()}}
+    return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002

@@ -17,8 +17,8 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import unit, zero_shot
 from zsntta_cli.settings import NOISE_TYPES, StreamSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
-from zsntta_cli.simulation.stream import build_stream
 from zsntta_cli.simulation.stream import NOISE as INJECTED
+from zsntta_cli.simulation.stream import build_stream
 
 Floats = NDArray[np.float32]
 
@@ -143,7 +143,7 @@ class Material:
 
 
 class Texts(NamedTuple):
-    """Text features (N, D) of classes or words, called "class 0", "class 1" …"""
+    """Text features (N, D) of classes or words, with names that are numbered."""
 
     kind: str
     features: Floats
@@ -162,4 +162,3 @@ def _unit(rng: np.random.Generator, rows: int) -> Floats:
 
 def _names(kind: str, count: int) -> list[str]:
     return [f"{kind} {i}" for i in range(count)]
-
