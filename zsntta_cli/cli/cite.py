@@ -30,6 +30,7 @@ def cite(
     store: StoreOptions,
 ) -> None:
     """Print BibTeX of methods, sets and encoders: those named, of a file, or of all kept runs."""
+    from zsntta_cli.encoders.weights import encoder_cites
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.citations import bibtex, citations, uncited
 
@@ -39,7 +40,8 @@ def cite(
     methods, encoders = method or [], encoder or []
     if not (methods or sets or encoders):
         methods, sets, encoders = _named(_of_file(recorded) if recorded else _of_store(store))
-    put(bibtex(citations(methods, sets, encoders)), output)
+    cited = {name: encoder_cites(name) for name in encoders}
+    put(bibtex(citations(methods, sets, cited)), output)
     if unknown := uncited(methods, sets):
         say(f"note: no reference is known of {', '.join(unknown)}.", err=True)
 

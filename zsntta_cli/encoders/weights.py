@@ -306,3 +306,10 @@ def family_of(name: str) -> str:
         family.sign: known for known, family in FAMILIES.items() if family.sign in name.lower()
     }
     return signs[max(signs, key=len)] if signs else ""
+
+
+def encoder_cites(name: str) -> tuple[str, ...]:
+    """What an encoder is of, beside CLIP: keys of report/references.bib."""
+    if name == TINY:
+        return ("zsntta",)
+    return FAMILIES[family].cites if (family := family_of(name)) else ()

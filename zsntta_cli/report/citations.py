@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.encoders.weights import FAMILIES, family_of
 from zsntta_cli.errors import printable
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import TINY
 
 _FILE = Path(__file__).parent / "references.bib"
 _ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -85,54 +84,41 @@ def find_reference(cited: str) -> Reference | None:
 
 
 def citations(
-    methods: Iterable[str] = (), sets: Iterable[str] = (), encoders: Iterable[str] = ()
+    methods: Iterable[str] = (),
+    sets: Iterable[str] = (),
+    encoders: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Purposes:
-    """What is to be cited, by key, with what for; the program and its setting first.
+    """What is to be cited, by key, with what for; the program, its setting and CLIP first.
 
-    `encoders` are names of open_clip's models or folders of features. What is known to have no
-    reference has none here: `uncited` names it.
+    `encoders` say what each cites beside CLIP. `uncited` names what has no reference.
     """
     purposes: Purposes = {PROGRAM: ["the program"], SETTING: ["the setting"]}
-    for name in methods:
-        _add(purposes, METHODS[name].cites if _is_method(name) else (), name)
-    for name in sets:
-        _add(purposes, _of_set(name), name)
-    for name in encoders:
-        _add(purposes, _of_encoder(name), name)
+    purposes |= {CLIP: ["the model"], OPEN_CLIP: ["the model's implementation"]}
+    cites: dict[str, Iterable[str]] = {name: _of_method(name) for name in methods}
+    for name, cited in (cites | {name: _of_set(name) for name in sets} | {**encoders}).items():
+        for key in cited:
+            of_key = purposes.setdefault(key, [])
+            of_key += [name] if name not in of_key else []
     return purposes
 
 
 def uncited(methods: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
     """Methods and sets that no reference is known of."""
-    unknown = [name for name in methods if not (_is_method(name) and METHODS[name].cites)]
-    return [*unknown, *(name for name in sets if not _of_set(name))]
+    cites = {name: _of_method(name) for name in methods}
+    cites |= {name: _of_set(name) for name in sets}
+    return [name for name, cited in cites.items() if not any(map(find_reference, cited))]
 
 
-def _is_method(name: str) -> bool:
+def _of_method(name: str) -> tuple[str, ...]:
     try:
-        METHODS[name]
+        return METHODS[name].cites
     except KeyError:
-        return False
-    return True
+        return ()
 
 
 def _of_set(name: str) -> tuple[str, ...]:
     entry = CATALOGUE.get(SetName.parse(name).base)
     return entry.cites if entry else ()
-
-
-def _of_encoder(name: str) -> tuple[str, ...]:
-    """CLIP's article and open_clip's, and that of the model's family."""
-    if name == TINY:
-        return (PROGRAM, CLIP, OPEN_CLIP)
-    family = family_of(name)
-    return (CLIP, OPEN_CLIP, *(FAMILIES[family].cites if family else ()))
-
-
-def _add(purposes: Purposes, cites: Iterable[str], name: str) -> None:
-    for cited in cites:
-        of_key = purposes.setdefault(cited, [])
-        of_key += [name] if name not in of_key else []
 
 
 def bibtex(purposes: Purposes) -> str:

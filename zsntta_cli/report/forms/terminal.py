@@ -16,15 +16,15 @@ _FRAME = 3  # characters around a column
 def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     """Sheets one below the other, each with its notes; as wide as the terminal, if there is one."""
     screen = console(plain=to_file)
-    line = screen.width  # 80 where there is no terminal
-    width = line if screen.is_terminal else _ANY_WIDTH
+    usual = screen.width  # 80 where there is no terminal
+    width = usual if screen.is_terminal else _ANY_WIDTH
     with screen.capture() as captured:
         for sheet in sheets:
             for line in sheet.above:
                 screen.print(Text(printable(line)))
             for part, needed in rich_tables(sheet, width):
                 # No number is cut, however narrow it is; sentences are folded.
-                screen.width = max(width, needed) if sheet.columns else line
+                screen.width = max(width, needed) if sheet.columns else usual
                 screen.print(part)
             screen.width = width
             for note in sheet.notes:

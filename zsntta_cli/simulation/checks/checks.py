@@ -183,7 +183,8 @@ def global_randomness(examined: Examined) -> str:
             decisions.append(examined.decide(data))
             if changed := states.changed():
                 raise Failed(f"{' and '.join(changed)} global random state was drawn from or set")
-    if found := difference(*decisions, exact=True):
+    first, second = decisions
+    if found := difference(first, second, exact=True):
         raise Failed(f"with another seed of the global random states: {found}")
     return "two seeds of random's and NumPy's states: neither read nor changed"
 

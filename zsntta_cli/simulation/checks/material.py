@@ -53,9 +53,11 @@ class Material:
         text = _unit(rng, classes)
         labels = rng.integers(classes, size=sizes[0]).astype(np.int32)
         clusters = _unit(rng, _CLUSTERS) / 2
-        centres = [10 * text[labels], 10 * clusters[rng.integers(_CLUSTERS, size=sizes[1])]]
-        centres.append(np.full((sizes[2], _DIM), 3, np.float32))
-        features = np.concatenate(centres) + 1.5 * rng.normal(size=(sum(sizes), _DIM))
+        centres = np.concatenate([
+            10 * text[labels], 10 * clusters[rng.integers(_CLUSTERS, size=sizes[1])],
+            np.full((sizes[2], _DIM), 3),
+        ])  # fmt: skip
+        features = centres + 1.5 * rng.normal(size=(sum(sizes), _DIM))
         words = _unit(rng, _NOUNS + _ADJECTIVES)
         near = rng.integers(_CLUSTERS, size=len(words) // 5)  # a fifth name what the noise shows
         words[::5] = unit(2 * clusters[near] + 0.1 * rng.normal(size=(len(near), _DIM)))
