@@ -19,7 +19,7 @@ from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.simulation.checks import CheckResult
+from zsntta_cli.simulation.checks import FAILED, HELD, NOT_RUN, CheckResult
 from zsntta_cli.simulation.runs import PRESETS
 
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- )")  # lines of a paragraph
@@ -207,6 +207,13 @@ def check_rows(results: Mapping[str, Sequence[CheckResult]]) -> list[dict[str, A
 
 
 def check_sheet(name: str, results: Sequence[CheckResult]) -> Sheet:
-    """What each check found of a method."""
+    """What each check found of a method, and below it whether all held."""
     heads = {"check": "Check", "outcome": "Result", "evidence": "On what, or what differs first"}
-    return _sheet(name, heads, [vars(result) for result in results])
+    sheet = _sheet(name, heads, [vars(result) for result in results])
+    held, failed, missing = (
+        [result for result in results if result.outcome == outcome]
+        for outcome in (HELD, FAILED, NOT_RUN)
+    )
+    left_out = f", {len(missing)} not run" if missing else ""
+    sheet.notes = [f"{name}: {len(held)} checks held, {len(failed)} failed{left_out}."]
+    return sheet

@@ -25,6 +25,7 @@ from zsntta_cli.simulation.checks.examined import (
     Failed,
     GlobalRandomness,
     NotRun,
+    counted,
     difference,
     slight,
     tried,
@@ -33,8 +34,8 @@ from zsntta_cli.simulation.checks.material import Material
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import Simulator
 
-_SHORTEST, _LONGEST = 1_800, 18_000  # items of a stream
-_CUTS = 8
+_SHORTEST, _LONGEST = 1_206, 18_000  # items of a stream
+_CUTS = 7
 _PIECES = (1, 7, 64, 500)  # items that a stepper is pushed at a time
 _MANY_CLASSES, _FEW_ITEMS = 300, 270
 _SEEDS = 1, 2  # of the random states that no method may know
@@ -78,7 +79,7 @@ def well_formed(examined: Examined) -> str:
     data = examined.stream()
     decisions = examined.decide(data)
     _check_form(examined, data, decisions)
-    return f"{len(data):,} items"
+    return f"{len(data):,} items: {examined.material.about}"
 
 
 def _check_form(examined: Examined, data: StreamData, decisions: Decisions) -> None:
@@ -121,15 +122,16 @@ def no_look_ahead(examined: Examined) -> str:
         others = {
             f"from item {cut:,} on are like no class": another_future(data, cut, False),
             f"from item {cut:,} on are like the classes": another_future(data, cut, True),
-            f"from item {cut:,} on are missing": data.part(slice(cut)),
         }
+        if cut in cuts[::3]:
+            others[f"from item {cut:,} on are missing"] = data.part(slice(cut))
         for how, stream in others.items():
             other = examined.decide(stream).part(slice(cut))
             if found := difference(before, other):
                 raise Failed(f"where items {how}: {found}")
             slight_at += slight(before, other) > 0
     if slight_at > 2:
-        raise Failed(f"decisions before {slight_at} of {2 * len(cuts)} cuts differ")
+        raise Failed(f"decisions before {slight_at} cuts differ by less than their scores")
     return f"cut at {_listed(cuts)} of {len(data):,} items: two other futures, and none"
 
 
@@ -284,7 +286,7 @@ def _takes(examined: Examined, data: StreamData, threshold: ThresholdSettings | 
     other = dataclasses.replace(examined, threshold=threshold or examined.threshold)
     _check_form(examined, data, other.decide(data))
     classes = len(data.pool.text_features)
-    return f"{len(data):,} items, {classes:,} {'classes' if classes != 1 else 'class'}"
+    return f"{counted(len(data))}, {counted(classes, 'class', 'classes')}"
 
 
 def in_pieces(examined: Examined) -> str:

@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 import random
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,7 +62,9 @@ class Examined:
     def decide(self, data: StreamData) -> Decisions:
         """Its decisions on a copy of a stream; what it writes to is remembered."""
         copy = _copied(data)
-        decisions: Decisions = self.method.load()(copy, self.options, self.threshold)
+        with warnings.catch_warnings():  # of NumPy, where a stream is empty: what counts is checked
+            warnings.simplefilter("ignore")
+            decisions: Decisions = self.method.load()(copy, self.options, self.threshold)
         self.changed |= _written(data, copy)
         return decisions
 
@@ -120,7 +123,12 @@ def difference(one: Decisions, other: Decisions, exact: bool = False) -> str:
     if not differs.any():
         return ""
     item = int(np.flatnonzero(differs)[0])
-    return f"item {item:,}: {_change(one, other, item)}; {int(differs.sum()):,} items differ"
+    return f"item {item:,}: {_change(one, other, item)}; {counted(int(differs.sum()))} in all"
+
+
+def counted(count: int, what: str = "item", several: str = "items") -> str:
+    """So many items."""
+    return f"{count:,} {what if count == 1 else several}"
 
 
 def slight(one: Decisions, other: Decisions) -> int:
