@@ -1,6 +1,7 @@
 """A method under examination: what it decides on copies of streams, and what differs."""
 
 import dataclasses
+import functools
 import pickle
 import random
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.errors import first_line
 from zsntta_cli.methods import METHODS, Method
@@ -64,9 +66,15 @@ class Examined:
         copy = _copied(data)
         with warnings.catch_warnings():  # of NumPy, where a stream is empty: what counts is checked
             warnings.simplefilter("ignore")
-            decisions: Decisions = self.method.load()(copy, self.options, self.threshold)
+            with _blas().limit(limits=1, user_api="blas"):  # as runs are decided
+                decisions: Decisions = self.method.load()(copy, self.options, self.threshold)
         self.changed |= _written(data, copy)
         return decisions
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def tried(check: str, run: Callable[[], str]) -> CheckResult:
