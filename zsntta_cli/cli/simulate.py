@@ -211,7 +211,7 @@ def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | N
     from zsntta_cli.report.tables import render
     from zsntta_cli.results.kept import Kept
 
-    undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
+    undecided = {r.settings.method for r in records if not r.decides}
     if undecided and "acc_h" in [metric.name for metric in view.shown]:
         names = ", ".join(sorted(undecided))
         say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)

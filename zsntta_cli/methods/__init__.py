@@ -182,12 +182,25 @@ def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str,
     return _both_settings(detector, classifier)(**values)  # type: ignore[arg-type]
 
 
+def find_method(name: str) -> Method | None:
+    """The method of a name, one of two parts too; None where its code is not here."""
+    try:
+        return METHODS[name]
+    except KeyError:
+        return None
+
+
 def check_method(name: str, what: str = "method") -> None:
     """Raise UnknownName where there is no such method, nor one of two parts."""
-    try:
-        METHODS[name]
-    except KeyError:
-        raise UnknownName(what, name, tuple(METHODS)) from None
+    if find_method(name) is None:
+        raise UnknownName(what, name, tuple(METHODS))
+
+
+def detector_of(name: str) -> str:
+    """Whose score a method decides by: of "adand+tda", AdaND's; of "mine+tda" that of `mine`."""
+    method, (detector, _, classifier) = find_method(name), name.rpartition("+")
+    is_pair = method.parts if method else detector in METHODS or classifier in CLASSIFIERS
+    return detector if detector and is_pair else name
 
 
 def method_place(name: str) -> tuple[int, int, str]:

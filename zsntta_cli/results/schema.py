@@ -75,6 +75,16 @@ class CountsPart(_Read):
     noise: Annotated[Count, _about("injected items, which are not judged")]
 
 
+class OwnPart(_Written):
+    """A method from outside the package, for whoever has not its code."""
+
+    files: Annotated[
+        dict[AnyText, Digest], _about("its source: digests of the syntax by name, without comments")
+    ]
+    changed: Annotated[Options, _about("the method's settings that are not their defaults")]
+    offline: Annotated[bool, _about("whether it sees the whole stream before it decides")] = False
+
+
 class RecordedPart(_Written):
     """A run that can be repeated: its settings and the features that it saw."""
 
@@ -121,6 +131,7 @@ class RecordPart(RecordedPart):
     tuning: Annotated[
         dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
     ] = {}
+    own: OwnPart | None = None
 
 
 class _OfOneLength(_Read):

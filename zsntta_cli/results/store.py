@@ -137,11 +137,11 @@ class RecordStore:
         return (kept for _, kept in self._runs("TRUE"))
 
     def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
-        """Runs and their keys; those of a method or a setting that is not known here are not."""
+        """Runs and their keys, whether or not their method's code is here."""
         from zsntta_cli.results.exchange import read_row
 
         for key, *contents in self._select("key, record, curves, items", where, values):
-            if (kept := read_row(*contents)) is not None:
+            if (kept := read_row(key, *contents)) is not None:
                 yield key, kept
 
     def _select(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, under, with_groups
 from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
@@ -79,7 +78,7 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
     from zsntta_cli.results.exchange import read_lines
 
     if files:
-        return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
+        return [kept for path in files for kept in read_lines(path)]
     with store.open() as records:
         return list(records.all())
 

@@ -57,13 +57,12 @@ def report(
 
 def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Kept]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
-    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
 
     if store.file is not None or not paths:
         yield from _stored(store.path)
     for path in paths:
-        yield from _stored(path) if _is_store(path) else read_lines(path, ConsoleReporter().note)
+        yield from _stored(path) if _is_store(path) else read_lines(path)
 
 
 def _stored(path: Path) -> "Iterator[Kept]":

@@ -14,6 +14,7 @@ from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import run_count
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ def page(
         StoreError: there is nothing to show.
     """
     selected = select_runs(kept)
-    outdated = f"{_runs(selected.outdated)} by rules other than this version's"
-    left_out = (outdated,) * bool(selected.outdated)
+    left_out = tuple(selected.left_out)
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = page_tables(selected.runs)
@@ -93,10 +93,6 @@ def page(
     return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
-
-
 def _count_rows(rows: Sequence[RunRow]) -> int:
     """How many rows the leaderboard has of its own."""
     return sum(len(row.runs) for row in rows)
@@ -111,11 +107,11 @@ def _about(rows: Sequence[RunRow]) -> str:
     }
     lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
     count = sum(len(row.every_run) for row in rows)
-    return " ".join([f"{_runs(count)} in {_count_rows(rows):,} rows.", *lists])
+    return " ".join([f"{run_count(count)} in {_count_rows(rows):,} rows.", *lists])
 
 
 def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
     """What a reader has to know before the tables."""
     stopped = sum(bool(run.record.unfinished) for run in selected.runs)
-    of_stopped = f"Stopped before its end: {_runs(stopped)}. What was stopped enters no mean."
+    of_stopped = f"Stopped before its end: {run_count(stopped)}. What was stopped enters no mean."
     return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]
