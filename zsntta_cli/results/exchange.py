@@ -145,7 +145,7 @@ def _recorded(plain: Any) -> RecordedRun:
     check_schema(RecordedLine, plain)
     record = plain["record"]
     run = run_from_record(record["settings"])
-    check_runnable(run)
+    check_runnable(run, (record.get("own") or {}).get("files", {}))
     return RecordedRun(run, dict(record["digests"]))
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter, Silent
-from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
+from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
@@ -67,6 +67,8 @@ def run_all(
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = [run for run in runs if run not in kept_runs]
+    for words in changed_sources(set(new_runs), keeping) if keeping else ():
+        reporter.note(f"note: kept before and run again: {words}")
     if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(new_runs) < _FEW:

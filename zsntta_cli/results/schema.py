@@ -93,6 +93,7 @@ class RecordedPart(_Written):
         dict[AnyText, Digest],
         _about("of the feature files; text/ID of the class text and how all are read"),
     ]
+    own: OwnPart | None = None
 
 
 class RecordPart(RecordedPart):
@@ -131,7 +132,6 @@ class RecordPart(RecordedPart):
     tuning: Annotated[
         dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
     ] = {}
-    own: OwnPart | None = None
 
 
 class _OfOneLength(_Read):

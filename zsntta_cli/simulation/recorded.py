@@ -124,15 +124,17 @@ def _check_recorded(what: str, name: str, value: Any) -> None:
     )
 
 
-def check_runnable(run: RunSettings) -> None:
+def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
     """Refuse to run what is data alone: a method or a setting that is not known here.
+
+    `files` are those that its record says the method's source is in.
 
     Raises:
         UnknownMethod: the method's code is not here.
         SettingsError: it has a setting that this version does not know.
     """
     if find_method(run.method) is None:
-        raise UnknownMethod(run.method)
+        raise UnknownMethod(run.method, tuple(files))
     groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
     groups["options"] = METHODS[run.method].settings
     for what, declaring in groups.items():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import check_method
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
 from zsntta_cli.report.page.document import PageSheet, document, render
@@ -51,11 +52,14 @@ def page(
 
     Raises:
         StoreError: there is nothing to show.
+        UnknownName: the baseline is no method, neither here nor of the runs.
     """
     selected = select_runs(kept)
     left_out = tuple(selected.left_out)
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
+    if baseline not in {run.record.settings.method for run in selected.runs}:
+        check_method(baseline, "baseline")
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
