@@ -18,6 +18,7 @@ from zsntta_cli.errors import SettingsError, StoreError, UnknownMethod, first_li
 from zsntta_cli.files import read_input
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
+from zsntta_cli.simulation.notes import RunNote
 from zsntta_cli.simulation.record import OwnMethod, Record
 from zsntta_cli.simulation.recorded import check_runnable, run_from_record
 from zsntta_cli.simulation.runs import RunSettings
@@ -201,7 +202,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
         revision=str(plain.get("revision", "")),
         memory=int(_number(plain.get("memory", 0))),
         device=str(plain.get("device", "")),
-        notes=tuple(map(str, plain.get("notes", ()))),
+        notes=tuple(RunNote(**note) for note in plain.get("notes", ())),
         preset=str(plain.get("preset", "")),
         command=str(plain.get("command", "")),
         features=dict(plain.get("features", {})),
@@ -214,7 +215,7 @@ def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:
     if plain is None:
         return None
     files = {name: str(digest) for name, digest in plain["files"].items()}
-    return OwnMethod(files, dict(plain["changed"]), bool(plain.get("offline", False)))
+    return OwnMethod(files, dict(plain["changed"]))
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:

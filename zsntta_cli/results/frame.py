@@ -178,7 +178,7 @@ class ResultRow(Generic[R]):
         """Whether it may be the best: a method that sees the whole stream first is a reference."""
         if method := find_method(self.method):
             return not method.offline
-        return not any(run.record.own and run.record.own.offline for run in self.every_run)
+        return not any(run.record.is_reference for run in self.every_run)
 
     @property
     def decides(self) -> bool:

@@ -82,7 +82,15 @@ class OwnPart(_Written):
         dict[AnyText, Digest], _about("its source: digests of the syntax by name, without comments")
     ]
     changed: Annotated[Options, _about("the method's settings that are not their defaults")]
-    offline: Annotated[bool, _about("whether it sees the whole stream before it decides")] = False
+
+
+class NotePart(_Read):
+    """A sentence on a run; of several runs' notes of one kind and about, the heaviest is shown."""
+
+    kind: AnyText
+    about: AnyText
+    text: AnyText
+    weight: AnyNumber = 0
 
 
 class RecordedPart(_Written):
@@ -121,9 +129,7 @@ class RecordPart(RecordedPart):
         Count, _about("bytes: the process's peak, or the GPU's where one was used")
     ] = 0
     device: AnyText = ""
-    notes: Annotated[
-        list[AnyText], _about("what a reader of its numbers has to know, a sentence each")
-    ] = []
+    notes: Annotated[list[NotePart], _about("what a reader of its numbers has to know")] = []
     preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
     command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
     features: Annotated[

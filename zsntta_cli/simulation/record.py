@@ -5,7 +5,7 @@ import math
 import platform
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,6 +19,7 @@ from zsntta_cli import __version__
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
+from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.recorded import changed_settings
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
@@ -38,7 +39,6 @@ class OwnMethod:
 
     files: dict[str, str]  # its source: digests of the syntax by name, the script and its modules
     changed: dict[str, Any]  # settings that are not their defaults
-    offline: bool = False  # it sees the whole stream before it decides
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Record:
     revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
     memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
     device: str = "cpu"
-    notes: tuple[str, ...] = ()  # what a reader of its numbers has to know
+    notes: tuple[RunNote, ...] = ()  # what a reader of its numbers has to know
     preset: str = ""  # the one that was asked for; nothing in old records
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
@@ -76,6 +76,11 @@ class Record:
     def decides(self) -> bool:
         """Whether its method said what is noise, or gave a score alone."""
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether its method saw the whole stream before it decided, as its notes say."""
+        return any(note.kind == OFFLINE for note in self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
@@ -129,6 +134,11 @@ class Replay:
         shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
         return {name: round(times, 3) for name, times in shown.items() if times > 1}
 
+    def _notes(self) -> Iterator[RunNote]:
+        id_set = self.sources.id_set
+        sizes = SetSizes(*self.sources.sizes, len(id_set.class_names), id_set.dim)
+        return run_notes(self.settings, sizes)
+
     def record(self) -> Record:
         """The decisions judged on the test samples, as of now."""
         measures = measure(self.judged)
@@ -153,6 +163,7 @@ class Replay:
             own=_own_method(self.settings),
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
+            notes=tuple(self._notes()),
         )
 
 
@@ -161,7 +172,7 @@ def _own_method(run: RunSettings) -> OwnMethod | None:
     method, files = METHODS[run.method], source_digests(run.method)
     if not method.own_code:
         return None
-    return OwnMethod(dict(files), changed_settings(run.options), method.offline)
+    return OwnMethod(dict(files), changed_settings(run.options))
 
 
 def resident_peak() -> int:
