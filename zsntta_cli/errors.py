@@ -5,6 +5,7 @@ It exits with 2 on a SettingsError, which the command alone can tell, and with 1
 ZsnttaError
 ├── SettingsError     a setting out of its range, or two that do not go together
 │   ├── UnknownName     a name that is none of its choices
+│   ├── PluginError     a script of one's own that cannot be loaded
 │   ├── UnknownMethod   a method of a record that only its own code can run again
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
@@ -64,6 +65,10 @@ class UnknownName(SettingsError):
         value, choices = short(self.value), ", ".join(self.choices)
         meant = near(value, self.choices)
         return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
+
+
+class PluginError(SettingsError):
+    """A script of one's own, or a distribution, whose methods or data sets cannot be had."""
 
 
 class UnknownMethod(SettingsError):

@@ -16,6 +16,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from zsntta_cli import plugins
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
 from zsntta_cli.methods.live import settings as live_settings
@@ -129,6 +130,9 @@ class _Methods(dict[str, Method]):
     """
 
     def __missing__(self, name: str) -> Method:
+        plugins.load_declared()  # at the first name that is none of the package's
+        if name in self:
+            return self[name]
         detector, _, classifier = name.rpartition("+")
         if classifier not in CLASSIFIERS or detector not in self:
             raise KeyError(name)
@@ -250,9 +254,15 @@ METHODS: dict[str, Method] = _Methods({
     "tda": Method("classifiers.tda:run", settings.TDASettings),
 })  # fmt: skip
 
-for _classifier in CLASSIFIERS:  # alone, a classifier is behind ZS-CLIP; TDA as it was published
-    METHODS.setdefault(_classifier, behind("zs-clip", _classifier))
 
+def _list_classifiers() -> None:
+    """Make each classifier alone a method: it is behind ZS-CLIP, TDA as it was published."""
+    for classifier in CLASSIFIERS:
+        if classifier not in METHODS:
+            METHODS[classifier] = behind("zs-clip", classifier)
+
+
+_list_classifiers()
 METHODS.update({
     "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
     "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
@@ -287,3 +297,6 @@ METHODS.update({
 for _detector in ("adand", "ridge"):  # those to choose from; others are made when asked for
     for _classifier in CLASSIFIERS:
         METHODS[f"{_detector}+{_classifier}"] = behind(_detector, _classifier)
+
+plugins.watch("classifier", CLASSIFIERS, Classifier, "zsntta.classifiers", _list_classifiers)
+plugins.watch("method", METHODS, Method, "zsntta.methods")
