@@ -8,7 +8,6 @@ a line each. No line takes the place of another one.
 import os
 import re
 import sys
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -142,6 +141,8 @@ def _place(error: BaseException, path: Path) -> str:
     """The line of a script that an error came from."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f", line {error.lineno}"
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f", line {lines[-1]}" if lines else ""

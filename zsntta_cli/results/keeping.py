@@ -60,11 +60,11 @@ def kept_before(
 
 def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
     """How many kept results of some runs are by another source of their methods, and why."""
-    from zsntta_cli.results.selection import current
-
     methods = {run.method for run in runs if METHODS[run.method].own_code}
     if not methods or keeping.fresh or not keeping.path.exists():
         return []
+    from zsntta_cli.results.selection import current  # not for every start
+
     with RecordStore(keeping.path) as store:
         kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
     return current(kept, by_rules=False)[1]
