@@ -87,6 +87,7 @@ class Record:
         plain = dataclasses.asdict(self)
         for group in ("stream", "threshold", "options"):  # that no class here may declare
             plain["settings"][group] = dict(vars(getattr(self.settings, group)))
+        del plain["settings"]["preset"]  # a value of the record's own
         for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
@@ -114,6 +115,8 @@ class Replay:
     columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
     machine: Machine = Machine()
+    features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
+    command: str = ""  # that asks for the run
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -164,6 +167,9 @@ class Replay:
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
             notes=tuple(self._notes()),
+            preset=self.settings.preset,
+            command=self.command,
+            features=dict(self.features),
         )
 
 

@@ -22,7 +22,7 @@ _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 _LARGEST = 2**62  # of numbers
 # Names that a run's settings have already, where all of them stand side by side.
 _GROUPS = (RunSettings, StreamSettings, ThresholdSettings)
-_TAKEN = {"features", "preset", *(f.name for group in _GROUPS for f in dataclasses.fields(group))}
+_TAKEN = {"features", *(f.name for group in _GROUPS for f in dataclasses.fields(group))}
 
 
 class RecordedSettings:
@@ -76,7 +76,7 @@ def run_from_record(settings: Any) -> RunSettings:
         SettingsError: they are not such settings.
     """
     _check_object("a run", settings)
-    names = [field.name for field in dataclasses.fields(RunSettings)]
+    names = [field.name for field in dataclasses.fields(RunSettings) if field.compare]
     _check_no_others("a run", settings, names)
     method, prompt = settings.get("method"), settings.get("prompt")
     is_name = isinstance(method, str) and method.isprintable() and 0 < len(method) <= _LONGEST_NAME
