@@ -11,7 +11,7 @@ from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.datasets.names import NOISE, WORDS, SetName
+from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
     MissingFeatures,
     MissingSets,
@@ -61,6 +61,7 @@ _REMEDIES = {
     "other-device": "try --device cpu",
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
+    "other-part": "draw the images by another --seed, or delete both parts",
     "other-prompt": "take another with --prompt",
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
@@ -90,6 +91,9 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 def _(error: MissingFeatures, given: Given) -> str:
     from zsntta_cli.datasets import CATALOGUE
 
+    parts = SetParts.parse(error.name)
+    if parts.steps and parts.whole in error.there:
+        return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
     return "" if meant else "type " + _making(error.name, given)
@@ -129,6 +133,16 @@ def _(error: NoPartner, given: Given) -> str:
     easy = [name for name in error.partners if needs_no_hand(name)]
     named = " ".join(f"--dataset {name}" for name in easy or error.partners)
     return f"type zsntta extract {named}{options_of(given)}"
+
+
+def _splitting(name: str, given: Given) -> str:
+    """The command that makes both parts of the images of a set, of the name of one of them."""
+    part, seed = SetParts.parse(name).steps[-1]
+    words = ["zsntta", "cache", "split", name.removesuffix(f"-{part}{seed}"), "--images", "20%"]
+    words += ["--seed", seed.removeprefix("-s")] if seed else []
+    if given.get("features_dir", FEATURES) != FEATURES:
+        words += ["--features-dir", str(given["features_dir"])]
+    return shlex.join(words)
 
 
 def _making(name: str, given: Given) -> str:
