@@ -70,6 +70,7 @@ _REMEDIES = {
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
+    "tune-by": "take another metric with --tune-by",
 }
 
 Given = Mapping[str, Any]  # the parameters of the command that failed

@@ -1,11 +1,13 @@
 """Results: obtained from the store or by replays, kept, exchanged, compared."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zsntta_cli.results.grid import Grid, Pair
+    from zsntta_cli.results.tuning import TuningPlan
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.record import Record
 
@@ -33,6 +35,10 @@ def simulate(
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
     live: "LiveSettings | None" = None,
+    tune: Mapping[str, Any] | None = None,
+    tune_on: "Sequence[Pair]" = (),
+    report_on: "Sequence[Pair]" = (),
+    tune_by: str = "acc_h",
     **settings: Any,
 ) -> "list[Record]":
     """Replay streams, as `zsntta simulate` does: a record for each run of the grid, in order.
@@ -43,12 +49,18 @@ def simulate(
     model. `live` says how live methods get at images. Results are kept in `records`, by default
     beside the features, and taken from there unless they are wanted `fresh`.
 
+    `tune` has settings with the values to choose from, a mapping of them for one method alone:
+    `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best by `tune_by` on the pairs
+    `tune_on`, as [("shapes", "glyphs")], is run on those of `report_on`, which stand in place of
+    `id_set` and `ood_set`.
+
     Raises:
         ZsnttaError: what the command would end with.
     """
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
+    from zsntta_cli.results.tuning import run_tuned, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import live_session
 
@@ -61,7 +73,39 @@ def simulate(
     root = Path(features_dir)
     keeping = Keeping.beside(root, Path(records) if records else None, fresh)
     session = functools.partial(live_session, live or LiveSettings())
-    return run_all(root, grid.runs(root), jobs, session, keeping=keeping)
+    run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
+    plan = _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by)
+    if plan:
+        return run_tuned(root, grid, plan, run, keeping)
+    return with_tunings(run(grid.runs(root)), {})
+
+
+def _tuning_plan(
+    grid: "Grid",
+    tune: Mapping[str, Any],
+    tune_on: "Sequence[Pair]",
+    report_on: "Sequence[Pair]",
+    tune_by: str,
+) -> "TuningPlan | None":
+    """What is to be tuned; None where no pairs and no settings are named for it.
+
+    Raises:
+        SettingsError: some are, and others lack, or sets are named beside the pairs.
+    """
+    from zsntta_cli.errors import SettingsError
+    from zsntta_cli.results.tuning import TuningPlan
+
+    if not (tune or tune_on or report_on):
+        return None
+    if grid.id_sets or grid.ood_sets:
+        raise SettingsError("report_on says which sets are reported: leave id_set and ood_set out.")
+    axes = {k: _several(v) for k, v in tune.items() if not isinstance(v, Mapping)}
+    own = {
+        method: {k: _several(v) for k, v in some.items()}
+        for method, some in tune.items()
+        if isinstance(some, Mapping)
+    }
+    return TuningPlan(tune_on, report_on, axes, own, tune_by)
 
 
 def _several(value: Any) -> list[Any]:
