@@ -67,11 +67,6 @@ class Tuning:
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {**own, "candidates": candidates, "values": list(self.values), "on": on}
 
-    @property
-    def on_text(self) -> str:
-        """The pairs, as the command line takes them."""
-        return ",".join(f"{pair.id_set}+{pair.ood_set}" for pair in self.on)
-
 
 def tuning_of(record: Record) -> Tuning | None:
     """How the settings of a record's run were chosen; None where they were not, by what it says."""
@@ -91,6 +86,12 @@ def tuning_of(record: Record) -> Tuning | None:
         )  # fmt: skip
     except (AttributeError, LookupError, TypeError, ValueError, SettingsError):
         return None  # records come from elsewhere, too
+
+
+def tuned_on(record: Record) -> str:
+    """The pairs that a run's settings were chosen on, as typed; nothing where they were not."""
+    tuning = tuning_of(record)
+    return ",".join(f"{pair.id_set}+{pair.ood_set}" for pair in tuning.on) if tuning else ""
 
 
 @dataclass(frozen=True)
