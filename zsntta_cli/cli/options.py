@@ -269,7 +269,7 @@ def _shown(value: Any) -> str:
 
 def _threshold(text: str) -> float | None:
     """A fixed threshold as a number, the adaptive one as None."""
-    return None if text == _ADAPTIVE else _parsed("fixed", float, text)
+    return None if text == _ADAPTIVE else _parsed("threshold", float, text)
 
 
 def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:

@@ -1,5 +1,6 @@
 """What is said below a table of how its rows' settings were chosen, and on which sets."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -42,7 +43,7 @@ def _chosen(tuning: Tuning) -> str:
     settings = ", ".join(
         f"{setting_name(name)} {shown(name, value)}" for name, value in tuning.settings.items()
     )
-    count = len(tuning.values)
+    count = math.prod(map(len, tuning.candidates.values()))
     of = f"of {count:,} {'values' if len(tuning.settings) == 1 else 'combinations'}"
     pairs = ", ".join(f"{pair.id_set} + {pair.ood_set}" for pair in tuning.on)
     at = ", ".join(dict.fromkeys(shown("ratio", pair.ratio) for pair in tuning.on))
