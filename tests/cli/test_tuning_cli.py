@@ -332,8 +332,8 @@ def test_a_tuning_that_is_none_is_passed_over(zsntta, tmp_path):
             "on": [pair]}  # fmt: skip
     strange = [
         {"on": 5}, {**good, "on": [7]}, {**good, "on": [{**pair, "id": "../x"}]},
-        {**good, "on": [{**pair, "ratio": []}]}, {**good, "value": "high"}, {**good, "candidates": 3},
-        {**good, "settings": None},
+        {**good, "on": [{**pair, "ratio": []}]}, {**good, "value": "high"},
+        {**good, "candidates": 3}, {**good, "settings": None},
     ]  # fmt: skip
     runs = [kept_run("zs-clip", seed=i) for i in range(len(strange) + 1)]
     told = [
