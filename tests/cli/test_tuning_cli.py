@@ -141,6 +141,8 @@ def test_of_equal_candidates_the_first_given_counts(simulate, order):
     records = records_of(simulate(*command))
     assert {r["settings"]["threshold"]["fixed_on"] for r in records} == {order.split(",")[0]}
     assert len(set(records[0]["tuning"]["values"])) == 1
+    table = simulate(*command[:-2])
+    assert "all gave the same, so the first was taken." in " ".join(table.stdout.split())
 
 
 # What tables say.
@@ -356,12 +358,16 @@ def test_the_same_from_python(simulate, features, tmp_path):
     typed = records_of(simulate("--method", "zs-clip", "--method", "ridge", *TUNE, "--tune",
                                 "ridge.ridge-penalty=0.5,1", *PAIRS, "--seed", 4, "--format",
                                 "json"))  # fmt: skip
-    records = zsntta_cli.simulate(
-        "zs-clip", "ridge", encoder="made", features_dir=features, records=tmp_path / "own.sqlite",
-        tune={"fixed": CANDIDATES, "ridge": {"ridge_penalty": [0.5, 1]}}, seed=4,
-        tune_on=[("pets", "sky"), ("birds", "sky")],
-        report_on=[("pets", "sand"), ("birds", "sand")],
-    )  # fmt: skip
+    with pytest.warns(UserWarning, match="'sky' is smaller") as told:
+        records = zsntta_cli.simulate(
+            "zs-clip", "ridge", encoder="made", features_dir=features, records=tmp_path / "own.sqlite",
+            tune={"fixed": CANDIDATES, "ridge": {"ridge_penalty": [0.5, 1]}}, seed=4,
+            tune_on=[("pets", "sky"), ("birds", "sky")],
+            report_on=[("pets", "sand"), ("birds", "sand")],
+        )  # fmt: skip
+    told_of = [str(warning.message).split("'")[1] for warning in told]
+    assert told_of == ["sky", "sand"], "of the candidates' runs, too, each once"
+    assert {warning.filename for warning in told} == {__file__}
     assert [record.to_dict()["tuning"] for record in records] == [r["tuning"] for r in typed]
     assert [record.metric("acc_h") for record in records] == [metric(r, "acc_h") for r in typed]
     with pytest.raises(SettingsError, match="leave id_set and ood_set out"):

@@ -51,7 +51,8 @@ def _chosen(tuning: Tuning) -> str:
     seeds = f"seed{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
     metric = METRICS.get(tuning.by)
     best = f"{metric.head} {metric.text(tuning.value)}" if metric else tuning.by
-    return f"{settings} was chosen {of} by {best} on {pairs} ({at} noise, {seeds})."
+    alike = ": all gave the same, so the first was taken" * (len(set(tuning.values)) == 1)
+    return f"{settings} was chosen {of} by {best} on {pairs} ({at} noise, {seeds}){alike}."
 
 
 def _of_overlap(method: str, runs: Iterable[tuple[Tuning, Record]]) -> Iterator[str]:

@@ -1,15 +1,17 @@
 """Results: obtained from the store or by replays, kept, exchanged, compared."""
 
 import functools
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zsntta_cli.results.grid import Grid, Pair
-    from zsntta_cli.results.tuning import TuningPlan
+    from zsntta_cli.results.tuning import TuningPlan, Tunings
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.record import Record
+    from zsntta_cli.simulation.runs import RunSettings
 
 NAME = "records.sqlite"  # in the features folder
 
@@ -47,7 +49,8 @@ def simulate(
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
     settings by method, for that method alone. `encoder` is a folder name of features, instead of a
     model. `live` says how live methods get at images. Results are kept in `records`, by default
-    beside the features, and taken from there unless they are wanted `fresh`.
+    beside the features, and taken from there unless they are wanted `fresh`. What a reader of the
+    numbers has to know comes as warnings, and stands in the records.
 
     `tune` has settings with the values to choose from, a mapping of them for one method alone:
     `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best by `tune_by` on the pairs
@@ -60,9 +63,10 @@ def simulate(
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
-    from zsntta_cli.results.tuning import run_tuned, with_tunings
+    from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation.notes import notes_before
 
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
@@ -74,10 +78,19 @@ def simulate(
     keeping = Keeping.beside(root, Path(records) if records else None, fresh)
     session = functools.partial(live_session, live or LiveSettings())
     run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
-    plan = _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by)
-    if plan:
-        return run_tuned(root, grid, plan, run, keeping)
-    return with_tunings(run(grid.runs(root)), {})
+    notes: list[str] = []
+    tunings: Tunings = {}
+    if plan := _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by):
+
+        def run_candidates(runs: "Sequence[RunSettings]") -> "list[Record]":
+            notes.extend(notes_before(root, runs))
+            return run(runs)
+
+        tunings = choose(root, grid, plan, run_candidates)
+    runs = list(tunings) or grid.runs(root)
+    for note in dict.fromkeys([*notes, *notes_before(root, runs)]):
+        warnings.warn(note.removeprefix("note: "), stacklevel=2)
+    return with_tunings(run(runs), tunings, keeping)
 
 
 def _tuning_plan(

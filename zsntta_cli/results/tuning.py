@@ -257,14 +257,6 @@ class TuningRow:
         return mean
 
 
-def run_tuned(
-    root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll, keeping: Keeping | None = None
-) -> list[Record]:
-    """The records of the pairs to report on, with settings chosen on others: see `choose`."""
-    tunings = choose(root, grid, plan, run_all)
-    return with_tunings(run_all(list(tunings)), tunings, keeping)
-
-
 def with_tunings(
     records: Sequence[Record],
     tunings: Tunings,
