@@ -358,10 +358,11 @@ def test_the_same_from_python(simulate, features, tmp_path):
     typed = records_of(simulate("--method", "zs-clip", "--method", "ridge", *TUNE, "--tune",
                                 "ridge.ridge-penalty=0.5,1", *PAIRS, "--seed", 4, "--format",
                                 "json"))  # fmt: skip
-    with pytest.warns(UserWarning, match="'sky' is smaller") as told:
+    with pytest.warns(UserWarning, match="images are shown up to") as told:
         records = zsntta_cli.simulate(
-            "zs-clip", "ridge", encoder="made", features_dir=features, records=tmp_path / "own.sqlite",
-            tune={"fixed": CANDIDATES, "ridge": {"ridge_penalty": [0.5, 1]}}, seed=4,
+            "zs-clip", "ridge", encoder="made", features_dir=features,
+            records=tmp_path / "own.sqlite", seed=4,
+            tune={"fixed": CANDIDATES, "ridge": {"ridge_penalty": [0.5, 1]}},
             tune_on=[("pets", "sky"), ("birds", "sky")],
             report_on=[("pets", "sand"), ("birds", "sand")],
         )  # fmt: skip
