@@ -206,6 +206,24 @@ def test_a_part_that_is_not_there_is_made_by_a_split(cached):
     fails(result, "type zsntta cache split shapes --images 20% --seed 3")
 
 
+def test_texts_that_a_part_lacks_are_made_for_its_set(cached):
+    cached("cache", "split", "shapes", "--images", "20%")
+    prompt = ("--prompt", "a drawing of a {}.")
+    result = cached("simulate", "--method", "zs-clip", "--id", "shapes-tune", "--ratio", 0, *prompt,
+                    *TINY)  # fmt: skip
+    fails(
+        result,
+        "type zsntta extract --dataset shapes --model tiny --prompt 'a drawing of a {}.' --limit "
+        "300, and split shapes as before",
+    )
+    made = cached("extract", "--dataset", "shapes", "--limit", 300, "--no-partners", *prompt, *TINY)
+    assert made.exit_code == 0, made.stderr
+    assert cached("cache", "split", "shapes", "--images", "20%").exit_code == 0
+    again = cached("simulate", "--method", "zs-clip", "--id", "shapes-tune", "--ratio", 0, *prompt,
+                   *TINY)  # fmt: skip
+    assert again.exit_code == 0, again.stderr
+
+
 @given(
     st.lists(st.integers(-1, 4), min_size=2, max_size=80),
     st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100),

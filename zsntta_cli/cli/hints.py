@@ -113,7 +113,9 @@ def _(error: MissingText, given: Given) -> str:
     ) and not imported:  # class names get what no one types along with the words
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
-    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    parts = SetParts.parse(error.name)
+    embed = f"type {_making(parts.whole, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
 
 
 @mend.register

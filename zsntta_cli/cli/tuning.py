@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import candidate_settings, under
-from zsntta_cli.simulation.metrics import METRICS
 
 if TYPE_CHECKING:
     from zsntta_cli.results.grid import Pair
@@ -30,7 +29,7 @@ class TuningOptions:
         list[str] | None, under("Tuning", "Pairs of sets to choose on.", metavar=_PAIRS)
     ] = None
     tune_by: Annotated[
-        str | None, under("Tuning", f"What is to be best: {', '.join(METRICS)}. [acc_h]")
+        str | None, under("Tuning", "Metric that is to be best: acc_s, auroc, fpr95 … [acc_h]")
     ] = None
     report_on: Annotated[
         list[str] | None, under("Tuning", "Pairs of sets to report on, others.", metavar=_PAIRS)
