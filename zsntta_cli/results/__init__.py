@@ -36,6 +36,7 @@ def simulate(
     records: str | Path | None = None,
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
+    plugins: Sequence[str | Path] = (),
     live: "LiveSettings | None" = None,
     tune: Mapping[str, Any] | None = None,
     tune_on: "Sequence[Pair]" = (),
@@ -61,6 +62,7 @@ def simulate(
         ZsnttaError: what the command would end with.
     """
     command = _call_in_python(dict(locals()))
+    from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
@@ -69,6 +71,8 @@ def simulate(
     from zsntta_cli.simulation import live_session
     from zsntta_cli.simulation.notes import notes_before
 
+    for script in plugins:
+        load_script(Path(script))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
