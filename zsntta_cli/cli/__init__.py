@@ -22,6 +22,8 @@ _PLACES = {
     "encoders": "datasets.encoders",
     "cache": "cache.app",
     "datasets": "datasets.app",
+    "methods": "methods.app",
+    "cite": "cite.cite",
     "records": "results.records.app",
 }
 

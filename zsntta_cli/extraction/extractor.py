@@ -263,7 +263,7 @@ class Extractor:
 
 def _gpu_name(encoder: Encoder) -> str | None:
     """The model of the GPU that an encoder runs on, if it does."""
-    if encoder.identity["device"] != "cuda":
+    if encoder.identity.get("device") != "cuda":
         return None
     import torch
 
