@@ -21,6 +21,7 @@ from zsntta_cli.errors import (
     NoPartner,
     SettingsError,
     StoreError,
+    UnknownMethod,
     ZsnttaError,
     near,
 )
@@ -138,6 +139,13 @@ def _(error: MissingWords, given: Given) -> str:
         return embed
     several = f", several with --words {','.join(error.cached)}" if len(error.cached) > 1 else ""
     return f"name one with --words NAME{several}, or {embed}"
+
+
+@mend.register
+def _(error: UnknownMethod, given: Given) -> str:
+    plugin, record = error.files[0] if error.files else "FILE.py", given.get("record")
+    words = ["zsntta", "--plugin", plugin, "simulate", *(["--from", str(record)] * bool(record))]
+    return f"name its script, {shlex.join(words)}"
 
 
 @mend.register

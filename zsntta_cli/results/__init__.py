@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ def simulate(
     records: str | Path | None = None,
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
+    plugins: Sequence[str | Path] = (),
     live: "LiveSettings | None" = None,
     **settings: Any,
 ) -> "list[Record]":
@@ -49,6 +50,7 @@ def simulate(
         ZsnttaError: what the command would end with.
     """
     command = _call_in_python(dict(locals()))
+    from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
@@ -56,6 +58,8 @@ def simulate(
     from zsntta_cli.simulation import live_session
     from zsntta_cli.simulation.notes import notes_before
 
+    for script in plugins:
+        load_script(Path(script))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),

@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -61,7 +62,7 @@ class PairComparison:
     @property
     def mean(self) -> float:
         """The mean difference over pairs; nan where they have none in common."""
-        return fold(dict(enumerate(self.differences.values()))).mean
+        return fmean(self.differences.values()) if self.differences else math.nan
 
     @property
     def wins(self) -> int:
@@ -115,8 +116,8 @@ def compare(values: ByPair, others: ByPair, metric: Metric) -> PairComparison:
     differences = {}
     for pair, by_seed in values.items():
         other = others.get(pair, {})
-        steps = {seed: sign * (by_seed[seed] - other[seed]) for seed in by_seed if seed in other}
-        if not math.isnan(mean := fold(steps).mean):
+        steps = [sign * (value - other[seed]) for seed, value in by_seed.items() if seed in other]
+        if steps and not math.isnan(mean := fmean(steps)):
             differences[pair] = round(mean, _DIGITS)
     can_tell = count_id_sets(differences) >= FEWEST
     return PairComparison(differences, signed_rank_test(differences) if can_tell else None)

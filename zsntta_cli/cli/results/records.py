@@ -72,7 +72,7 @@ def show(
         if key in runs:
             console().print(run_card(runs[key]))
         else:
-            say(f"{key[:DIGITS]} is of a method or a setting that is not known here.", err=True)
+            say(f"{key[:DIGITS]} is no run that this version can read.", err=True)
 
 
 @app.command(cls=Command)
@@ -117,11 +117,9 @@ def import_(
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none; equal ones are one."""
-    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
 
-    note = ConsoleReporter().note
-    runs_by_file = {path: read_lines(path, note) for path in files}
+    runs_by_file = {path: read_lines(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
             there = records.add_new(runs)
