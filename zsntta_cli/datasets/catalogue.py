@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zsntta_cli import plugins
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -244,3 +245,5 @@ BUILTIN: dict[str, DatasetEntry] = {
 }  # fmt: skip
 
 CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN
+
+plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")

@@ -16,6 +16,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from zsntta_cli import plugins
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
 from zsntta_cli.methods.live import settings as live_settings
@@ -135,6 +136,9 @@ class _Methods(dict[str, Method]):
     """
 
     def __missing__(self, name: str) -> Method:
+        plugins.load_declared()  # at the first name that is none of the package's
+        if name in self:
+            return self[name]
         detector, _, classifier = name.rpartition("+")
         if classifier not in CLASSIFIERS or detector not in self:
             raise KeyError(name)
@@ -189,12 +193,25 @@ def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str,
     return _both_settings(detector, classifier)(**values)  # type: ignore[arg-type]
 
 
+def find_method(name: str) -> Method | None:
+    """The method of a name, one of two parts too; None where its code is not here."""
+    try:
+        return METHODS[name]
+    except KeyError:
+        return None
+
+
 def check_method(name: str, what: str = "method") -> None:
     """Raise UnknownName where there is no such method, nor one of two parts."""
-    try:
-        METHODS[name]
-    except KeyError:
-        raise UnknownName(what, name, tuple(METHODS)) from None
+    if find_method(name) is None:
+        raise UnknownName(what, name, tuple(METHODS))
+
+
+def detector_of(name: str) -> str:
+    """Whose score a method decides by: of "adand+tda", AdaND's; of "mine+tda" that of `mine`."""
+    method, (detector, _, classifier) = find_method(name), name.rpartition("+")
+    is_pair = method.parts if method else detector in METHODS or classifier in CLASSIFIERS
+    return detector if detector and is_pair else name
 
 
 def method_place(name: str) -> tuple[int, int, str]:
@@ -276,9 +293,15 @@ METHODS: dict[str, Method] = _Methods({
     ),
 })  # fmt: skip
 
-for _classifier in CLASSIFIERS:  # alone, a classifier is behind ZS-CLIP; TDA as it was published
-    METHODS.setdefault(_classifier, behind("zs-clip", _classifier))
 
+def _list_classifiers() -> None:
+    """Make each classifier alone a method: it is behind ZS-CLIP, TDA as it was published."""
+    for classifier in CLASSIFIERS:
+        if classifier not in METHODS:
+            METHODS[classifier] = behind("zs-clip", classifier)
+
+
+_list_classifiers()
 METHODS.update({
     "max-logit": Method(
         "ood_scores:max_logit", settings.MaxLogitSettings, decides=False,
@@ -354,3 +377,6 @@ METHODS.update({
 for _detector in ("adand", "ridge"):  # those to choose from; others are made when asked for
     for _classifier in CLASSIFIERS:
         METHODS[f"{_detector}+{_classifier}"] = behind(_detector, _classifier)
+
+plugins.watch("classifier", CLASSIFIERS, Classifier, "zsntta.classifiers", _list_classifiers)
+plugins.watch("method", METHODS, Method, "zsntta.methods")
