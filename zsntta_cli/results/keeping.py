@@ -1,7 +1,7 @@
 """Results taken from the store where they are there, and kept at once where they are made."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,18 @@ def kept_before(
         # A default that has changed since is in no key, but in the settings.
         if kept.record.settings == runs_by_key[key] and _has_all(kept, keeping)
     }
+
+
+def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
+    """How many kept results of some runs are by another source of their methods, and why."""
+    methods = {run.method for run in runs if METHODS[run.method].own_code}
+    if not methods or keeping.fresh or not keeping.path.exists():
+        return []
+    from zsntta_cli.results.selection import current  # not for every start
+
+    with RecordStore(keeping.path) as store:
+        kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
+    return current(kept, by_rules=False)[1]
 
 
 def _has_all(kept: Kept, keeping: Keeping) -> bool:

@@ -4,11 +4,11 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, run_notes, stopped_notes, unmeasured_notes
+from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
@@ -49,7 +49,7 @@ def name_of(stream: ResultStream) -> str:
 def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
-        decided = [row for row in rows if METHODS[row.method].decides]
+        decided = [row for row in rows if row.decides]
         for title, some, metrics in (
             ("accuracies in %", [row for row in decided if row.ratio], metrics_of("accuracy")),
             ("clean streams, Acc_S in %", [r for r in decided if not r.ratio], [METRICS["acc_s"]]),
@@ -67,6 +67,7 @@ def _sheet(
     columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
     shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
     bodies: dict[str, list[SheetRow]] = {}
+    every_text: dict[RunRow, dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
@@ -75,10 +76,14 @@ def _sheet(
                 for row, text in _cells(table, contest, column, metric, marks):
                     texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
+        every_text |= texts
         bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
     heads = {column: tuple(m.head for m in some) for column, some in shown_metrics.items()}
-    notes = list(_notes(table, rows, is_averaged=AVERAGE in columns))
-    notes += unmeasured_notes([run.record for row in rows for run in row.every_run], metrics)
+    notes = [
+        *_notes(table, rows, is_averaged=AVERAGE in columns),
+        *selection_notes(every_text),
+        *unmeasured_notes([run.record for row in rows for run in row.every_run], metrics),
+    ]
     return PageSheet(title, ("Method",), heads, bodies, notes)
 
 
