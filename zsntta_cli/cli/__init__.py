@@ -28,6 +28,7 @@ _PLACES = {
     "methods": "methods.app",
     "cite": "cite.cite",
     "records": "results.records.app",
+    "replay": "results.replay.replay",
 }
 
 
