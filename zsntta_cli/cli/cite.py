@@ -61,9 +61,9 @@ def _of_store(store: StoreOptions) -> list[CitedRun]:
 
 
 def _of_file(path: Path) -> list[CitedRun]:
-    from zsntta_cli.results.exchange import read_recorded
+    from zsntta_cli.results.exchange import read_lines
 
-    runs = [recorded.settings for recorded in read_recorded(path)]
+    runs = [kept.record.settings for kept in read_lines(path)]
     return [CitedRun(r.method, r.encoder, r.id_set, r.ood_set) for r in runs]
 
 
