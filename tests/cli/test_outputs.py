@@ -26,6 +26,7 @@ OUTPUTS = {
     ("board", "--output"): (("board", *TINY), (".md",)),
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
+    ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
     ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),

@@ -313,3 +313,21 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "fixed" in given:
         given["fixed"] = [_threshold(text) for text in given["fixed"]]
     return given
+
+
+def setting_filters(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Values of settings that runs are chosen by, by name: "warmup=10".
+
+    Raises:
+        SettingsError: a text of another form, or a setting that there is not.
+    """
+    names = (*setting_names(), "preset", "prompt")
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
+        name = name.replace("-", "_")
+        check_choice("setting", name, names)
+        values.setdefault(name, []).append(value)
+    return values

@@ -1,17 +1,21 @@
-"""Which kept runs are wanted: chosen by what they are of, and of each the latest."""
+"""Which kept runs are wanted: chosen by what they are of, and of each the latest. No NumPy."""
+
+from __future__ import annotations
 
 import functools
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.results.frame import all_settings, latest_of_each, shown
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.record import Record
 
-ValueOf = Callable[[Record], Any]
+if TYPE_CHECKING:
+    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.simulation.record import Record
+
+ValueOf = Callable[["Record"], Any]
 
 _USUAL_RATIO = 0.5  # the paper's
 

@@ -9,9 +9,8 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import StoreOptions, under, with_groups
+from zsntta_cli.cli.options import StoreOptions, setting_filters, under, with_groups
 from zsntta_cli.cli.output import form_of, put_figure
-from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -68,7 +67,7 @@ def plot(
     plots.check_drawable(form_of(output, plots.FORMS))
     filters = plots.Filters(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
-        _settings(setting or ()),
+        setting_filters(setting or ()),
     )  # fmt: skip
     figure = plots.plot(_runs(files or (), store), kind, filters, metric)
     put_figure(figure, width, output)
@@ -82,20 +81,3 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
         return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
     with store.open() as records:
         return list(records.all())
-
-
-def _settings(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Values of settings by name: "warmup=10"."""
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.runs import setting_names
-
-    names = (*setting_names(), "preset", "prompt")
-    values: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        name = name.replace("-", "_")
-        check_choice("setting", name, names)
-        values.setdefault(name, []).append(value)
-    return values
