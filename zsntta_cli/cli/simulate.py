@@ -8,6 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
@@ -45,6 +46,7 @@ _result = partial(under, "Result")
 @with_groups
 def simulate(
     *,
+    ctx: typer.Context,
     method: Annotated[
         list[str] | None, _repeatable(_METHODS.capitalize(), autocompletion=completion.methods)
     ] = None,
@@ -105,6 +107,7 @@ def simulate(
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
     ] = None,
+    dry_run: DryRun = False,
     live: LiveOptions,
     **settings: Any,
 ) -> None:
@@ -142,6 +145,9 @@ def simulate(
         recorded = read_recorded(record)
     runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
+    if dry_run:
+        say_foresight(features_dir, runs, keeping, ctx.params)
+        return
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
     records_by_run = {record.settings: record for record in records}
     for run in recorded:
