@@ -26,10 +26,10 @@ def say_foresight(
     from zsntta_cli.cli.hints import making_all, worded
     from zsntta_cli.report.foresight import foresight_lines
     from zsntta_cli.results.planning import foresee
-    from zsntta_cli.simulation.notes import notes
+    from zsntta_cli.simulation.notes import notes_before
 
     foresight = foresee(root, runs, keeping)
-    for note in notes(root, foresight.left):
+    for note in notes_before(root, foresight.left):
         say(note, err=True)
     for line in foresight_lines(foresight):
         say(line)

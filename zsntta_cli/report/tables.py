@@ -14,7 +14,8 @@ from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run
-from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
+from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
+from zsntta_cli.simulation.notes import UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
 AVERAGE = "Average"
@@ -97,7 +98,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         rows.append(SheetRow(labels, texts[row], is_next))
         notes += _missing(table, row, labels, view)
     records = [run.record for row in table.rows for run in row.every_run]
-    notes += _few(records) + stopped_notes(records)
+    notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(
@@ -178,6 +179,15 @@ def _few(records: Sequence[Record]) -> list[str]:
         if 0 < r.counts["ood"] < _FEW
     }
     return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
+
+
+def run_notes(
+    records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
+) -> list[str]:
+    """What a reader of some metrics of these runs has to know of them."""
+    has_decisions = any(metric.group != DETECTION for metric in shown)
+    notes = (note for record in records for note in record.notes)
+    return strongest(notes, () if has_decisions else (UNDECIDED,))
 
 
 def stopped_notes(records: Sequence[Record]) -> list[str]:

@@ -1,10 +1,13 @@
 """The board in 80 columns."""
 
+import textwrap
+
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.contenders import INJECTED, WHOLE
 from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows
 from zsntta_cli.report.board.page import INJECTIONS, cost
 from zsntta_cli.report.board.plan import Plan
+from zsntta_cli.simulation.notes import strongest
 
 LABEL = 23  # characters
 _LETTERS = {WORDS: "w", INJECTED: "n", WHOLE: "s"}
@@ -17,7 +20,10 @@ s: the whole stream, so no rival
 
 def screen(plan: Plan, results: Results) -> str:
     """A table for each kind of injection, and how to read it."""
-    return "\n".join([*(_table(plan, results, noise) for noise in plan.noises), _LEGEND])
+    notes = strongest(note for record in results.values() for note in record.notes)
+    below = "".join(f"{textwrap.fill(note, 80)}\n" for note in notes)
+    tables = (_table(plan, results, noise) for noise in plan.noises)
+    return "\n".join([*tables, _LEGEND + below])
 
 
 def _table(plan: Plan, results: Results, noise: str) -> str:
