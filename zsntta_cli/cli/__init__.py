@@ -13,6 +13,7 @@ from zsntta_cli.cli.command import Command, Group
 _PLACES = {
     "extract": "extract.extract",
     "simulate": "simulate.simulate",
+    "run": "experiment.run",
     "detect": "detection.detect.detect",
     "paper": "results.paper.paper",
     "board": "results.board.board",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
-_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
+_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
 _LISTS = {".txt": "lines", ".csv": "csv", ".json": "json"}
 _filter = partial(under, "Runs")
 Keys = Annotated[
@@ -142,26 +142,43 @@ def export(
     wanted: WantedRuns,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
-        Literal["jsonl", "json", "csv"] | None,
+        Literal["jsonl", "json", "csv", "toml"] | None,
         typer.Option(
             "--format",
-            help="jsonl: all that is kept; json, csv: what simulate gives. "
-            "[by the output's ending, or jsonl]",
+            help="jsonl: all that is kept; json, csv: what simulate gives; toml: a file for "
+            "zsntta run. [by the output's ending, or jsonl]",
         ),
     ] = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="--format toml: an experiment file of these runs.")
+    ] = False,
     store: StoreOptions,
 ) -> None:
     """Kept runs as JSON Lines, for `records import` and `report` elsewhere; or a row a run."""
     from zsntta_cli.report import table
     from zsntta_cli.results.exchange import export_text
 
-    written = form_of(output, _FORMS, form, "jsonl")
+    if toml and form not in (None, "toml"):
+        raise misused(f"--format is {form}, and --toml says toml: leave one of them out.")
+    written = form_of(output, _FORMS, "toml" if toml else form, "jsonl")
     with store.open() as records:
         kept_runs = _found(records, _keys(records, keys, wanted))
     if written == "csv":
         put(table([kept.record for kept in kept_runs], form="csv"), output)
+    elif written == "toml":
+        put(_experiment_text(kept_runs, store, output), output)
     else:
         put(export_text(kept_runs, written), output)
+
+
+def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: Path | None) -> str:
+    """An experiment file that has these runs and no others."""
+    from zsntta_cli.results.blocks import blocks_of, experiment_text, relative_to
+
+    folder = output.parent if output else Path()
+    named = relative_to(store.path, folder) if store.file else ""
+    blocks = blocks_of(kept.record.settings for kept in kept_runs)
+    return experiment_text(blocks, relative_to(store.features_dir, folder), named)
 
 
 @app.command("import", cls=Command)
