@@ -133,6 +133,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _experiment(top: "_Table") -> Experiment:
+    top.only("features", "records", "data", "encoder", "datasets", "runs", "tables", "figures")
     folder, encoder = top.path.parent, _encoder(top, EncoderChoice())
     sets = top.table("datasets")
     records = top.text("records")
@@ -146,7 +147,6 @@ def _experiment(top: "_Table") -> Experiment:
         tables=tuple(_table_request(table) for table in top.tables("tables")),
         figures=tuple(_figure_request(table) for table in top.tables("figures")),
     )
-    top.finish()
     if not experiment.blocks:
         raise SettingsError(f"{top.path} has nothing to run: add a table [[runs]] with methods.")
     return experiment
@@ -159,16 +159,20 @@ def _encoder(table: "_Table", default: EncoderChoice) -> EncoderChoice:
         return default
     if isinstance(value, str):
         return EncoderChoice(folder=value)
-    inner = _Table(table.path, f"{table.where}[encoder]", value)
-    names = {name: inner.text(name) for name in ("model", "pretrained", "precision", "folder")}
+    inner = table.table("encoder")
+    keys = ("model", "pretrained", "precision", "folder")
+    inner.only(*keys)
+    names = {name: inner.text(name) for name in keys}
     weights = table.path.parent / names["pretrained"]
     if names["pretrained"] and weights.is_file():
         names["pretrained"] = str(weights)
-    inner.finish()
     return EncoderChoice(**{name: text for name, text in names.items() if text})
 
 
 def _block(table: "_Table", encoder: EncoderChoice) -> RunBlock:
+    table.only(
+        "methods", "id", "ood", "pairs", "presets", "prompts", "settings", "own", "encoder", "tune"
+    )
     methods = table.texts("methods")
     if not methods:
         table.fail("methods", "must name one method or more")
@@ -182,7 +186,6 @@ def _block(table: "_Table", encoder: EncoderChoice) -> RunBlock:
     )  # fmt: skip
     if table.take("tune") is not None:
         table.fail("tune", "is not known to this version")
-    table.finish()
     return block
 
 
@@ -199,19 +202,21 @@ def _pairs(table: "_Table") -> tuple[SetPairs, ...]:
         table.fail("pairs", "stands in the place of id and ood: leave these out")
     pairs = []
     for pair in listed:
+        pair.only("id", "ood")
         pairs.append(SetPairs(pair.text("id"), pair.texts("ood")))
         if not pairs[-1].id_set:
             pair.fail("id", "must name an ID set")
-        pair.finish()
     if not listed and (id_sets or ood_sets):
         pairs = [SetPairs(id_set, ood_sets) for id_set in id_sets or ("",)]
     return tuple(pairs)
 
 
+_FILTERS = ("methods", "id", "ood", "ratio", "seed", "encoders", "settings")
 _VIEW = ("report", "spread", "caption", "label")
 
 
 def _table_request(table: "_Table") -> TableRequest:
+    table.only("output", "format", *_VIEW, "columns", "aggregate", "names", *_FILTERS)
     texts = {name: table.text(name) for name in _VIEW}
     view = {name: text for name, text in texts.items() if text}
     if "label" in view:
@@ -220,23 +225,20 @@ def _table_request(table: "_Table") -> TableRequest:
     view |= {"metrics": table.texts("columns"), "aggregate": table.flag("aggregate")}
     view["labels"] = {name: names.text(name) for name in names.names()}
     output = table.text("output")
-    request = TableRequest(
+    return TableRequest(
         table.path.parent / output if output else None, table.text("format"), view,
         _filters(table),
     )  # fmt: skip
-    table.finish()
-    return request
 
 
 def _figure_request(table: "_Table") -> FigureRequest:
+    table.only("kind", "output", "metric", "width", *_FILTERS)
     if not (output := table.text("output")):
         table.fail("output", "must name the figure's file")
-    request = FigureRequest(
+    return FigureRequest(
         table.path.parent / output, table.text("kind"), table.text("metric") or None,
         table.number("width", 3.25), _filters(table),
     )  # fmt: skip
-    table.finish()
-    return request
 
 
 def _filters(table: "_Table") -> Filters:
@@ -250,10 +252,7 @@ def _filters(table: "_Table") -> Filters:
 
 
 class _Table:
-    """A table of the file whose keys are taken one by one, and which refuses those that are left.
-
-    A key may be written with dashes or underscores.
-    """
+    """A table of the file; a key of it may be written with dashes or underscores."""
 
     def __init__(self, path: Path, where: str, plain: Any) -> None:
         self.path, self.where = path, where
@@ -261,7 +260,6 @@ class _Table:
             raise SettingsError(f"{path}: {where} must be a table.")
         self._plain = {name.replace("-", "_"): value for name, value in plain.items()}
         self._written = {name.replace("-", "_"): name for name in plain}
-        self._taken: list[str] = []
         if len(self._written) < len(plain):
             self.fail(where or "it", "has a key twice, with dashes and with underscores")
 
@@ -276,16 +274,13 @@ class _Table:
 
     def take(self, name: str) -> Any:
         """A key's value; None where there is none."""
-        key = name.replace("-", "_")
-        self._taken.append(key)
-        return self._plain.get(key)
+        return self._plain.get(name.replace("-", "_"))
 
-    def finish(self) -> None:
-        """Refuse keys that nobody took."""
+    def only(self, *keys: str) -> None:
+        """Refuse all other keys."""
         for key, name in self._written.items():
-            if key not in self._taken:
-                known = ", ".join(self._taken)
-                self.fail(short(name), f"is no key{near(key, self._taken)}: known are {known}")
+            if key not in keys:
+                self.fail(short(name), f"is no key{near(key, keys)}: known are {', '.join(keys)}")
 
     def _one(self, name: str, kind: type[T] | tuple[type[T], ...], words: str, default: T) -> T:
         value = self.take(name)
@@ -326,7 +321,11 @@ class _Table:
     def table(self, name: str) -> "_Table":
         """A table within this one; an empty one where there is none."""
         value = self.take(name)
-        return _Table(self.path, f"{self.where}[{name}]", {} if value is None else value)
+        return _Table(self.path, self._within(name), {} if value is None else value)
+
+    def _within(self, name: str) -> str:
+        """How a table in this one is called."""
+        return f"{self.where}, {name}" if self.where else f"[{name}]"
 
     def tables(self, name: str) -> "list[_Table]":
         """A list of tables."""
@@ -334,7 +333,7 @@ class _Table:
         if values is not None and not isinstance(values, list):
             self.fail(name, f"must be a list of tables, [[{name}]]")
         return [
-            _Table(self.path, f"{self.where}[[{name}]] {i}", value)
+            _Table(self.path, f"{self._within(name) if self.where else f'[[{name}]]'} {i}", value)
             for i, value in enumerate(values or [], 1)
         ]
 
