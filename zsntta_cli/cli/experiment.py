@@ -109,7 +109,8 @@ def _check_figures(experiment: "Experiment") -> None:
 
 
 def _say_outputs(experiment: "Experiment") -> None:
-    outputs = [request.output for request in (*experiment.tables, *experiment.figures)]
+    outputs = [table.output for table in experiment.tables]
+    outputs += [figure.output for figure in experiment.figures]
     if named := [str(output) for output in outputs if output]:
         say(f"To be written: {', '.join(named)}.")
 

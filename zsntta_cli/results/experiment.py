@@ -218,11 +218,11 @@ _VIEW = ("report", "spread", "caption", "label")
 def _table_request(table: "_Table") -> TableRequest:
     table.only("output", "format", *_VIEW, "columns", "aggregate", "names", *_FILTERS)
     texts = {name: table.text(name) for name in _VIEW}
-    view = {name: text for name, text in texts.items() if text}
+    view: dict[str, Any] = {name: text for name, text in texts.items() if text}
     if "label" in view:
         view["reference"] = view.pop("label")
     names = table.table("names")
-    view |= {"metrics": table.texts("columns"), "aggregate": table.flag("aggregate")}
+    view["metrics"], view["aggregate"] = table.texts("columns"), table.flag("aggregate")
     view["labels"] = {name: names.text(name) for name in names.names()}
     output = table.text("output")
     return TableRequest(
