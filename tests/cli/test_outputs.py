@@ -27,7 +27,7 @@ OUTPUTS = {
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
     ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
-    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
+    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv", ".toml")),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from made import PROMPT
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.blocks import blocks_of, experiment_text
-from zsntta_cli.results.experiment import read_experiment
+from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text
+from zsntta_cli.results.experiment.reading import read_experiment
 from zsntta_cli.simulation.runs import build_run
 
 
@@ -142,6 +142,6 @@ def test_the_order_of_the_runs_does_not_matter():
 
 
 def test_a_path_is_told_from_the_files_folder(tmp_path):
-    from zsntta_cli.results.blocks import relative_to
+    from zsntta_cli.results.experiment.blocks import relative_to
 
     assert relative_to(tmp_path / "a" / "features", tmp_path / "b") == str(Path("../a/features"))

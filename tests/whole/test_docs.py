@@ -251,7 +251,9 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
     assert "AUPR" in done.stdout
     assert "AdaND" in (tmp_path / "out" / "main.tex").read_text()
     assert (tmp_path / "out" / "ratio.csv").exists()
-    reader = (ROOT / "zsntta_cli" / "results" / "experiment.py").read_text(encoding="utf-8")
+    reader = (ROOT / "zsntta_cli" / "results" / "experiment" / "reading.py").read_text(
+        encoding="utf-8"
+    )
     lists = re.findall(r"\.only\((.*?)\)|^_(?:FILTERS|VIEW) = \((.*?)\)$", reader, re.M | re.S)
     keys = {key for both in lists for key in re.findall(r'"(\w+)"', "".join(both))} - {"tune"}
     assert len(keys) > 25

@@ -38,7 +38,7 @@ def run(
     dry_run: DryRun = False,
 ) -> None:
     """Run what an experiment file says, and write its tables and figures; what is kept counts."""
-    from zsntta_cli.results.experiment import read_experiment, records_path
+    from zsntta_cli.results.experiment.reading import read_experiment
     from zsntta_cli.results.keeping import Keeping
 
     experiment = read_experiment(file)
@@ -46,7 +46,7 @@ def run(
     views = [_view(table, file) for table in experiment.tables]
     _check_figures(experiment)
     runs = experiment.runs()
-    keeping = Keeping(records_path(experiment), fresh, required=experiment.records is not None)
+    keeping = Keeping(experiment.records_path, fresh, required=experiment.records is not None)
     if dry_run:
         _say_outputs(experiment)
         say_foresight(experiment.features, runs, keeping, ctx.params)

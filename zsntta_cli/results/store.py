@@ -41,7 +41,7 @@ _UPSERT = """
 _Number = int | float  # JSON has one kind of numbers
 
 
-class Group(str):
+class SettingsGroup(str):
     """Settings of a run that go together, as JSON: most runs have the text of another one."""
 
     __slots__ = ()
@@ -65,9 +65,9 @@ class RunSummary(NamedTuple):
     seconds: Annotated[_Number, "$.seconds"]
     created: Annotated[str, "$.created"]
     prompt: Annotated[str, "$.settings.prompt"]
-    stream: Annotated[Group, "$.settings.stream"]
-    threshold: Annotated[Group | None, "$.settings.threshold"]
-    options: Annotated[Group | None, "$.settings.options"]
+    stream: Annotated[SettingsGroup, "$.settings.stream"]
+    threshold: Annotated[SettingsGroup | None, "$.settings.threshold"]
+    options: Annotated[SettingsGroup | None, "$.settings.options"]
 
 
 def _places(columns: type) -> tuple[list[str], list[str]]:
@@ -76,7 +76,7 @@ def _places(columns: type) -> tuple[list[str], list[str]]:
     values, groups = list[str](), list[str]()
     for name, hint in hints.items():
         if name != "key":
-            is_group = Group in (hint.__origin__, *get_args(hint.__origin__))
+            is_group = SettingsGroup in (hint.__origin__, *get_args(hint.__origin__))
             (groups if is_group else values).append(f"'{hint.__metadata__[0]}'")
     return values, groups
 
@@ -84,7 +84,7 @@ def _places(columns: type) -> tuple[list[str], list[str]]:
 def _types(columns: type) -> list[Any]:
     """What is allowed in each column; SQLite gives a group as a plain text."""
     every = [get_args(hint) or (hint,) for hint in get_type_hints(columns).values()]
-    return [tuple(str if one is Group else one for one in types) for types in every]
+    return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
 
 
 _JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)

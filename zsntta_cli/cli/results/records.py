@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
-_LISTS = {".txt": "lines", ".csv": "csv", ".json": "json"}
+_LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
 _filter = partial(under, "Runs")
 Keys = Annotated[
     list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
@@ -75,8 +75,8 @@ def list_runs(
     ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
     form: Annotated[
-        Literal["lines", "csv", "json"] | None,
-        typer.Option("--format", help="[by the output's ending, or lines]"),
+        Literal["table", "csv", "json"] | None,
+        typer.Option("--format", help="[by the output's ending, or table]"),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     store: StoreOptions,
@@ -85,7 +85,7 @@ def list_runs(
     from zsntta_cli.report.runs import head_of_more, run_lines
     from zsntta_cli.results.listing import sort_values, sorted_runs
 
-    written, by = form_of(output, _LISTS, form, "lines"), (sort or "").replace("-", "_")
+    written, by = form_of(output, _LISTS, form, "table"), (sort or "").replace("-", "_")
     values: dict[str, Any] = {}
     with store.open() as records:
         runs = wanted.of(records.summaries())
@@ -94,7 +94,7 @@ def list_runs(
             runs = sorted_runs(runs, by, values, reverse)
         elif reverse:
             runs = runs[::-1]
-        if written == "lines":
+        if written == "table":
             put("\n".join(run_lines(runs, head_of_more(by), values)) + "\n", output)
         else:
             put(_rows(records, [run.key for run in runs], written), output)
@@ -173,7 +173,7 @@ def export(
 
 def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: Path | None) -> str:
     """An experiment file that has these runs and no others."""
-    from zsntta_cli.results.blocks import blocks_of, experiment_text, relative_to
+    from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text, relative_to
 
     folder = output.parent if output else Path()
     named = relative_to(store.path, folder) if store.file else ""
