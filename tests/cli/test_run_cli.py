@@ -203,6 +203,34 @@ def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, w
     assert not (tmp_path / "features" / "records.sqlite").exists()
 
 
+TUNED = """
+encoder = "tiny"
+[[runs]]
+methods = ["zs-clip", "adand"]
+pairs = [{ id = "shapes", ood = "glyphs" }]
+[runs.settings]
+seed = [0, 1]
+[runs.tune]
+on = [{ id = "shapes", ood = "digits" }]
+settings = { warmup = [5, 10] }
+by = "auroc"
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "part"),
+    [
+        ("on = [", "one = [", "[[runs]] 1, tune: one is no key (did you mean 'on'?)"),
+        (', ood = "digits"', "", "[[runs]] 1, tune: on must name pairs"),
+        (', ood = "glyphs"', "", "[[runs]] 1, tune: pairs must name pairs"),
+        ("warmup", "warmpu", "[[runs]] 1, tune, settings: warmpu is no setting"),
+        ('"auroc"', '"aurco"', "tune: by is 'aurco' (did you mean 'auroc'?)"),
+    ],
+)
+def test_what_is_wrong_in_what_is_tuned_is_said(cached, write, wrong, right, part):
+    fails(cached("run", write(TUNED.replace(wrong, right, 1))), part, code=2)
+
+
 def test_a_file_that_says_nothing_or_is_not_there(zsntta, write):
     fails(zsntta("run", write("")), "e.toml has nothing to run: add a table [[runs]]", code=2)
     fails(zsntta("run", "none.toml"), "cannot read none.toml")

@@ -24,6 +24,16 @@ class SetPairs(NamedTuple):
 
 
 @dataclass(frozen=True)
+class BlockTuning:
+    """The `tune` of a [[runs]] table: which settings are chosen, on which pairs, by what."""
+
+    pairs: tuple[SetPairs, ...]
+    by: str
+    axes: Axes = field(default_factory=dict)
+    own: Mapping[str, Axes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunBlock:
     """One [[runs]] table: all combinations of what it names."""
 
@@ -34,6 +44,7 @@ class RunBlock:
     prompts: tuple[str, ...] = ()
     axes: Axes = field(default_factory=dict)
     own: Mapping[str, Axes] = field(default_factory=dict)
+    tuning: BlockTuning | None = None
 
     def grids(self) -> list[Grid]:
         """Its runs as grids, one for each ID set."""

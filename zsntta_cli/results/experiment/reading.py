@@ -13,6 +13,7 @@ from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
 from zsntta_cli.results.experiment import (
+    BlockTuning,
     Experiment,
     FigureRequest,
     RunBlock,
@@ -21,8 +22,11 @@ from zsntta_cli.results.experiment import (
 )
 from zsntta_cli.results.experiment.toml import TomlTable
 from zsntta_cli.results.frame import shown
+from zsntta_cli.results.grid import Axes
 from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
+from zsntta_cli.settings.options import check_choice
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import declared, setting_names
 
 _LARGEST = 2**22  # bytes of a file
@@ -90,15 +94,36 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
         table.fail("methods", "must name one method or more")
     for method in methods:
         check_method(method, f"{table.path}: {table.where}: methods")
-    own = table.table("own")
     block = RunBlock(
         methods, _encoder(table, encoder), _pairs(table), table.texts("presets"),
         table.texts("prompts"), table.table("settings").settings(setting_names()),
-        {name: own.table(name).settings(_own_names(own, name)) for name in own.names()},
+        _own_settings(table), _tuning(table),
     )  # fmt: skip
-    if table.take("tune") is not None:
-        table.fail("tune", "is not known to this version")
+    if block.tuning:
+        table.fail("tune", "is checked, and this version cannot run it")
     return block
+
+
+def _own_settings(table: TomlTable) -> dict[str, Axes]:
+    """Settings by method, for it alone."""
+    own = table.table("own")
+    return {name: own.table(name).settings(_own_names(own, name)) for name in own.names()}
+
+
+def _tuning(table: TomlTable) -> BlockTuning | None:
+    """What is chosen on which pairs; None where nothing is."""
+    if table.take("tune") is None:
+        return None
+    inner = table.table("tune")
+    inner.only("on", "by", "settings", "own")
+    pairs = _listed_pairs(inner, "on")
+    for what, named in (("on", pairs), ("pairs", _pairs(table))):
+        if not named or not all(pair.ood_sets for pair in named):
+            inner.fail(what, "must name pairs: ID sets, each with its OOD sets")
+    axes = inner.table("settings").settings(setting_names())
+    by = inner.text("by", "acc_h")
+    check_choice(f"{table.path}: {inner.where}: by", by, tuple(METRICS))
+    return BlockTuning(pairs, by, axes, _own_settings(inner))
 
 
 def _own_names(table: TomlTable, method: str) -> Sequence[str]:
@@ -109,17 +134,22 @@ def _own_names(table: TomlTable, method: str) -> Sequence[str]:
 def _pairs(table: TomlTable) -> tuple[SetPairs, ...]:
     """The pairs of a block: of `id` and `ood` all combinations, or those that `pairs` lists."""
     id_sets, ood_sets = table.texts("id"), table.texts("ood")
-    listed = table.tables("pairs")
+    listed = _listed_pairs(table, "pairs")
     if listed and (id_sets or ood_sets):
         table.fail("pairs", "stands in the place of id and ood: leave these out")
+    if listed or not (id_sets or ood_sets):
+        return listed
+    return tuple(SetPairs(id_set, ood_sets) for id_set in id_sets or ("",))
+
+
+def _listed_pairs(table: TomlTable, key: str) -> tuple[SetPairs, ...]:
+    """ID sets with their OOD sets, a table each."""
     pairs = []
-    for pair in listed:
+    for pair in table.tables(key):
         pair.only("id", "ood")
         pairs.append(SetPairs(pair.text("id"), pair.texts("ood")))
         if not pairs[-1].id_set:
             pair.fail("id", "must name an ID set")
-    if not listed and (id_sets or ood_sets):
-        pairs = [SetPairs(id_set, ood_sets) for id_set in id_sets or ("",)]
     return tuple(pairs)
 
 
