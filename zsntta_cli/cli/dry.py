@@ -10,13 +10,31 @@ from zsntta_cli.cli.command import say
 
 if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.tuning import TuningPlan
     from zsntta_cli.simulation.runs import RunSettings
 
 NOTHING_DONE = "Nothing was run or written (--dry-run)."
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be run, what is kept, what is missing.")
 ]
+
+
+def say_tuning_foresight(
+    root: Path, grid: "Grid", plan: "TuningPlan", keeping: "Keeping", given: "Given"
+) -> None:
+    """Say what choosing settings would come to; which runs are reported is not known before."""
+    from zsntta_cli.results.tuning import foreseen_runs
+
+    candidates, reported = foreseen_runs(root, grid, plan)
+    say(later_line(reported))
+    say_foresight(root, candidates, keeping, given)
+
+
+def later_line(reported: int) -> str:
+    """How many runs settings are chosen for, which is done by the runs below."""
+    return f"The runs below choose settings for {reported:,} runs to report, which follow."
 
 
 def say_foresight(

@@ -11,7 +11,7 @@ from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.datasets.names import NOISE, WORDS, SetName
+from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
     MissingFeatures,
     MissingSets,
@@ -61,6 +61,7 @@ _REMEDIES = {
     "other-device": "try --device cpu",
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
+    "other-part": "draw the images by another --seed, or delete both parts",
     "other-prompt": "take another with --prompt",
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
@@ -69,6 +70,7 @@ _REMEDIES = {
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
+    "tune-by": "take another metric with --tune-by",
 }
 
 Given = Mapping[str, Any]  # the parameters of the command that failed
@@ -90,6 +92,9 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 def _(error: MissingFeatures, given: Given) -> str:
     from zsntta_cli.datasets import CATALOGUE
 
+    parts = SetParts.parse(error.name)
+    if parts.steps and parts.whole in error.there:
+        return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
     return "" if meant else "type " + _making(error.name, given)
@@ -108,7 +113,9 @@ def _(error: MissingText, given: Given) -> str:
     ) and not imported:  # class names get what no one types along with the words
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
-    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    parts = SetParts.parse(error.name)
+    embed = f"type {_making(parts.whole, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
 
 
 @mend.register
@@ -129,6 +136,16 @@ def _(error: NoPartner, given: Given) -> str:
     easy = [name for name in error.partners if needs_no_hand(name)]
     named = " ".join(f"--dataset {name}" for name in easy or error.partners)
     return f"type zsntta extract {named}{options_of(given)}"
+
+
+def _splitting(name: str, given: Given) -> str:
+    """The command that makes both parts of the images of a set, of the name of one of them."""
+    part, seed = SetParts.parse(name).steps[-1]
+    words = ["zsntta", "cache", "split", name.removesuffix(f"-{part}{seed}"), "--images", "20%"]
+    words += ["--seed", seed.removeprefix("-s")] if seed else []
+    if given.get("features_dir", FEATURES) != FEATURES:
+        words += ["--features-dir", str(given["features_dir"])]
+    return shlex.join(words)
 
 
 def _making(name: str, given: Given) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import DryRun, say_foresight
+from zsntta_cli.cli.dry import DryRun, say_foresight, say_tuning_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
@@ -20,6 +20,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
+from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.tuning import Tunings
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -75,6 +77,7 @@ def simulate(
     own: Annotated[
         list[str] | None, _repeatable("For one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
+    tuning: TuningOptions,
     record: Annotated[
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
     ] = None,
@@ -119,14 +122,16 @@ def simulate(
     named = {
         "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
         "set": own, "encoder": encoder.encoder, "model": encoder.model,
-        "precision": encoder.precision,
+        "precision": encoder.precision, **vars(tuning),
     }  # fmt: skip
     values = given_settings(settings)
     _check_usage(record, {**named, **values})
+    plan = tuning.plan(id_set, ood_set)
     form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
+    from zsntta_cli.results.tuning import choose, with_tunings
 
     view = View(
         report, spread, tuple(columns or ()), _labels(label or ()), aggregate, caption, tex_label,
@@ -144,13 +149,27 @@ def simulate(
         from zsntta_cli.results.exchange import read_recorded  # not for every start
 
         recorded = read_recorded(record)
-    runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
+    if dry_run and plan:
+        say_tuning_foresight(features_dir, grid, plan, keeping, ctx.params)
+        return
+    run_all = partial(_run, features_dir, jobs=jobs, live=live_settings)
+    tunings: Tunings = {}
+    if plan:
+
+        def run_candidates(runs: "Sequence[RunSettings]") -> "Sequence[Record]":
+            _tell_notes(features_dir, runs, is_below=False)
+            return run_all(runs, keeping=store.keeping())[0]
+
+        tunings = choose(features_dir, grid, plan, run_candidates)
+    runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
-    records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
+    records, replay = run_all(runs, keeping=keeping, with_items=bool(scores))
+    if not recorded:
+        records = with_tunings(records, tunings, keeping, partial(say, err=True))
     records_by_run = {record.settings: record for record in records}
     for run in recorded:
         if run.settings in records_by_run:  # or Ctrl-C came before it
@@ -179,10 +198,11 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
 def _run(
     root: Path,
     runs: "Sequence[RunSettings]",
+    *,
     jobs: int,
-    with_items: bool,
     live: LiveSettings,
     keeping: "Keeping",
+    with_items: bool = False,
 ) -> "tuple[Sequence[Record], Replay | None]":
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import SetName, SetParts
 from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -94,8 +94,8 @@ def has_text(images: "ImageSet") -> bool:
 
 
 def default_prompt(name: str) -> str:
-    """The prompt template of a set used as ID."""
-    entry = _entry(name)
+    """The prompt template of a set used as ID; of a part of its images, too."""
+    entry = _entry(SetParts.parse(name).whole)
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
@@ -106,6 +106,11 @@ def needs_no_hand(name: str) -> bool:
 
 
 def partners(name: str) -> tuple[str, ...]:
-    """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
-    entry = _entry(name)
-    return entry.partners if entry else ()
+    """The OOD sets that an ID set is paired with; none for a set the paper does not know.
+
+    A part of an ID set's images is paired with the same part of each.
+    """
+    parts = SetParts.parse(name)
+    entry = _entry(parts.whole)
+    part = name.removeprefix(parts.whole)
+    return tuple(partner + part for partner in entry.partners) if entry else ()

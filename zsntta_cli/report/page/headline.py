@@ -9,6 +9,7 @@ from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import Best, SheetRow
 from zsntta_cli.report.tables import AVERAGE, run_notes, stopped_notes
+from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
@@ -65,6 +66,7 @@ def _sheet(
     ood_sets = table.ood_sets(rows)
     columns = [AVERAGE] * (len(ood_sets) > 1) + ood_sets
     bodies: dict[str, list[SheetRow]] = {}
+    every_text: dict[RunRow, dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
@@ -72,9 +74,13 @@ def _sheet(
             for row, text in _cells(table, contest, column, metric, marks):
                 texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
+        every_text |= texts
         bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
     heads = tuple(metric.head for metric in metrics)
-    notes = list(_notes(table, rows, is_averaged=AVERAGE in columns))
+    notes = [
+        *_notes(table, rows, is_averaged=AVERAGE in columns),
+        *selection_notes(every_text),
+    ]
     return PageSheet(title, ("Method",), dict.fromkeys(columns, heads), bodies, notes)
 
 
