@@ -255,7 +255,7 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
         encoding="utf-8"
     )
     lists = re.findall(r"\.only\((.*?)\)|^_(?:FILTERS|VIEW) = \((.*?)\)$", reader, re.M | re.S)
-    keys = {key for both in lists for key in re.findall(r'"(\w+)"', "".join(both))} - {"tune"}
+    keys = {key for both in lists for key in re.findall(r'"(\w+)"', "".join(both))}
     assert len(keys) > 25
     for key in keys:
         assert f"`{key}`" in TEXT[page] or f"[[{key}]]" in TEXT[page], key

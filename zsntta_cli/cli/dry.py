@@ -28,29 +28,32 @@ def say_tuning_foresight(
     from zsntta_cli.results.tuning import foreseen_runs
 
     candidates, reported = foreseen_runs(root, grid, plan)
-    say(later_line(reported))
-    say_foresight(root, candidates, keeping, given)
-
-
-def later_line(reported: int) -> str:
-    """How many runs settings are chosen for, which is done by the runs below."""
-    return f"The runs below choose settings for {reported:,} runs to report, which follow."
+    say_foresight(root, candidates, keeping, given, reported)
 
 
 def say_foresight(
-    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
+    root: Path,
+    runs: "Sequence[RunSettings]",
+    keeping: "Keeping",
+    given: "Given",
+    reported: "Sequence[RunSettings]" = (),
 ) -> None:
-    """Say what some runs would come to, and how to get what is missing."""
+    """Say what some runs would come to, and how to get what is missing.
+
+    `reported` are runs like those that follow when these have chosen their settings.
+    """
     from zsntta_cli.cli.hints import making_all, worded
     from zsntta_cli.report.foresight import foresight_lines
     from zsntta_cli.results.planning import foresee
     from zsntta_cli.simulation.notes import notes_before
 
-    foresight = foresee(root, runs, keeping)
+    foresight = foresee(root, runs, keeping, reported)
     for note in notes_before(root, foresight.left):
         say(note, err=True)
     for line in foresight_lines(foresight):
         say(line)
+    if reported:
+        say(f"Runs choose settings for {len(reported):,} runs to report, which follow.")
     if foresight.missing:
         count = sum(map(len, foresight.missing.values()))
         command = making_all(foresight.missing, given)

@@ -67,28 +67,36 @@ class Foresight:
         return list({str(error): error for error in self.lacking.values() if error}.values())
 
 
-def foresee(root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> Foresight:
-    """What some runs would come to.
+def foresee(
+    root: Path,
+    runs: Sequence[RunSettings],
+    keeping: Keeping,
+    later: Sequence[RunSettings] = (),
+) -> Foresight:
+    """What some runs would come to; of `later` ones only which features are missing.
 
     Raises:
         StoreError: the store cannot be read.
     """
     runs = list(dict.fromkeys(runs))
     kept = frozenset(kept_before(root, runs, keeping))
-    missing: dict[str, list[str]] = {}
     lacking: dict[RunSettings, ZsnttaError | None] = {}
     foreseen, library = Foreseen(root), Library(root)
     for run in (run for run in runs if run not in kept):
-        absent = [file for file in needed_files(run) if not feature_path(root, *file).exists()]
-        for folder, name in absent:
-            if name not in missing.setdefault(folder, []):
-                missing[folder].append(name)
-        if absent:
+        if _absent_files(root, run):
             lacking[run] = None
         elif foreseen.digests(run) is None:
             lacking[run] = _reason(root, library, run)
+    missing: dict[str, list[str]] = {}
+    absent = (file for run in (*lacking, *later) for file in _absent_files(root, run))
+    for folder, name in dict.fromkeys(absent):
+        missing.setdefault(folder, []).append(name)
     left = [run for run in runs if run not in kept and run not in lacking]
     return Foresight(root, runs, kept, lacking, missing, estimate(root, left, keeping.path))
+
+
+def _absent_files(root: Path, run: RunSettings) -> list[NeededFile]:
+    return [file for file in needed_files(run) if not feature_path(root, *file).exists()]
 
 
 def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:

@@ -169,20 +169,24 @@ def choose(root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll) -> Tunings
     return tunings
 
 
-def foreseen_runs(root: Path, grid: Grid, plan: TuningPlan) -> tuple[list[RunSettings], int]:
-    """All candidates' runs on the pairs to tune on, and how many runs would be reported then.
+def foreseen_runs(
+    root: Path, grid: Grid, plan: TuningPlan
+) -> tuple[list[RunSettings], list[RunSettings]]:
+    """All candidates' runs on the pairs to tune on; and as many runs as would be reported then.
+
+    The latter have the first candidates: which are chosen is not known before.
 
     Raises:
         SettingsError: a setting that no method has, or that has a value in the grid, too.
     """
     rows = _checked_rows(root, grid, plan)
     candidates = dict.fromkeys(run for row in rows for run in row.candidate_runs(root))
-    reported = {
+    reported = dict.fromkeys(
         run
         for row in rows
         for run in row.runs(root, plan.report_on, {n: v[0] for n, v in row.candidates.items()})
-    }
-    return list(candidates), len(reported)
+    )
+    return list(candidates), list(reported)
 
 
 def _checked_rows(root: Path, grid: Grid, plan: TuningPlan) -> "list[TuningRow]":

@@ -12,6 +12,7 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.results import NAME
 from zsntta_cli.results.grid import Axes, Grid
 from zsntta_cli.results.selection import Filters
+from zsntta_cli.results.tuning import TuningPlan
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -21,16 +22,6 @@ class SetPairs(NamedTuple):
 
     id_set: str
     ood_sets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class BlockTuning:
-    """The `tune` of a [[runs]] table: which settings are chosen, on which pairs, by what."""
-
-    pairs: tuple[SetPairs, ...]
-    by: str
-    axes: Axes = field(default_factory=dict)
-    own: Mapping[str, Axes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +35,7 @@ class RunBlock:
     prompts: tuple[str, ...] = ()
     axes: Axes = field(default_factory=dict)
     own: Mapping[str, Axes] = field(default_factory=dict)
-    tuning: BlockTuning | None = None
+    tuning: TuningPlan | None = None  # then the pairs are those of its report
 
     def grids(self) -> list[Grid]:
         """Its runs as grids, one for each ID set."""
@@ -56,14 +47,23 @@ class RunBlock:
             for pair in self.pairs or (SetPairs(""),)
         ]  # fmt: skip
 
+    @property
+    def tuned_grid(self) -> Grid:
+        """What has its settings chosen, on whichever pairs."""
+        return Grid(
+            self.methods, self.encoder, prompts=self.prompts, presets=self.presets, axes=self.axes,
+            own=self.own,
+        )  # fmt: skip
+
     def runs(self, root: Path) -> list[RunSettings]:
-        """All of its runs, each once.
+        """All of its runs, each once; of one whose settings are chosen first, none.
 
         Raises:
             SettingsError: a value out of its range, a setting that no method has.
             StoreError: no OOD set for a ratio above 0.
         """
-        return list(dict.fromkeys(run for grid in self.grids() for run in grid.runs(root)))
+        grids = [] if self.tuning else self.grids()
+        return list(dict.fromkeys(run for grid in grids for run in grid.runs(root)))
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,13 @@ class Experiment:
         """Where its results are kept."""
         return self.records or self.features / NAME
 
+    @property
+    def tuned_blocks(self) -> list[tuple[Grid, TuningPlan]]:
+        """What has its settings chosen first, and how."""
+        return [(block.tuned_grid, block.tuning) for block in self.blocks if block.tuning]
+
     def runs(self) -> list[RunSettings]:
-        """All runs of all blocks, each once.
+        """All runs of all blocks, each once, but of those whose settings are chosen first.
 
         Raises:
             SettingsError: what a block says cannot be run; it names the block.

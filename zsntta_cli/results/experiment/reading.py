@@ -13,7 +13,6 @@ from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
 from zsntta_cli.results.experiment import (
-    BlockTuning,
     Experiment,
     FigureRequest,
     RunBlock,
@@ -22,8 +21,9 @@ from zsntta_cli.results.experiment import (
 )
 from zsntta_cli.results.experiment.toml import TomlTable
 from zsntta_cli.results.frame import shown
-from zsntta_cli.results.grid import Axes
+from zsntta_cli.results.grid import Axes, Pair
 from zsntta_cli.results.selection import Filters
+from zsntta_cli.results.tuning import TuningPlan
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.simulation.metrics import METRICS
@@ -94,14 +94,11 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
         table.fail("methods", "must name one method or more")
     for method in methods:
         check_method(method, f"{table.path}: {table.where}: methods")
-    block = RunBlock(
+    return RunBlock(
         methods, _encoder(table, encoder), _pairs(table), table.texts("presets"),
         table.texts("prompts"), table.table("settings").settings(setting_names()),
         _own_settings(table), _tuning(table),
     )  # fmt: skip
-    if block.tuning:
-        table.fail("tune", "is checked, and this version cannot run it")
-    return block
 
 
 def _own_settings(table: TomlTable) -> dict[str, Axes]:
@@ -110,20 +107,28 @@ def _own_settings(table: TomlTable) -> dict[str, Axes]:
     return {name: own.table(name).settings(_own_names(own, name)) for name in own.names()}
 
 
-def _tuning(table: TomlTable) -> BlockTuning | None:
+def _tuning(table: TomlTable) -> TuningPlan | None:
     """What is chosen on which pairs; None where nothing is."""
     if table.take("tune") is None:
         return None
     inner = table.table("tune")
     inner.only("on", "by", "settings", "own")
-    pairs = _listed_pairs(inner, "on")
-    for what, named in (("on", pairs), ("pairs", _pairs(table))):
-        if not named or not all(pair.ood_sets for pair in named):
-            inner.fail(what, "must name pairs: ID sets, each with its OOD sets")
+    tune_on = _checked_pairs(inner, "on", _listed_pairs(inner, "on"))
+    report_on = _checked_pairs(table, "pairs", _pairs(table))
     axes = inner.table("settings").settings(setting_names())
     by = inner.text("by", "acc_h")
     check_choice(f"{table.path}: {inner.where}: by", by, tuple(METRICS))
-    return BlockTuning(pairs, by, axes, _own_settings(inner))
+    try:
+        return TuningPlan(tune_on, report_on, axes, _own_settings(inner), by)
+    except SettingsError as error:
+        raise SettingsError(f"{table.path}: {inner.where}: {error}") from error
+
+
+def _checked_pairs(table: TomlTable, key: str, listed: Sequence[SetPairs]) -> list[Pair]:
+    """Pairs one by one; a tuned row wants both sets of each."""
+    if not listed or not all(pair.id_set and pair.ood_sets for pair in listed):
+        table.fail(key, "must name pairs: ID sets, each with its OOD sets")
+    return [(pair.id_set, ood_set) for pair in listed for ood_set in pair.ood_sets]
 
 
 def _own_names(table: TomlTable, method: str) -> Sequence[str]:
