@@ -28,6 +28,13 @@ class Page(HTMLParser):
         ]
 
 
+def cells(html, caption):
+    """The rows of the table whose caption begins so, as lists of texts."""
+    [table] = re.findall(rf"<caption><div>{re.escape(caption)}.*?</table>", html, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*)", table)
+    return [[re.sub(r"<[^>]*>", "", c) for c in re.split(r"<t[hd][^>]*>", r)[1:]] for r in rows]
+
+
 def board_rows(html):
     """The leaderboard's data as the script reads it: a mapping a row."""
     [plain] = re.findall(r'id="board-data">(.*?)</script>', html)

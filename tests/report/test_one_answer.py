@@ -107,7 +107,7 @@ def read_sheet(cells):
 
 def _of_page(cells):
     """The text of each method's average on the report's page, with its mark."""
-    html = page([run_of(cell) for cell in cells], lambda runs: "").html
+    html = page([run_of(cell) for cell in cells], lambda *_: "").html
     [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
     rows = [re.findall(r"<t[hd][^>]*>([^<\n]*)", row) for row in body.split("<tr>")[1:]]
     return {row[0]: row[3] for row in rows}

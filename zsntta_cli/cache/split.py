@@ -188,5 +188,6 @@ def _write(
         class_names=class_names,
         texts=texts,
         normalized=whole.normalized,
+        machine=whole.machine,
     )
     return target

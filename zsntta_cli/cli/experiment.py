@@ -48,7 +48,9 @@ def run(
     views = [_view(table, file) for table in experiment.tables]
     _check_figures(experiment)
     runs = experiment.runs()
-    keeping = Keeping(experiment.records_path, fresh, required=experiment.records is not None)
+    is_named = experiment.records is not None
+    path, command = experiment.records_path, command_line()
+    keeping = Keeping(path, fresh, required=is_named, command=command)
     if dry_run:
         _say_outputs(experiment)
         _say_runs(experiment, runs, keeping, ctx.params)

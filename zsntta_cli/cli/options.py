@@ -7,7 +7,7 @@ all, and gets them as one value.
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,9 +132,10 @@ class KeepingOptions(StoreOptions):
 
     def keeping(self, items: bool = False) -> "Keeping":
         """How results are kept; `items`: with what each item got."""
+        from zsntta_cli.cli.output import command_line
         from zsntta_cli.results.keeping import Keeping
 
-        return Keeping.beside(self.features_dir, self.file, self.fresh, items)
+        return Keeping.beside(self.features_dir, self.file, self.fresh, items, command_line())
 
 
 @dataclass(frozen=True)
@@ -349,15 +350,25 @@ def setting_filters(texts: Sequence[str]) -> dict[str, list[str]]:
     """Values of settings that runs are chosen by, by name: "warmup=10".
 
     Raises:
-        SettingsError: a text of another form, or a setting that there is not.
+        SettingsError: a text of another form.
     """
-    names = (*setting_names(), "preset", "prompt")
     values: dict[str, list[str]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        name = name.replace("-", "_")
-        check_choice("setting", name, names)
-        values.setdefault(name, []).append(value)
+        values.setdefault(name.replace("-", "_"), []).append(value)
     return values
+
+
+def check_setting_names(wanted: Iterable[str], of_runs: Iterable[str]) -> None:
+    """Refuse a setting that neither a method here nor a run has.
+
+    Raises:
+        UnknownName: such a setting.
+    """
+    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
+    for name in wanted:
+        if name not in names:
+            names |= dict.fromkeys(of_runs)
+        check_choice("setting", name, tuple(names))

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import SetName, SetParts
 from zsntta_cli.errors import DatasetError, first_line, near
@@ -70,6 +71,8 @@ def known(name: str) -> DatasetEntry:
 def _entry(name: str) -> DatasetEntry | None:
     """The entry of a known set, by its name or by `cifar10-c:fog:1`; no set takes no parameters."""
     parsed = SetName.parse(name)
+    if parsed.base not in CATALOGUE:
+        plugins.load_declared()
     entry = CATALOGUE.get(parsed.base)
     return None if entry and parsed.parameters and not entry.parameters else entry
 

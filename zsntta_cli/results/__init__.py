@@ -36,6 +36,7 @@ def simulate(
     records: str | Path | None = None,
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
+    plugins: Sequence[str | Path] = (),
     live: "LiveSettings | None" = None,
     tune: Mapping[str, Any] | None = None,
     tune_on: "Sequence[Pair]" = (),
@@ -60,6 +61,8 @@ def simulate(
     Raises:
         ZsnttaError: what the command would end with.
     """
+    command = _call_in_python(dict(locals()))
+    from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
@@ -68,6 +71,8 @@ def simulate(
     from zsntta_cli.simulation import live_session
     from zsntta_cli.simulation.notes import notes_before
 
+    for script in plugins:
+        load_script(Path(script))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
@@ -75,7 +80,8 @@ def simulate(
         {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
     )  # fmt: skip
     root = Path(features_dir)
-    keeping = Keeping.beside(root, Path(records) if records else None, fresh)
+    path = Path(records) if records else None
+    keeping = Keeping.beside(root, path, fresh, command=command)
     session = functools.partial(live_session, live or LiveSettings())
     run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
     notes: list[str] = []
@@ -119,6 +125,18 @@ def _tuning_plan(
         if isinstance(some, Mapping)
     }
     return TuningPlan(tune_on, report_on, axes, own, tune_by)
+
+
+def _call_in_python(values: Mapping[str, Any]) -> str:
+    """The call of `simulate` with some values, those left out that are defaults."""
+    import inspect
+
+    words = [repr(method) for method in values["methods"]]
+    for name, parameter in inspect.signature(simulate).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and values[name] is not parameter.default:
+            words.append(f"{name}={values[name]!r}")
+    words += [f"{name}={value!r}" for name, value in values["settings"].items()]
+    return f"zsntta_cli.simulate({', '.join(' '.join(word.splitlines()) for word in words)})"
 
 
 def _several(value: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import METHODS, method_place
+from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
@@ -176,7 +176,14 @@ class ResultRow(Generic[R]):
     @property
     def competes(self) -> bool:
         """Whether it may be the best: a method that sees the whole stream first is a reference."""
-        return not METHODS[self.method].offline
+        if method := find_method(self.method):
+            return not method.offline
+        return not any(run.record.is_reference for run in self.every_run)
+
+    @property
+    def decides(self) -> bool:
+        """Whether its method says what is noise, or gives a score alone."""
+        return any(run.record.decides for run in self.every_run)
 
     @property
     def every_run(self) -> list[R]:
@@ -434,4 +441,7 @@ def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
         values["rounded_odds"] = False  # nothing to round
     if not stream.ratio:
         values["ood_fill"] = StreamSettings.ood_fill
-    return tuple((k, v) for k, v in values.items() if v != getattr(StreamSettings, k))  # defaults
+    changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
+    # What a newer version added may make it another one.
+    added = {k: v for k, v in vars(stream).items() if not hasattr(StreamSettings, k)}
+    return tuple((changed | added).items())

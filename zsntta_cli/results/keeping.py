@@ -1,6 +1,7 @@
 """Results taken from the store where they are there, and kept at once where they are made."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +25,16 @@ class Keeping:
     items: bool = False  # keep what each item got, too
     gradients: bool = False  # and those of clean and noisy samples, of live methods
     required: bool = True  # or go on without, where nothing can be written
+    command: str = ""  # that asks for the runs, for their records to say
 
     @classmethod
     def beside(
-        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False
-    ) -> "Keeping":
+        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False,
+        command: str = "",
+    ) -> "Keeping":  # fmt: skip
         """In the file that is named, or else in one beside the features under `root`."""
-        return cls(store_path(root, path), fresh, items, required=path is not None)
+        required = path is not None
+        return cls(store_path(root, path), fresh, items, required=required, command=command)
 
 
 def kept_before(
@@ -58,6 +62,18 @@ def kept_before(
     }
 
 
+def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
+    """How many kept results of some runs are by another source of their methods, and why."""
+    methods = {run.method for run in runs if METHODS[run.method].own_code}
+    if not methods or keeping.fresh or not keeping.path.exists():
+        return []
+    from zsntta_cli.results.selection import current  # not for every start
+
+    with RecordStore(keeping.path) as store:
+        kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
+    return current(kept, by_rules=False)[1]
+
+
 def _has_all(kept: Kept, keeping: Keeping) -> bool:
     """Whether all that is to be kept of a run was kept of it."""
     needs_gradients = keeping.gradients and METHODS[kept.record.settings.method].live
@@ -83,6 +99,7 @@ class Keeper:
     def keep(self, replay: Replay) -> Record:
         """The record of a run, which is kept if the run was finished and can be found again."""
         keeping, has_revision = self._keeping, revision(replay.settings.method) is not None
+        replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
         if keeping is None or replay.unfinished or not has_revision:
             return replay.record()
         kept = kept_of(replay, keeping.items)

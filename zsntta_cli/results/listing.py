@@ -15,7 +15,8 @@ from zsntta_cli.results.frame import PRESET, ResultRow, ResultStream, set_place,
 from zsntta_cli.results.selection import Filters
 from zsntta_cli.results.store import RecordStore, RunSummary
 from zsntta_cli.settings.options import check_choice
-from zsntta_cli.simulation.runs import preset_of, run_from_record, setting_names
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.runs import preset_of, setting_names
 
 COLUMNS = {  # by the name that is typed: the field of a line
     "key": "key", "method": "method", "id": "id_set", "ood": "ood_set", "encoder": "encoder",
@@ -39,7 +40,7 @@ def _settings(
     names = {"method": method, "encoder": "x", "id_set": "x", "ood_set": None, "prompt": "{}"}
     try:
         run = run_from_record({**names, **plain})
-    except SettingsError:  # of a method or a setting that is not known here
+    except SettingsError:  # what only a stranger can have written
         flat = {name: value for group in plain.values() for name, value in group.items()}
         plain_values = {name: _hashable(value) for name, value in flat.items()}
         return {PRESET: "-", **plain_values, "prompt": prompt}

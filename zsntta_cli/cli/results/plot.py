@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import StoreOptions, setting_filters, under, with_groups
+from zsntta_cli.cli.options import (
+    StoreOptions,
+    check_setting_names,
+    setting_filters,
+    under,
+    with_groups,
+)
 from zsntta_cli.cli.output import form_of, put_figure
 
 if TYPE_CHECKING:
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 KINDS = (  # those of report.plots, which --help is not to import
     "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
-    "means",
+    "critical", "means",
 )  # fmt: skip
 _COLUMN = 3.25  # inches
 _filter = partial(under, "Runs")
@@ -46,7 +51,7 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="ratio, ranks, means: any, such as auroc; accuracy: acc_s, acc_n. "
+            help="ratio, ranks, critical, means: any, such as auroc; accuracy: acc_s, acc_n. "
             "[acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
@@ -69,7 +74,10 @@ def plot(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
         setting_filters(setting or ()),
     )  # fmt: skip
-    figure = plots.plot(_runs(files or (), store), kind, filters, metric)
+    runs = _runs(files or (), store)
+    names = (name for kept in runs for name in kept.record.settings.flat())
+    check_setting_names(filters.settings, names)
+    figure = plots.plot(runs, kind, filters, metric)
     put_figure(figure, width, output)
 
 
@@ -78,6 +86,6 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
     from zsntta_cli.results.exchange import read_lines
 
     if files:
-        return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
+        return [kept for path in files for kept in read_lines(path)]
     with store.open() as records:
         return list(records.all())

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
-from zsntta_cli.cli.options import StoreOptions, setting_filters, under, with_groups
+from zsntta_cli.cli.options import (
+    StoreOptions,
+    check_setting_names,
+    setting_filters,
+    under,
+    with_groups,
+)
 from zsntta_cli.cli.output import form_of, put
 
 if TYPE_CHECKING:
@@ -51,12 +57,14 @@ class WantedRuns:
 
     def of(self, runs: "Sequence[RunSummary]") -> "list[RunSummary]":
         """Those of some runs that are wanted."""
-        from zsntta_cli.results.listing import chosen_runs
+        from zsntta_cli.results.listing import chosen_runs, settings_of
         from zsntta_cli.results.selection import Filters
 
+        settings = setting_filters(self.setting or ())
+        check_setting_names(settings, (name for run in runs for name in settings_of(run)))
         filters = Filters(
             self.method or (), self.id_set or (), self.ood_set or (), self.ratio or (),
-            self.seed or (), self.encoder or (), setting_filters(self.setting or ()),
+            self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
         return chosen_runs(runs, filters)
 
@@ -131,7 +139,7 @@ def show(
         if key in runs:
             console().print(run_card(runs[key]))
         else:
-            say(f"{key[:DIGITS]} is of a method or a setting that is not known here.", err=True)
+            say(f"{key[:DIGITS]} is no run that this version can read.", err=True)
 
 
 @app.command(cls=Command)
@@ -174,11 +182,17 @@ def export(
 def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: Path | None) -> str:
     """An experiment file that has these runs and no others."""
     from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text, relative_to
+    from zsntta_cli.simulation.recorded import is_runnable
 
     folder = output.parent if output else Path()
+    runs = [kept.record.settings for kept in kept_runs if is_runnable(kept.record.settings)]
+    if strange := len(kept_runs) - len(runs):
+        say(
+            f"note: {strange:,} runs of methods or settings that are not known here are left out.",
+            err=True,
+        )
     named = relative_to(store.path, folder) if store.file else ""
-    blocks = blocks_of(kept.record.settings for kept in kept_runs)
-    return experiment_text(blocks, relative_to(store.features_dir, folder), named)
+    return experiment_text(blocks_of(runs), relative_to(store.features_dir, folder), named)
 
 
 @app.command("import", cls=Command)
@@ -189,11 +203,9 @@ def import_(
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none; equal ones are one."""
-    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
 
-    note = ConsoleReporter().note
-    runs_by_file = {path: read_lines(path, note) for path in files}
+    runs_by_file = {path: read_lines(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
             there = records.add_new(runs)
@@ -251,7 +263,7 @@ def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Kept]":
     """The runs of some keys that can be read; a note says how many cannot."""
     runs = records.find(keys)
     if strange := len(keys) - len(runs):
-        say(f"note: {strange:,} runs of methods that are not known here are left out.", err=True)
+        say(f"note: {strange:,} runs that this version cannot read are left out.", err=True)
     return [runs[key] for key in keys if key in runs]
 
 

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import Best, SheetRow
@@ -49,7 +48,7 @@ def name_of(stream: ResultStream) -> str:
 def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
-        decided = [row for row in rows if METHODS[row.method].decides]
+        decided = [row for row in rows if row.decides]
         for title, some, metrics in (
             ("accuracies in %", [row for row in decided if row.ratio], metrics_of("accuracy")),
             ("clean streams, Acc_S in %", [r for r in decided if not r.ratio], [METRICS["acc_s"]]),

@@ -11,7 +11,7 @@ from zsntta_cli.report import forms
 from zsntta_cli.report.figure import Figure, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, latest, usual
+from zsntta_cli.results.selection import Filters, chosen, current, latest, usual
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 
@@ -42,6 +42,7 @@ KINDS = {
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
     "ranks": Kind(over_pairs.ranks, metrics=METRICS),
+    "critical": Kind(over_pairs.critical, metrics=METRICS),
     "means": Kind(over_pairs.means, metrics=METRICS),
 }
 
@@ -56,7 +57,9 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     if metric is not None and metric not in what.metrics:
         names = ", ".join(what.metrics) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
-    shown_runs, notes = latest(usual(chosen(runs, filters), filters, what.several))
+    current_runs, left_out = current(runs, by_rules=False)
+    shown_runs, notes = latest(usual(chosen(current_runs, filters), filters, what.several))
+    notes += [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if len(figure.panels) > _MOST_PANELS:
         raise SettingsError(
@@ -64,7 +67,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
             remedy="fewer-panels",
         )
     caption = strongest(note for kept in shown_runs for note in kept.record.notes)
-    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+    return Figure(figure.panels, (*notes, *figure.notes), (*figure.caption, *caption))
 
 
 def check_drawable(form: str) -> None:
