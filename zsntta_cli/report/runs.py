@@ -26,12 +26,15 @@ def run_lines(
     """Runs as plain lines, with the settings that vary; `values`, by key, are of a metric more."""
     settings, extra = varying_settings(runs), [more] * bool(more)
     heads = (*_IN_FRONT, *map(_head, settings), *METRICS.values(), *extra, "Encoder", "Made")
-    rows = []
+    rows, texts_of = [], dict[Any, list[str]]()
     for run in runs:
-        shown_values = [getattr(run, name) for name in METRICS]
-        shown_values += [(values or {}).get(run.key)] * len(extra)
-        texts = [short(printable(setting_text(run, name)), _LONGEST) for name in settings]
-        rows.append((*_in_front(run), *texts, *map(_percent, shown_values), *_behind(run)))
+        metrics = [getattr(run, name) for name in METRICS]
+        metrics += [(values or {}).get(run.key)] * len(extra)
+        like = run.method, run.prompt, run.stream, run.threshold, run.options
+        if (texts := texts_of.get(like)) is None:  # thousands of runs differ in their sets alone
+            shown = (printable(setting_text(run, name)) for name in settings)
+            texts = texts_of[like] = [short(text, _LONGEST) for text in shown]
+        rows.append((*_in_front(run), *texts, *map(_percent, metrics), *_behind(run)))
     return aligned_lines(heads, rows, {*_TO_THE_RIGHT, *extra})
 
 
