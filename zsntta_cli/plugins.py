@@ -10,7 +10,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -38,6 +38,11 @@ class _Table:
         """Take its lines as those that are to stay."""
         self.before = dict(self.lines)
 
+    @property
+    def added(self) -> list[str]:
+        """The names of its new lines."""
+        return [name for name in self.lines if name not in self.before]
+
     def restore(self) -> None:
         """Put the lines back that it had."""
         self.lines.clear()
@@ -63,7 +68,7 @@ class _Table:
 
 
 _tables: dict[str, _Table] = {}
-_modules: dict[Path, str] = {}  # of the scripts that were loaded, in order
+_added: dict[Path, Mapping[str, list[str]]] = {}  # by script, in order, what `load_script` gives
 _loading: list[Path] = []
 
 
@@ -79,8 +84,8 @@ def watch(
     _tables[what].remember()
 
 
-def load_script(script: Path) -> None:
-    """Execute a script that adds to tables, once: as a module, so `__main__` is another one.
+def load_script(script: Path) -> Mapping[str, list[str]]:
+    """Execute a script that adds to tables, once, as a module; the names that it adds, by table.
 
     Raises:
         PluginError: it cannot be executed, or what it adds is none; it says where.
@@ -91,11 +96,11 @@ def load_script(script: Path) -> None:
             f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
             f"if __name__ == '__main__'."
         )
-    if path in _modules:
-        return
+    if path in _added:
+        return _added[path]
     if path.suffix != ".py" or not path.is_file():
         raise PluginError(f"plugin is {short(str(script))}, must be a Python file that is there.")
-    name = f"zsntta_plugin_{len(_modules)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
+    name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
     for table in _tables.values():
         table.remember()
     try:
@@ -110,9 +115,10 @@ def load_script(script: Path) -> None:
         raise
     finally:
         _loading.clear()
-    _modules[path] = name
     for table in _tables.values():
         table.complete()
+    _added[path] = {what: table.added for what, table in _tables.items()}
+    return _added[path]
 
 
 def _execute(name: str, path: Path) -> None:
@@ -165,7 +171,7 @@ class LoadedScripts:
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_all, (tuple(map(str, _modules)),)
+        return _load_all, (tuple(map(str, _added)),)
 
 
 def _load_all(paths: tuple[str, ...]) -> LoadedScripts:

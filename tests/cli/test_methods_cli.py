@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from made import fails, row
 
+from zsntta_cli import plugins
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.checks import CHECKS
@@ -52,6 +53,7 @@ def methods(zsntta, monkeypatch):
     """Run `zsntta methods`; what scripts register is gone afterwards, and lines are wide."""
     before = dict(METHODS)
     monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(plugins, "_added", {})
     yield lambda *words: zsntta("methods", *words)
     METHODS.clear()
     METHODS.update(before)
@@ -152,6 +154,7 @@ def test_check_of_a_script_and_of_one_that_cheats(methods):
     result = methods("check", "honest.py")
     assert result.exit_code == 0, result.output
     assert row(result, "another process")[1] == "held"
+    METHODS.pop("plain")  # as in a process of its own: a second one of this name is refused
     Path("cheat.py").write_text(CHEAT)
     result = methods("check", "cheat.py:cheat", "--format", "json")
     assert result.exit_code == 1

@@ -272,7 +272,7 @@ def test_remove_wants_to_know_which(some):
 
 def test_the_python_api_keeps_and_takes(features, tmp_path, counted):
     call = {"encoder": "made", "id_set": "pets", "ood_set": "sky", "features_dir": features,
-            "records": tmp_path / "kept.sqlite"}  # fmt: skip
+            "records": tmp_path / "kept.sqlite", "ratio": 0.4}  # fmt: skip
     one = z.simulate("zs-clip", **call)
     assert z.simulate("zs-clip", **call) == one
     assert len(counted) == 1

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from zsntta_cli import plugins
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.methods import METHODS, Method, WarmUp
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.plugin import load_script
 from zsntta_cli.methods.scores import softmax
 from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.plugins import load_script
 from zsntta_cli.settings.options import Settings, option
 from zsntta_cli.simulation.checks import CHECKS, FAILED, HELD, NOT_RUN, examine
 from zsntta_cli.simulation.sources import Sources
@@ -314,12 +315,14 @@ NAMES = [f"class {i}" for i in range(500)]
 @pytest.fixture
 def scripted(tmp_path, monkeypatch):
     """A method of a script, with what it takes the names' order from."""
-    monkeypatch.setitem(METHODS, "hashed", METHODS["zs-clip"])
+    monkeypatch.setitem(METHODS, "hashed", METHODS["zs-clip"])  # so that it is gone afterwards
+    monkeypatch.delitem(METHODS, "hashed")
+    monkeypatch.setattr(plugins, "_added", {})
 
     def load(names_in_order):
         path = tmp_path / "hashed.py"
         path.write_text(SCRIPT.format(names=NAMES, names_in_order=names_in_order))
-        assert load_script(path) == ["hashed"]
+        assert load_script(path)["method"] == ["hashed"]
         return {result.check: result for result in examine("hashed")}
 
     return load

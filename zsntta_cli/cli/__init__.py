@@ -29,6 +29,7 @@ _PLACES = {
     "methods": "methods.app",
     "cite": "cite.cite",
     "records": "results.records.app",
+    "replay": "results.replay.replay",
 }
 
 

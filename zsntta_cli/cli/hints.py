@@ -231,13 +231,13 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
     come quoted words and whole numbers alone.
     """
     wanted: dict[str, list[str]] = {}  # by the options: sets
-    parts = list[str]()
+    importing, splitting = list[str](), list[str]()
     for name, origin in sorted(origins.items(), key=lambda item: _is_noise(item[0])):
         of, split = _whole_of(name, origin)
-        parts += [split] if split else []
+        splitting += [split] if split else []
         choice = _recorded_choice(origin)
         if choice is None or origin.get("imported"):
-            parts.append(_making(of, {**given, "encoder": folder}))
+            importing.append(_making(of, {**given, "encoder": folder}))
             continue
         options = _recorded_options(of, origin) + options_of({**vars(choice), **_folders(given)})
         if _is_noise(name):  # beside sets, whose limit and prompt are nothing to it
@@ -248,7 +248,7 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
         f"zsntta extract {' '.join(dict.fromkeys(sets))}{_only(sets)}{options}"
         for options, sets in wanted.items()
     ]
-    return list(dict.fromkeys([*extracting, *parts]))
+    return list(dict.fromkeys([*extracting, *importing, *splitting]))
 
 
 def _is_noise(name: str) -> bool:
@@ -314,10 +314,16 @@ def _base(name: str) -> str:
 
 def _whole_of(name: str, origin: "Origin") -> tuple[str, str]:
     """The set that a split was made of, and the command that makes the split; else the set."""
-    split = origin.get("split")
+    split: Any = origin.get("split")
     of = split.get("of") if isinstance(split, dict) else None
     if not isinstance(of, str):
         return name, ""
+    share, seed = split.get("images"), split.get("seed")
+    if isinstance(share, str) and isinstance(seed, int):
+        return (
+            of,
+            f"zsntta cache split {shlex.quote(of)} --images {shlex.quote(share)} --seed {seed}",
+        )
     drawn = re.fullmatch(rf"{re.escape(of)}-(\d+)-s(\d+)-(id|ood)", name)
     how = f"--id-classes {drawn[1]} --seed {drawn[2]}" if drawn else "--id-classes FILE"
     stem = name.removesuffix("-id").removesuffix("-ood")

@@ -74,13 +74,13 @@ def check(
 def _methods_of(target: str) -> list[str]:
     """The methods that are meant: a name, those that a script registers, or one of them."""
     from zsntta_cli.methods import check_method
-    from zsntta_cli.methods.plugin import load_script
+    from zsntta_cli.plugins import load_script
 
     path, name = (target, "") if target.endswith(".py") else target.rpartition(":")[::2]
     if not path.endswith(".py"):
         check_method(target)
         return [target]
-    registered = load_script(Path(path))
+    registered = load_script(Path(path)).get("method", [])
     if name:
         check_method(name)
         return [name]

@@ -170,13 +170,12 @@ def simulate(
     if dry_run and plan:
         say_tuning_foresight(features_dir, grid, plan, keeping, ctx.params)
         return
-    run_all = partial(_run, features_dir, jobs=jobs, live=live_settings)
     tunings: Tunings = {}
     if plan:
 
         def run_candidates(runs: "Sequence[RunSettings]") -> "Sequence[Record]":
             _tell_notes(features_dir, runs, is_below=False)
-            return run_all(runs, keeping=store.keeping())[0]
+            return _run(features_dir, runs, jobs, False, live_settings, store.keeping())[0]
 
         tunings = choose(features_dir, grid, plan, run_candidates)
     runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
@@ -184,7 +183,7 @@ def simulate(
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
-    records, replay = run_all(runs, keeping=keeping, with_items=bool(scores))
+    records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
     if not recorded:
         records = with_tunings(records, tunings, keeping, partial(say, err=True))
     if scores and replay:
@@ -216,11 +215,10 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features
 def _run(
     root: Path,
     runs: "Sequence[RunSettings]",
-    *,
     jobs: int,
+    with_items: bool,
     live: LiveSettings,
     keeping: "Keeping",
-    with_items: bool = False,
 ) -> "tuple[Sequence[Record], Replay | None]":
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter

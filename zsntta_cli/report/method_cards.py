@@ -9,18 +9,21 @@ import importlib.util
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import methods
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.simulation.checks import FAILED, HELD, NOT_RUN, CheckResult
 from zsntta_cli.simulation.runs import PRESETS
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.checks import CheckResult
 
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- )")  # lines of a paragraph
 _NEEDS = {
@@ -79,7 +82,9 @@ def about(method: Method) -> str:
 def _sentence(line: Method | Classifier) -> str:
     for owner in (line.settings, _code(line)):
         text = "" if isinstance(owner, str) else inspect.getdoc(owner) or ""
-        if text and not text.startswith(f"{owner.__name__}("):  # a dataclass without one has that
+        if text and not text.startswith(
+            f"{getattr(owner, '__name__', '')}("
+        ):  # a dataclass without one has that
             return text.partition("\n")[0]
     return ""
 
@@ -201,19 +206,15 @@ def card_rows(name: str) -> list[dict[str, Any]]:
     return [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
 
 
-def check_rows(results: Mapping[str, Sequence[CheckResult]]) -> list[dict[str, Any]]:
+def check_rows(results: "Mapping[str, Sequence[CheckResult]]") -> list[dict[str, Any]]:
     """A row a check of a method, for programs."""
     return [{"method": name, **vars(one)} for name, found in results.items() for one in found]
 
 
-def check_sheet(name: str, results: Sequence[CheckResult]) -> Sheet:
+def check_sheet(name: str, results: "Sequence[CheckResult]") -> Sheet:
     """What each check found of a method, and below it whether all held."""
     heads = {"check": "Check", "outcome": "Result", "evidence": "On what, or what differs first"}
     sheet = _sheet(name, heads, [vars(result) for result in results])
-    held, failed, missing = (
-        [result for result in results if result.outcome == outcome]
-        for outcome in (HELD, FAILED, NOT_RUN)
-    )
-    left_out = f", {len(missing)} not run" if missing else ""
-    sheet.notes = [f"{name}: {len(held)} checks held, {len(failed)} failed{left_out}."]
+    counts = Counter(result.outcome for result in results)
+    sheet.notes = [f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}."]
     return sheet

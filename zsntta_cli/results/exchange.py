@@ -60,6 +60,15 @@ def to_line(kept: Kept) -> str:
     return json.dumps(plain)
 
 
+def read_text(path: Path, text: str) -> list[Kept]:
+    """The runs of a text that stands in a file, as `read_lines` reads them.
+
+    Raises:
+        StoreError: it is something else; it says in which line.
+    """
+    return [_read(path, where, plain, _kept) for where, plain in _objects(path, text)]
+
+
 def read_lines(path: Path) -> list[Kept]:
     """The runs of a file that `records export` wrote, or `--format json`, of any method.
 
@@ -85,6 +94,10 @@ def _read_objects(path: Path) -> list[tuple[str, Any]]:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
+    return _objects(path, text)
+
+
+def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
     records = _records_alone(path, text)
     if records is None:
         lines = [(f"line {i}", line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import SetName, SetParts
 from zsntta_cli.results.frame import average, fold, mean_ranks
 from zsntta_cli.results.significance import LEVEL, holm
 from zsntta_cli.simulation.metrics import Metric
@@ -43,8 +43,7 @@ _NEMENYI = (
 )  # fmt: skip
 MOST_RANKED = len(_NEMENYI) + 1  # methods
 
-# What names of splits end in: of classes, by a seed; of images, to choose on and to report on.
-_SPLIT = re.compile(r"-\d+-s\d+-id$|-(tune|rest)(-s\d+)?$")
+_SPLIT = re.compile(r"-\d+-s\d+-id$")  # what names of splits of classes end in
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 ByPair = Mapping[Pair, Mapping[int, float]]  # a metric of one method: by pair, then by seed
@@ -138,7 +137,7 @@ def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
 @functools.cache
 def image_source(id_set: str) -> str:
     """The set whose images an ID set shows: those of corruptions and of splits are another's."""
-    base = _SPLIT.sub("", SetName.parse(id_set).base)
+    base = _SPLIT.sub("", SetName.parse(SetParts.parse(id_set).whole).base)
     return base.removesuffix("-c") if base in CATALOGUE else base
 
 

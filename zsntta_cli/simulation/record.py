@@ -84,7 +84,8 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
-        plain = dataclasses.asdict(self)
+        plain = dataclasses.asdict(dataclasses.replace(self, features={}))
+        plain["features"] = self.features  # plain as they are: a copy takes 0.1 ms
         for group in ("stream", "threshold", "options"):  # that no class here may declare
             plain["settings"][group] = dict(vars(getattr(self.settings, group)))
         del plain["settings"]["preset"]  # a value of the record's own

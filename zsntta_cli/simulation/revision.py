@@ -57,12 +57,22 @@ def source_digests(method: str) -> Mapping[str, str]:
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
 def _digests(own_code: tuple[Any, ...]) -> Mapping[str, str]:
-    digests = dict[str, str]()
+    files = _source_files(own_code)
+    return MappingProxyType({n: syntax_digest(path.read_bytes()) for n, path in files.items()})
+
+
+def source_files(method: str) -> Mapping[str, Path]:
+    """The files of `source_digests`, by the same names."""
+    return _source_files(METHODS[method].own_code) if source_digests(method) else {}
+
+
+def _source_files(own_code: tuple[Any, ...]) -> dict[str, Path]:
+    files = dict[str, Path]()
     scripts = dict.fromkeys(Path(inspect.getsourcefile(part) or "") for part in own_code)
     for name, path in dict.fromkeys(source for script in scripts for source in _sources(script)):
-        name = f"{path.parent.name}/{name}" if name in digests else name  # another's of that name
-        digests[name] = syntax_digest(path.read_bytes())
-    return MappingProxyType(digests)
+        name = f"{path.parent.name}/{name}" if name in files else name  # another's of that name
+        files[name] = path
+    return files
 
 
 def syntax_digest(source: bytes) -> str:

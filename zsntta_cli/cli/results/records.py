@@ -16,7 +16,8 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.cli.output import command_line, form_of, put
+from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,6 +194,38 @@ def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: P
         )
     named = relative_to(store.path, folder) if store.file else ""
     return experiment_text(blocks_of(runs), relative_to(store.features_dir, folder), named)
+
+
+@app.command(cls=Command)
+@with_groups
+def bundle(
+    *,
+    keys: Keys = None,
+    wanted: WantedRuns,
+    output: Annotated[Path, typer.Option(help="Write to this .zip, whole or not.")],
+    store: StoreOptions,
+) -> None:
+    """Write kept runs and what it takes to repeat them into one file, for `zsntta replay`.
+
+    It holds the records, which features they saw and how to make these, the sources of methods of
+    your own, versions, commands, and tables for people.
+    """
+    from zsntta_cli.cli.hints import making_again
+    from zsntta_cli.report.bundled import bundle_of, origins_of, without_source
+    from zsntta_cli.results.bundle import write_bundle
+
+    form_of(output, {".zip": "zip"})
+    with store.open() as records:
+        runs = _found(records, _keys(records, keys, wanted))
+    if not runs:
+        raise SettingsError(f"no run in {store.path} is wanted, so there is nothing to bundle.")
+    makings = [making_again(folder, sets, {}) for folder, sets in origins_of(runs).items()]
+    contents = bundle_of(runs, [line for lines in makings for line in lines], command_line())
+    if lacking := without_source(runs, contents.plugins):
+        names = ", ".join(lacking)
+        say(f"note: the source of {names} is not in it: add --plugin FILE.py in front.", err=True)
+    write_bundle(output, contents)
+    say(", ".join([f"{output}: {len(runs):,} records", *contents.plugins]))
 
 
 @app.command("import", cls=Command)

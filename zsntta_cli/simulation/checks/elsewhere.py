@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.plugin import load_script
+from zsntta_cli.plugins import load_script
 from zsntta_cli.simulation.checks.examined import Examined, Failed, NotRun
 
 _HASH_SEED = "24"  # of texts: the order of a set of them is another
