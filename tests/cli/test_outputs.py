@@ -26,7 +26,8 @@ OUTPUTS = {
     ("board", "--output"): (("board", *TINY), (".md",)),
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
-    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
+    ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
+    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv", ".toml")),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }

@@ -83,10 +83,10 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 17
+    assert len(DOCS) == 18
     for page in PAGES:
         for block in blocks(page):
-            assert block.language in ("", "sh", "python"), page
+            assert block.language in ("", "sh", "python", "toml"), page
             assert block.needs in ("", DATA, *UNRUN), page
         assert TEXT[page].count("<!-- needs:") == sum(bool(b.needs) for b in blocks(page)), page
     assert sum(len(lines(b)) for page in PAGES for b in blocks(page) if b.language == "sh") >= 30
@@ -246,6 +246,26 @@ def test_the_example_of_the_package_is_its_file_and_its_line():
     [line] = [b.text for b in blocks(page) if b.text.startswith('"cma": ')]
     table = (ROOT / "zsntta_cli" / "methods" / "__init__.py").read_text(encoding="utf-8")
     assert textwrap.indent(line, "    ") in table
+
+
+def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everything, tmp_path):
+    page = ROOT / "docs" / "experiments.md"
+    [source] = [b.text for b in blocks(page) if b.language == "toml"]
+    shutil.copytree(everything / "features", tmp_path / "features")
+    (tmp_path / "experiment.toml").write_text(source)
+    done = python(tmp_path, "-m", "zsntta_cli", "run", "experiment.toml")
+    assert done.returncode == 0, done.stderr
+    assert "AUPR" in done.stdout
+    assert "AdaND" in (tmp_path / "out" / "main.tex").read_text()
+    assert (tmp_path / "out" / "ratio.csv").exists()
+    reader = (ROOT / "zsntta_cli" / "results" / "experiment" / "reading.py").read_text(
+        encoding="utf-8"
+    )
+    lists = re.findall(r"\.only\((.*?)\)|^_(?:FILTERS|VIEW) = \((.*?)\)$", reader, re.M | re.S)
+    keys = {key for both in lists for key in re.findall(r'"(\w+)"', "".join(both))}
+    assert len(keys) > 25
+    for key in keys:
+        assert f"`{key}`" in TEXT[page] or f"[[{key}]]" in TEXT[page], key
 
 
 def test_the_recipes_service_answers(everything, tmp_path):

@@ -16,6 +16,7 @@ from zsntta_cli.errors import PluginError
 _PLACES = {
     "extract": "extract.extract",
     "simulate": "simulate.simulate",
+    "run": "experiment.run",
     "detect": "detection.detect.detect",
     "paper": "results.paper.paper",
     "board": "results.board.board",

@@ -1,16 +1,20 @@
 """`zsntta extract`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.settings import DATA, FEATURES, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import WORD_SETS
+
+if TYPE_CHECKING:
+    from zsntta_cli.extraction.plan import ExtractPlan
 
 _EXTRACT = ExtractSettings()
 
@@ -71,6 +75,7 @@ def extract(
     ] = True,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
@@ -85,8 +90,23 @@ def extract(
         tuple(noise) if noise else None, noise_count, partners, class_names,
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
+    if dry_run:
+        _say_what_would_be_encoded(plan, choice, features_dir, overwrite)
+        return
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
         say(summary(extracted))
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}")
+
+
+def _say_what_would_be_encoded(
+    plan: "ExtractPlan", choice: EncoderChoice, root: Path, overwrite: bool
+) -> None:
+    """Say what of a plan is there, what would be encoded, and where its images come from."""
+    from zsntta_cli.extraction.foreseen import foresee
+
+    for file in foresee(plan, choice, root, overwrite):
+        by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
+        say(f"{file.line}{by_hand}")
+    say(NOTHING_DONE)

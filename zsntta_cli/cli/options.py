@@ -7,7 +7,7 @@ all, and gets them as one value.
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -344,3 +344,31 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "fixed" in given:
         given["fixed"] = [_threshold(text) for text in given["fixed"]]
     return given
+
+
+def setting_filters(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Values of settings that runs are chosen by, by name: "warmup=10".
+
+    Raises:
+        SettingsError: a text of another form.
+    """
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
+        values.setdefault(name.replace("-", "_"), []).append(value)
+    return values
+
+
+def check_setting_names(wanted: Iterable[str], of_runs: Iterable[str]) -> None:
+    """Refuse a setting that neither a method here nor a run has.
+
+    Raises:
+        UnknownName: such a setting.
+    """
+    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
+    for name in wanted:
+        if name not in names:
+            names |= dict.fromkeys(of_runs)
+        check_choice("setting", name, tuple(names))

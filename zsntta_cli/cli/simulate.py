@@ -8,6 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import DryRun, say_foresight, say_tuning_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
@@ -49,6 +50,7 @@ _result = partial(under, "Result")
 @with_groups
 def simulate(
     *,
+    ctx: typer.Context,
     method: Annotated[
         list[str] | None, _repeatable(_METHODS.capitalize(), autocompletion=completion.methods)
     ] = None,
@@ -119,6 +121,7 @@ def simulate(
     scores: Annotated[
         Path | None, _result("Write the items of the (one) run: .csv or .h5.")
     ] = None,
+    dry_run: DryRun = False,
     live: LiveOptions,
     **settings: Any,
 ) -> None:
@@ -159,11 +162,15 @@ def simulate(
         from zsntta_cli.results.repeating import other_features as differing_from
 
         recorded = read_recorded(record)
-        check_present(features_dir, recorded)
-        differing = differing_from(features_dir, recorded)
+        if not dry_run:
+            check_present(features_dir, recorded)
+            differing = differing_from(features_dir, recorded)
         if differing and not other_features:
             raise differing[0]
     keeping = store.keeping(keep_items)
+    if dry_run and plan:
+        say_tuning_foresight(features_dir, grid, plan, keeping, ctx.params)
+        return
     tunings: Tunings = {}
     if plan:
 
@@ -173,6 +180,9 @@ def simulate(
 
         tunings = choose(features_dir, grid, plan, run_candidates)
     runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
+    if dry_run:
+        say_foresight(features_dir, runs, keeping, ctx.params)
+        return
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
     if not recorded:

@@ -146,21 +146,21 @@ def named_words(spec: str) -> tuple[str, Path]:
 def _extract_noise(
     plan: ExtractPlan, extractor: Extractor, largest_id_set: int
 ) -> Iterator[Extracted]:
+    types, count = noise_pools(plan, largest_id_set)
+    for noise in types:
+        yield extractor.noise(noise, partial(noise_images, noise, count), count)
+
+
+def noise_pools(plan: ExtractPlan, largest_id_set: int) -> tuple[list[str], int]:
+    """The types of noise images to encode, and how many of each, beside ID sets of some size."""
     types = plan.noise if plan.noise is not None else ("gaussian",) if largest_id_set else ()
     count = plan.noise_count or (max(1, largest_id_set // 4) if largest_id_set else _NOISE_COUNT)
-    for noise in types:
-        if noise != NO_NOISE:
-            yield extractor.noise(noise, partial(noise_images, noise, count), count)
+    return [noise for noise in types if noise != NO_NOISE], count
 
 
 def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     """The OOD sets that the named ID sets are paired with, as far as they can be had."""
-    bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
-    roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
-    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
-        return
-    wanted = dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name))
-    for name in wanted:
+    for name in wanted_partners(plan):
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
             images = limited(datasets.load_images(name, plan.data_root), plan.limit)
@@ -168,6 +168,15 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
             extractor.reporter.note(f"left out: {error}")
             continue
         yield extractor.dataset(images)
+
+
+def wanted_partners(plan: ExtractPlan) -> list[str]:
+    """The OOD sets that the named ID sets are paired with; none where an OOD set is named."""
+    bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
+    roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
+    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
+        return []
+    return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 
 
 def engine_for(settings: ExtractSettings, device: str) -> Engine | None:

@@ -9,14 +9,15 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.names import DATASET, SetName, noise_name
+from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, PaperTable
-from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.results import planning
+from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
@@ -120,23 +121,11 @@ def _settings(cell: Printed) -> dict[str, Any]:
 
 # The feature files of runs.
 
-NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
-
 
 def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
     """The feature files of some runs, each once, ID sets first; none of runs that are timed."""
-    files = (
-        (run.encoder, name)
-        for run in runs
-        if not is_timed(run)
-        for name in (run.id_set, run.ood_set, _noise_pool(run))
-        if name
-    )
+    files = (file for run in runs if not is_timed(run) for file in planning.needed_files(run))
     return list(dict.fromkeys(files))
-
-
-def _noise_pool(run: RunSettings) -> str | None:
-    return noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
 
 
 def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:

@@ -135,13 +135,26 @@ def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustratio
         SettingsError: a figure that shows no results.
         MissingSets: not one run has all of its features.
     """
-    encoder, bench = wishes.encoder, TINY if wishes.encoder.is_built_in else PAPER
-    folder = folder_name(wishes.root, encoder.named or EncoderChoice())
-    figure = found(number)
-    keeping = replace(execution.keeping, gradients=figure.analysed)
-    obtained = _obtain(figure.runs(folder, bench), wishes, replace(execution, keeping=keeping))
+    keeping = replace(execution.keeping, gradients=found(number).analysed)
+    wanted = figure_runs(number, wishes)
+    obtained = _obtain(wanted, wishes, replace(execution, keeping=keeping))
     before = kept_before(wishes.root, list(obtained.records), replace(keeping, fresh=False))
-    return Illustration(**vars(obtained), number=number, bench=bench, kept=list(before.values()))
+    kept_runs, bench = list(before.values()), _bench(wishes)
+    return Illustration(**vars(obtained), number=number, bench=bench, kept=kept_runs)
+
+
+def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
+    """The runs that a figure shows.
+
+    Raises:
+        SettingsError: a figure that shows no results.
+    """
+    folder = folder_name(wishes.root, wishes.encoder.named or EncoderChoice())
+    return list(found(number).runs(folder, _bench(wishes)))
+
+
+def _bench(wishes: Wishes) -> Bench:
+    return TINY if wishes.encoder.is_built_in else PAPER
 
 
 def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> Obtained:

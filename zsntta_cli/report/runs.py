@@ -1,9 +1,11 @@
 """Kept runs on the terminal: a line each, and a card. A list needs no NumPy and no rich."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import printable
+from zsntta_cli.errors import printable, short
+from zsntta_cli.results.frame import setting_name
+from zsntta_cli.results.listing import setting_text, varying_settings
 from zsntta_cli.results.store import RunSummary
 
 if TYPE_CHECKING:
@@ -12,30 +14,63 @@ if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
 
 DIGITS = 8  # of a key, as it is shown
-_HEADS = (
-    "Key", "Method", "ID", "OOD", "Noise", "Seed", "Acc_S", "Acc_N", "Acc_H", "AUROC", "Encoder",
-    "Made",
-)  # fmt: skip
-_NUMBERS = range(4, 10)  # columns to the right
+_IN_FRONT = ("Key", "Method", "ID", "OOD", "Noise", "Seed")
+METRICS = {"acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC"}
+_TO_THE_RIGHT = {"Noise", "Seed", "Runs", "Kept", "To run", "Lacking", *METRICS.values()}
+_LONGEST = 40  # characters of a setting's value
 
 
-def run_lines(runs: Sequence[RunSummary]) -> Iterator[str]:
-    """A table as plain lines."""
-    rows = [_HEADS, *map(_row, runs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join(f"%{'' if i in _NUMBERS else '-'}{width}s" for i, width in enumerate(widths))
-    for row in rows:
-        yield (line % row).rstrip()
+def run_lines(
+    runs: Sequence[RunSummary], more: str = "", values: Mapping[str, float | None] | None = None
+) -> list[str]:
+    """Runs as plain lines, with the settings that vary; `values`, by key, are of a metric more."""
+    settings, extra = varying_settings(runs), [more] * bool(more)
+    heads = (*_IN_FRONT, *map(_head, settings), *METRICS.values(), *extra, "Encoder", "Made")
+    rows, texts_of = [], dict[Any, list[str]]()
+    for run in runs:
+        metrics = [getattr(run, name) for name in METRICS]
+        metrics += [(values or {}).get(run.key)] * len(extra)
+        like = run.method, run.prompt, run.stream, run.threshold, run.options
+        if (texts := texts_of.get(like)) is None:  # thousands of runs differ in their sets alone
+            shown = (printable(setting_text(run, name)) for name in settings)
+            texts = texts_of[like] = [short(text, _LONGEST) for text in shown]
+        rows.append((*_in_front(run), *texts, *map(_percent, metrics), *_behind(run)))
+    return aligned_lines(heads, rows, {*_TO_THE_RIGHT, *extra})
 
 
-def _row(run: RunSummary) -> tuple[str, ...]:
-    names = (run.method, run.id_set, run.ood_set or "-", run.encoder, run.created[:16])
-    method, id_set, ood_set, encoder, made = map(printable, names)
-    metrics = map(_percent, (run.acc_s, run.acc_n, run.acc_h, run.auroc))
-    return (
-        run.key[:DIGITS], method, id_set, ood_set, f"{run.ratio:.4g}", str(run.seed), *metrics,
-        encoder, made.replace("T", " "),
-    )  # fmt: skip
+def head_of_more(name: str) -> str:
+    """The head of a metric that no line has by itself; nothing of all else."""
+    if not name or name in METRICS:
+        return ""
+    from zsntta_cli.simulation import metrics
+
+    return metrics.METRICS[name].head if name in metrics.METRICS else ""
+
+
+def aligned_lines(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    to_the_right: Collection[str] = _TO_THE_RIGHT,
+) -> list[str]:
+    """A table as plain lines under its heads."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    signs = ["" if head in to_the_right else "-" for head in heads]
+    line = "  ".join(f"%{sign}{width}s" for sign, width in zip(signs, widths, strict=True))
+    return [(line % tuple(row)).rstrip() for row in (heads, *rows)]
+
+
+def _head(setting: str) -> str:
+    return setting_name(setting).capitalize()
+
+
+def _in_front(run: RunSummary) -> tuple[str, ...]:
+    sets = (printable(run.id_set), printable(run.ood_set or "-"))
+    numbers = (f"{run.ratio:.4g}", str(run.seed))
+    return (run.key[:DIGITS], printable(run.method), *sets, *numbers)
+
+
+def _behind(run: RunSummary) -> tuple[str, str]:
+    return printable(run.encoder), printable(run.created[:16]).replace("T", " ")
 
 
 def _percent(value: float | None) -> str:

@@ -1,20 +1,24 @@
-"""Which kept runs are wanted: chosen by what they are of, and of each the latest."""
+"""Which kept runs are wanted: chosen by what they are of, and of each the latest. No NumPy."""
+
+from __future__ import annotations
 
 import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import is_of_these_rules, revision, source_digests
 
-ValueOf = Callable[[Record], Any]
+if TYPE_CHECKING:
+    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.simulation.record import Record
+
+ValueOf = Callable[["Record"], Any]
 
 _USUAL_RATIO = 0.5  # the paper's
 

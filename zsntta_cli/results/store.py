@@ -41,6 +41,12 @@ _UPSERT = """
 _Number = int | float  # JSON has one kind of numbers
 
 
+class SettingsGroup(str):
+    """Settings of a run that go together, as JSON: most runs have the text of another one."""
+
+    __slots__ = ()
+
+
 class RunSummary(NamedTuple):
     """What a list shows of a kept run, each with its place in the record."""
 
@@ -58,16 +64,27 @@ class RunSummary(NamedTuple):
     fpr95: Annotated[_Number | None, "$.detection.fpr95"]
     seconds: Annotated[_Number, "$.seconds"]
     created: Annotated[str, "$.created"]
+    prompt: Annotated[str, "$.settings.prompt"]
+    stream: Annotated[SettingsGroup, "$.settings.stream"]
+    threshold: Annotated[SettingsGroup | None, "$.settings.threshold"]
+    options: Annotated[SettingsGroup | None, "$.settings.options"]
 
 
-def _paths(columns: type) -> str:
-    """The places of a list's columns in a record, as SQLite takes them."""
-    places = get_type_hints(columns, include_extras=True)
-    return ", ".join(f"'{hint.__metadata__[0]}'" for name, hint in places.items() if name != "key")
+def _places(columns: type) -> tuple[list[str], list[str]]:
+    """The places of a list's columns in a record, as SQLite takes them: of values, of groups."""
+    hints = get_type_hints(columns, include_extras=True)
+    values, groups = list[str](), list[str]()
+    for name, hint in hints.items():
+        if name != "key":
+            is_group = SettingsGroup in (hint.__origin__, *get_args(hint.__origin__))
+            (groups if is_group else values).append(f"'{hint.__metadata__[0]}'")
+    return values, groups
 
 
 def _types(columns: type) -> list[Any]:
-    return [get_args(hint) or hint for hint in get_type_hints(columns).values()]
+    """What is allowed in each column; SQLite gives a group as a plain text."""
+    every = [get_args(hint) or (hint,) for hint in get_type_hints(columns).values()]
+    return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
 
 
 _JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)
@@ -117,11 +134,19 @@ class RecordStore:
 
         The values come as one JSON array, in which a name that is no UTF-8 is written out.
         """
-        columns = f"key, json_extract(record, {_paths(RunSummary)})"
-        rows = self._select(columns, "json_valid(record)")  # or one would end the whole query
-        types, summaries = _types(RunSummary), ((key, *_JSON.decode(text)) for key, text in rows)
+        values, groups = _places(RunSummary)
+        columns = [f"json_extract(record, {place})" for place in (", ".join(values), *groups)]
+        # What is no JSON would end the whole query.
+        rows = self._select(", ".join(["key", *columns]), "json_valid(record)")
+        summaries = ((key, *_JSON.decode(text), *texts) for key, text, *texts in rows)
+        types = _types(RunSummary)
         runs = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
         return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
+
+    def values(self, place: str) -> dict[str, Any]:
+        """What all runs have in one place of their records, such as `$.flags.precision`, by key."""
+        columns = f"key, json_extract(record, '{place}')"
+        return dict(self._select(columns, "json_valid(record)"))
 
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
         """Kept runs by their keys; those that are not there are left out."""

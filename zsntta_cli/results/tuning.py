@@ -151,11 +151,9 @@ def choose(root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll) -> Tunings
         SettingsError: a setting that no method has, that has a value in the grid, too, or a metric
             without a value. MissingFeatures: a set that is not cached.
     """
-    replace(grid, axes=plan.axes, own=plan.own).check_settings()
-    grid.check_settings()
-    folder = folder_name(root, grid.encoder)
-    find(root, [name for pair in (*plan.tune_on, *plan.report_on) for name in pair], folder)
-    rows = list(_rows(replace(grid, encoder=EncoderChoice(folder=folder)), plan))
+    rows = _checked_rows(root, grid, plan)
+    names = [name for pair in (*plan.tune_on, *plan.report_on) for name in pair]
+    find(root, names, folder_name(root, grid.encoder))
     candidate_runs = [row.candidate_runs(root) for row in rows]
     records = {
         record.settings: record
@@ -169,6 +167,33 @@ def choose(root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll) -> Tunings
         for run in row.runs(root, plan.report_on, tuning.settings if tuning else {}):
             tunings.setdefault(run, tuning)
     return tunings
+
+
+def foreseen_runs(
+    root: Path, grid: Grid, plan: TuningPlan
+) -> tuple[list[RunSettings], list[RunSettings]]:
+    """All candidates' runs on the pairs to tune on; and as many runs as would be reported then.
+
+    The latter have the first candidates: which are chosen is not known before.
+
+    Raises:
+        SettingsError: a setting that no method has, or that has a value in the grid, too.
+    """
+    rows = _checked_rows(root, grid, plan)
+    candidates = dict.fromkeys(run for row in rows for run in row.candidate_runs(root))
+    reported = dict.fromkeys(
+        run
+        for row in rows
+        for run in row.runs(root, plan.report_on, {n: v[0] for n, v in row.candidates.items()})
+    )
+    return list(candidates), list(reported)
+
+
+def _checked_rows(root: Path, grid: Grid, plan: TuningPlan) -> "list[TuningRow]":
+    replace(grid, axes=plan.axes, own=plan.own).check_settings()
+    grid.check_settings()
+    choice = EncoderChoice(folder=folder_name(root, grid.encoder))
+    return list(_rows(replace(grid, encoder=choice), plan))
 
 
 def _rows(grid: Grid, plan: TuningPlan) -> Iterator["TuningRow"]:

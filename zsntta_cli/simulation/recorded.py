@@ -124,6 +124,11 @@ def _check_recorded(what: str, name: str, value: Any) -> None:
     )
 
 
+def is_runnable(run: RunSettings) -> bool:
+    """Whether its method's code is here, and all of its settings are declared."""
+    return find_method(run.method) is not None and not has_recorded_settings(run)
+
+
 def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
     """Refuse to run what is data alone: a method or a setting that is not known here.
 

@@ -8,6 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, KeepingOptions, with_groups
 from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.settings import FEATURES, EncoderChoice
@@ -21,6 +22,7 @@ _SEEDS = 5
 @with_groups
 def board(
     *,
+    ctx: typer.Context,
     pair: Annotated[
         list[str] | None,
         typer.Option(metavar="ID,OOD", help="Sets. [the model's ID set, its cached partners]"),
@@ -45,6 +47,7 @@ def board(
     output: Annotated[
         Path | None, typer.Option("--output", "--out", help="Write a page (Markdown) to this file.")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """All methods on the same streams: one table, and a page with each pair and all deviations.
 
@@ -68,6 +71,9 @@ def board(
     reporter = ConsoleReporter()
     for line in not_run(plan):
         reporter.note(line)
+    if dry_run:
+        say_foresight(features_dir, list(plan.runs().values()), store.keeping(), ctx.params)
+        return
     results = obtain_results(plan, jobs, reporter, store.keeping())
     put(screen(plan, results), None)
     if output:

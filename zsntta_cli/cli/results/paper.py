@@ -9,6 +9,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
@@ -71,6 +72,7 @@ def paper(
         bool, live_option("Run live methods too, which may take days.", "--live")
     ] = False,
     live_options: LiveOptions,
+    dry_run: DryRun = False,
 ) -> None:
     """The paper's tables: measured, published, and whether the difference is more than chance.
 
@@ -108,6 +110,9 @@ def paper(
     if name is None and not check:
         _show_overview(wishes, store.keeping())
         return
+    if dry_run:
+        _say_what_would_be_run(name, figure, wishes, store.keeping(), live, ctx.params)
+        return
     execution = _execution(store.keeping(), jobs, settings, live, samples)
     if check:
         _show_check(wishes, execution, ctx.params)
@@ -134,6 +139,34 @@ def _check_usage(
         raise misused(f"--check is of all tables: leave '{name}' out.")
     if name is None and is_of_one:
         raise misused("--format and --output are of one table: name it, as in zsntta paper 2.")
+
+
+def _say_what_would_be_run(
+    name: str | None,
+    figure: int | None,
+    wishes: "Wishes",
+    keeping: "Keeping",
+    live: bool,
+    given: "Given",
+) -> None:
+    """Say what a table, a figure or all tables would run; live runs only where they are to be."""
+    from dataclasses import replace
+
+    from zsntta_cli.paper.figures import found
+    from zsntta_cli.paper.printed.tables import TABLES, find_table
+    from zsntta_cli.paper.runs import all_runs, is_timed, needs_images
+    from zsntta_cli.paper.standing import figure_runs
+
+    if figure:
+        runs = figure_runs(figure, wishes)
+        keeping = replace(keeping, gradients=found(figure).analysed)
+    else:
+        runs = all_runs(wishes, [find_table(name)] if name else TABLES)
+    shown_runs = [run for run in runs if not is_timed(run) and (live or not needs_images(run))]
+    if left_out := len(runs) - len(shown_runs):
+        how = "timed, which takes no features" if live else "live: --live runs them"
+        say(f"{left_out:,} more runs are {how}.")
+    say_foresight(wishes.root, shown_runs, keeping, given)
 
 
 def _execution(

@@ -1,6 +1,6 @@
 """`zsntta plot`: a figure of kept results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.options import StoreOptions, under, with_groups
+from zsntta_cli.cli.options import (
+    StoreOptions,
+    check_setting_names,
+    setting_filters,
+    under,
+    with_groups,
+)
 from zsntta_cli.cli.output import form_of, put_figure
-from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -67,10 +72,11 @@ def plot(
     plots.check_drawable(form_of(output, plots.FORMS))
     filters = plots.Filters(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
-        _settings(setting or ()),
+        setting_filters(setting or ()),
     )  # fmt: skip
     runs = _runs(files or (), store)
-    _check_settings(filters.settings, runs)
+    names = (name for kept in runs for name in kept.record.settings.flat())
+    check_setting_names(filters.settings, names)
     figure = plots.plot(runs, kind, filters, metric)
     put_figure(figure, width, output)
 
@@ -83,26 +89,3 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
         return [kept for path in files for kept in read_lines(path)]
     with store.open() as records:
         return list(records.all())
-
-
-def _settings(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Values of settings by name: "warmup=10"."""
-    values: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        values.setdefault(name.replace("-", "_"), []).append(value)
-    return values
-
-
-def _check_settings(wanted: Iterable[str], runs: "Sequence[Kept]") -> None:
-    """Refuse a setting that neither a method here nor a run has."""
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.runs import setting_names
-
-    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
-    for name in wanted:
-        if name not in names:
-            names |= dict.fromkeys(n for kept in runs for n in kept.record.settings.flat())
-        check_choice("setting", name, tuple(names))

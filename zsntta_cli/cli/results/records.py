@@ -1,58 +1,125 @@
 """`zsntta records`: results that are kept: list, show, export, import, remove."""
 
+import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
-from zsntta_cli.cli.options import StoreOptions, with_groups
+from zsntta_cli.cli.options import (
+    StoreOptions,
+    check_setting_names,
+    setting_filters,
+    under,
+    with_groups,
+)
 from zsntta_cli.cli.output import command_line, form_of, put
 from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.results.store import RecordStore, RunSummary
 
 app = group("Results that are kept: list, show, export, import, remove.", lists=True)
 
-_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
+_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
+_LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
+_filter = partial(under, "Runs")
 Keys = Annotated[
     list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
 ]
 
 
 @dataclass(frozen=True)
-class Columns:
-    """What runs are chosen by: the values wanted in a list's columns."""
+class WantedRuns:
+    """What runs are chosen by: several values of one option are alternatives."""
 
-    method: Annotated[str | None, typer.Option(help="Those of a method.")] = None
-    id_set: Annotated[str | None, typer.Option("--id", help="Those on an ID set.")] = None
-    ood_set: Annotated[str | None, typer.Option("--ood", help="Those against an OOD set.")] = None
-    encoder: Annotated[
-        str | None, typer.Option(help="Those of an encoder's features, its folder.")
+    method: Annotated[list[str] | None, _filter("Those of a method.")] = None
+    id_set: Annotated[list[str] | None, _filter("Those on an ID set.", "--id")] = None
+    ood_set: Annotated[list[str] | None, _filter("Those against an OOD set.", "--ood")] = None
+    ratio: Annotated[list[float] | None, _filter("Those at a noise ratio.")] = None
+    seed: Annotated[list[int] | None, _filter("Those of a seed.")] = None
+    setting: Annotated[
+        list[str] | None, _filter("NAME=VALUE: those with a setting, as lists show it.")
     ] = None
+    encoder: Annotated[list[str] | None, _filter("Those of an encoder's features, its folder.")] = (
+        None
+    )
 
-    def values(self) -> dict[str, str]:
-        """The values that are named."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    @property
+    def any(self) -> bool:
+        """Whether any of the options is given."""
+        return any(vars(self).values())
+
+    def of(self, runs: "Sequence[RunSummary]") -> "list[RunSummary]":
+        """Those of some runs that are wanted."""
+        from zsntta_cli.results.listing import chosen_runs, settings_of
+        from zsntta_cli.results.selection import Filters
+
+        settings = setting_filters(self.setting or ())
+        check_setting_names(settings, (name for run in runs for name in settings_of(run)))
+        filters = Filters(
+            self.method or (), self.id_set or (), self.ood_set or (), self.ratio or (),
+            self.seed or (), self.encoder or (), settings,
+        )  # fmt: skip
+        return chosen_runs(runs, filters)
 
 
 @app.command("list", cls=Command)
 @with_groups
 def list_runs(
     *,
-    wanted: Columns,
+    wanted: WantedRuns,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            help="By a column, a metric (the best first) or a setting: acc_h, auroc, seconds, made "
+            "… [as they were kept]",
+        ),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    form: Annotated[
+        Literal["table", "csv", "json"] | None,
+        typer.Option("--format", help="[by the output's ending, or table]"),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     store: StoreOptions,
 ) -> None:
-    """A line a kept run, in the order in which they were made."""
-    from zsntta_cli.report.runs import run_lines
+    """A line a kept run, with the settings that vary, in the order in which they were kept."""
+    from zsntta_cli.report.runs import head_of_more, run_lines
+    from zsntta_cli.results.listing import sort_values, sorted_runs
 
+    written, by = form_of(output, _LISTS, form, "table"), (sort or "").replace("-", "_")
+    values: dict[str, Any] = {}
     with store.open() as records:
-        runs = records.summaries(**wanted.values())
-    typer.echo("\n".join(run_lines(runs)))
+        runs = wanted.of(records.summaries())
+        if by:
+            values = sort_values(records, runs, by)
+            runs = sorted_runs(runs, by, values, reverse)
+        elif reverse:
+            runs = runs[::-1]
+        if written == "table":
+            put("\n".join(run_lines(runs, head_of_more(by), values)) + "\n", output)
+        else:
+            put(_rows(records, [run.key for run in runs], written), output)
+
+
+def _rows(records: "RecordStore", keys: "Sequence[str]", form: str) -> str:
+    """Runs as rows of the one schema, each with its key behind."""
+    from zsntta_cli.report.forms import write_rows
+    from zsntta_cli.results.tidy import columns, run_rows
+
+    kept_runs = _found(records, keys)
+    rows = [
+        {**row, "key": kept.key}
+        for kept, row in zip(kept_runs, run_rows(kept_runs), strict=True)
+    ]  # fmt: skip
+    return write_rows(rows, form, (*columns(), "key"))
 
 
 @app.command(cls=Command)
@@ -67,7 +134,7 @@ def show(
     from zsntta_cli.report.runs import DIGITS, run_card
 
     with store.open() as records:
-        whole_keys = _keys(records, keys, Columns())
+        whole_keys = _keys(records, keys, WantedRuns())
         runs = records.find(whole_keys)
     for key in whole_keys:
         if key in runs:
@@ -81,33 +148,52 @@ def show(
 def export(
     *,
     keys: Keys = None,
-    wanted: Columns,
+    wanted: WantedRuns,
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     form: Annotated[
-        Literal["jsonl", "json", "csv"] | None,
+        Literal["jsonl", "json", "csv", "toml"] | None,
         typer.Option(
             "--format",
-            help="jsonl: all that is kept; json, csv: what simulate gives. "
-            "[by the output's ending, or jsonl]",
+            help="jsonl: all that is kept; json, csv: what simulate gives; toml: a file for "
+            "zsntta run. [by the output's ending, or jsonl]",
         ),
     ] = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="--format toml: an experiment file of these runs.")
+    ] = False,
     store: StoreOptions,
 ) -> None:
     """Kept runs as JSON Lines, for `records import` and `report` elsewhere; or a row a run."""
     from zsntta_cli.report import table
     from zsntta_cli.results.exchange import export_text
 
-    written = form_of(output, _FORMS, form, "jsonl")
+    if toml and form not in (None, "toml"):
+        raise misused(f"--format is {form}, and --toml says toml: leave one of them out.")
+    written = form_of(output, _FORMS, "toml" if toml else form, "jsonl")
     with store.open() as records:
-        whole_keys = _keys(records, keys, wanted)
-        runs = records.find(whole_keys)
-    if strange := len(whole_keys) - len(runs):
-        say(f"note: {strange:,} runs of methods that are not known here are left out.", err=True)
-    kept_runs = [runs[key] for key in whole_keys if key in runs]
+        kept_runs = _found(records, _keys(records, keys, wanted))
     if written == "csv":
         put(table([kept.record for kept in kept_runs], form="csv"), output)
+    elif written == "toml":
+        put(_experiment_text(kept_runs, store, output), output)
     else:
         put(export_text(kept_runs, written), output)
+
+
+def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: Path | None) -> str:
+    """An experiment file that has these runs and no others."""
+    from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text, relative_to
+    from zsntta_cli.simulation.recorded import is_runnable
+
+    folder = output.parent if output else Path()
+    runs = [kept.record.settings for kept in kept_runs if is_runnable(kept.record.settings)]
+    if strange := len(kept_runs) - len(runs):
+        say(
+            f"note: {strange:,} runs of methods or settings that are not known here are left out.",
+            err=True,
+        )
+    named = relative_to(store.path, folder) if store.file else ""
+    return experiment_text(blocks_of(runs), relative_to(store.features_dir, folder), named)
 
 
 @app.command(cls=Command)
@@ -115,7 +201,7 @@ def export(
 def bundle(
     *,
     keys: Keys = None,
-    wanted: Columns,
+    wanted: WantedRuns,
     output: Annotated[Path, typer.Option(help="Write to this .zip, whole or not.")],
     store: StoreOptions,
 ) -> None:
@@ -130,9 +216,7 @@ def bundle(
 
     form_of(output, {".zip": "zip"})
     with store.open() as records:
-        whole_keys = _keys(records, keys, wanted)
-        found = records.find(whole_keys)
-    runs = [found[key] for key in whole_keys if key in found]
+        runs = _found(records, _keys(records, keys, wanted))
     if not runs:
         raise SettingsError(f"no run in {store.path} is wanted, so there is nothing to bundle.")
     makings = [making_again(folder, sets, {}) for folder, sets in origins_of(runs).items()]
@@ -166,23 +250,59 @@ def import_(
 def remove(
     *,
     keys: Keys = None,
-    wanted: Columns,
+    wanted: WantedRuns,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Live runs too, which took hours, unasked.")
+    ] = False,
     store: StoreOptions,
 ) -> None:
-    """Forget some runs."""
-    if not (keys or wanted.values() or everything):
-        raise misused("say which: KEY, --method, --id, --ood, --encoder, or --all")
+    """Forget some runs; asks before live ones are forgotten, which are expensive."""
+    if not (keys or wanted.any or everything):
+        raise misused("say which: KEY, --method, --id, --ood, --ratio …, or --all")
     with store.open() as records:
-        unwanted = _keys(records, keys, wanted)
-        records.remove(unwanted)
+        unwanted = set(_keys(records, keys, wanted))
+        if not yes:
+            _ask([run for run in records.summaries() if run.key in unwanted])
+        records.remove(list(unwanted))
     say(f"removed {len(unwanted):,} runs")
 
 
-def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: Columns) -> list[str]:
-    """Keys of the runs with some values, of those that begin with some digits."""
+def _ask(runs: "Sequence[RunSummary]") -> None:
+    """Ask whether live runs are to be removed.
+
+    Raises:
+        UsageError: nobody is there to answer.
+        Exit: they are not.
+    """
+    from zsntta_cli.results.listing import hours_of_live_runs
+
+    count, hours = hours_of_live_runs(runs)
+    if not count:
+        return
+    live = f"{count:,} live run{'s' * (count > 1)} of {hours:,.2g} hours of method time"
+    if not _is_answered():
+        raise misused(f"{live} would be removed: --yes removes them")
+    if not typer.confirm(f"Remove {live}?", err=True):
+        raise typer.Exit(1)
+
+
+def _is_answered() -> bool:
+    """Whether somebody sits at a terminal."""
+    return sys.stdin.isatty()
+
+
+def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Kept]":
+    """The runs of some keys that can be read; a note says how many cannot."""
+    runs = records.find(keys)
+    if strange := len(keys) - len(runs):
+        say(f"note: {strange:,} runs that this version cannot read are left out.", err=True)
+    return [runs[key] for key in keys if key in runs]
+
+
+def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: WantedRuns) -> list[str]:
+    """Keys of the runs that are wanted, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 
-    values = wanted.values()
-    keys = [run.key for run in records.summaries(**values)] if values else records.keys()
+    keys = [run.key for run in wanted.of(records.summaries())] if wanted.any else records.keys()
     return keys_that_begin(keys, digits or ())

@@ -15,7 +15,9 @@ from zsntta_cli.results.selection import Filters, chosen, current, latest, usual
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 
-__all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "check_drawable", "plot", "write"]
+__all__ = [
+    "CSV", "FORMS", "KINDS", "Filters", "Kind", "check_drawable", "content", "plot", "write",
+]  # fmt: skip
 
 CSV = "csv"
 FORMS = forms.FIGURE_ENDINGS
@@ -77,14 +79,17 @@ def check_drawable(form: str) -> None:
         )
 
 
-def write(path: Path, figure: Figure, width: float) -> None:
-    """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
-    form = FORMS[path.suffix.lower()]
+def content(ending: str, figure: Figure, width: float) -> bytes:
+    """A figure as a file of an ending has it: drawn, or its numbers for .csv."""
+    form = FORMS[ending.lower()]
     if form == CSV:
         rows, columns = point_rows(figure)
-        content = forms.write_rows(rows, CSV, columns).encode(errors="surrogateescape")
-    else:
-        from zsntta_cli.report.forms.matplotlib import drawn
+        return forms.write_rows(rows, CSV, columns).encode(errors="surrogateescape")
+    from zsntta_cli.report.forms.matplotlib import drawn
 
-        content = drawn(figure, form, width)
-    write_whole(path, content)
+    return drawn(figure, form, width)
+
+
+def write(path: Path, figure: Figure, width: float) -> None:
+    """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
+    write_whole(path, content(path.suffix, figure, width))

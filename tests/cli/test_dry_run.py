@@ -1,0 +1,134 @@
+"""`--dry-run`: it says what the command would do, and does nothing."""
+
+import re
+
+import pytest
+from made import TINY, fails
+
+from zsntta_cli.simulation.simulator import Simulator
+
+NOTHING = "Nothing was run or written (--dry-run).\n"
+
+
+@pytest.fixture
+def dry(cached, tmp_path, monkeypatch):
+    """Run a command that must not run, make or write anything."""
+
+    def refuse(*_):
+        raise AssertionError("it was to be dry")
+
+    def tree():
+        return {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
+
+    def run(*words):
+        before = tree()
+        with monkeypatch.context() as patched:
+            patched.setattr(Simulator, "replay", refuse)
+            patched.setattr("zsntta_cli.encoders.weights.weights_request", refuse)
+            result = cached(*words, "--dry-run")
+        assert result.exit_code == 0, result.output
+        assert tree() == before, "a file was made or changed"
+        return result.stdout
+
+    return run
+
+
+def counts(text):
+    """The last line of the table in numbers: all runs, kept, to run, lacking."""
+    line = re.search(r"^([\d,]+) runs: (\d+) are kept, (\d+) to run, (\d+) lack", text, re.M)
+    return [int(number) for number in line.groups()]
+
+
+GRID = ("simulate", "--method", "zs-clip", "--method", "adand", "--ood", "glyphs", *TINY)
+
+
+def test_simulate_says_what_is_kept_and_what_is_to_be_run(dry, cached, tmp_path):
+    wide = (*GRID, "--seed", 0, "--seed", 1)
+    text = dry(*wide)
+    assert counts(text) == [4, 0, 4, 0]
+    assert "No kept run tells how long they take." in text
+    assert text.endswith(NOTHING)
+    assert not (tmp_path / "features" / "records.sqlite").exists()
+    assert cached(*GRID).exit_code == 0
+    text = dry(*wide)
+    assert counts(text) == [4, 2, 2, 0]
+    assert re.search(r"Time of the methods: about \S+ seconds for 2 runs, by 2 kept runs", text)
+    assert counts(dry(*wide, "--fresh")) == [4, 0, 4, 0]
+    lines = [line.split() for line in text.splitlines()[:3]]
+    assert lines[1:] == [["zs-clip", "shapes", "2", "1", "1", "0"],
+                         ["adand", "shapes", "2", "1", "1", "0"]]  # fmt: skip
+
+
+def test_an_estimate_is_of_equal_settings_alone(dry, cached):
+    assert cached(*GRID).exit_code == 0
+    text = dry(*GRID, "--seed", 5, "--warmup", 7)
+    assert "for 1 runs, by 1 kept run of equal methods; of 1 more no kept run tells" in text
+
+
+def test_what_is_missing_comes_with_its_command(dry):
+    text = dry(*GRID, "--ood", "svhn", "--noise", "uniform")
+    assert counts(text) == [4, 0, 0, 4]
+    assert (
+        "2 feature files missing: type zsntta extract --dataset svhn --noise uniform --model tiny\n"
+    ) in text.replace("--noise uniform --dataset svhn", "--dataset svhn --noise uniform")
+    text = dry(*GRID, "--prompt", "a drawing of a {}.")
+    assert counts(text) == [2, 0, 0, 2]
+    assert "type zsntta extract --dataset shapes --model tiny --prompt 'a drawing of a {}.'" in text
+    text = dry("simulate", "--method", "neglabel", "--ood", "glyphs", *TINY)
+    assert counts(text) == [1, 0, 0, 1]
+    assert "type zsntta extract --words wordnet --model tiny" in text
+
+
+def test_settings_that_are_chosen_first_are_foreseen(dry):
+    text = dry(
+        "simulate", "--method", "adand", "--tune", "warmup=5,10,15", "--tune-on", "shapes+digits",
+        "--report-on", "shapes+glyphs,shapes+svhn", *TINY,
+    )  # fmt: skip
+    assert counts(text) == [3, 0, 3, 0]
+    assert "Runs choose settings for 2 runs to report, which follow." in text
+    assert "1 feature file missing: type zsntta extract --dataset svhn --model tiny" in text
+
+
+def test_live_runs_are_counted(dry):
+    text = dry("simulate", "--method", "tent", "--method", "zs-clip", "--ood", "glyphs", *TINY)
+    assert "1 of the runs to run are live" in text
+
+
+def test_wrong_usage_is_still_wrong(cached):
+    fails(cached(*GRID, "--ratio", 3, "--dry-run"), "ratio is 3.0", code=2, stdout=None)
+
+
+def test_board_and_paper(dry, cached, tmp_path):
+    board = ("board", "--method", "zs-clip", "--seed", 0, "--pair", "shapes,glyphs", *TINY)
+    every, kept, left, lacking = counts(dry(*board, "--output", "b.md"))
+    assert (kept, lacking) == (0, 0)
+    assert every == left > 0
+    assert cached(*board).exit_code == 0
+    assert counts(dry(*board)) == [every, every, 0, 0]
+    text = dry("paper", "20")
+    assert counts(text)[3] == counts(text)[0] > 0, "no features of the paper's encoder"
+    assert "zsntta extract --dataset cifar10" in text
+    assert counts(dry("paper", "fig2", *TINY))[0] > 0
+    assert "more runs are live: --live runs them" in dry("paper", "2")
+    assert counts(dry("paper", "--check", *TINY))[0] > 10
+    assert not (tmp_path / "fig2.pdf").exists()
+
+
+def test_extract_says_what_is_there_and_where_the_rest_comes_from(dry, picture_folder):
+    shapes = ("extract", "--dataset", "shapes", "--limit", "300", *TINY)
+    there = dry(*shapes).splitlines()
+    assert there[0] == "features/tiny/shapes.h5: 300 images, there already"
+    assert all("there already" in line for line in there[:-1])
+    text = dry(*shapes, "--noise-count", "80", "--noise", "gaussian")
+    assert "noise-gaussian.h5: 75 images there, 5 more to encode" in text
+    text = dry(*shapes, "--prompt", "a drawing of a {}.")
+    assert "there already; class names under 1 more prompts to embed" in text
+    assert "features/tiny/shapes.h5: 300 images to encode, built in" in dry(*shapes, "--overwrite")
+    text = dry("extract", "--dataset", "cifar10", "--words", "wordnet")
+    assert "cifar10.h5: 10,000 images to encode, 170 MB to download from https://" in text
+    assert "lsun.h5: 10,000 images to encode, not whole in data, an OOD partner: zsntta datasets " \
+        "show lsun says where from" in text  # fmt: skip
+    assert "words-wordnet-nouns.h5: 67,186 words to encode" in text
+    text = dry("extract", "--dataset", f"mine={picture_folder}", *TINY)
+    assert "features/tiny/mine.h5: 12 images to encode\n" in text
+    assert "noise-gaussian.h5: 75 images, there already" in text

@@ -1,0 +1,182 @@
+"""`zsntta records`: what a list shows, which runs it chooses, in which order; what is asked."""
+
+import csv
+import io
+import json
+
+import pytest
+from kept import kept_run
+from made import fails
+from typer.testing import CliRunner
+
+from zsntta_cli.cli import app
+from zsntta_cli.cli.results import records
+from zsntta_cli.results.exchange import to_line
+from zsntta_cli.results.store import RecordStore
+
+PATH = "kept.sqlite"
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """Put runs into a store."""
+
+    def keep(*runs):
+        with RecordStore(tmp_path / PATH, create=True) as store:
+            store.add(runs)
+
+    return keep
+
+
+def rows(zsntta, *words):
+    """A list as CSV has it."""
+    result = zsntta("records", "list", "--records", PATH, "--format", "csv", *words)
+    assert result.exit_code == 0, result.output
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+def test_a_list_has_a_column_for_each_setting_that_varies(keep, zsntta):
+    keep(
+        kept_run("adand", warmup=5), kept_run("adand", warmup=7), kept_run("zs-clip"),
+        kept_run("adand", ood="digits", preset="official", warmup=7),
+    )  # fmt: skip
+    lines = zsntta("records", "--records", PATH).stdout.splitlines()
+    assert lines[0].split()[5:] == [
+        "Seed", "Preset", "Warmup", "Acc_S", "Acc_N", "Acc_H", "AUROC", "Encoder", "Made",
+    ]  # fmt: skip
+    shown = [line.split()[6:8] for line in lines[1:]]
+    assert shown == [["paper", "5"], ["paper", "7"], ["paper", "-"], ["official", "7"]]
+    one = zsntta("records", "list", "--method", "zs-clip", "--records", PATH).stdout.splitlines()
+    assert one[0].split()[5:7] == ["Seed", "Acc_S"], "nothing varies within one run"
+
+
+def test_runs_are_chosen_by_what_they_are_of(keep, zsntta):
+    runs = [
+        kept_run(m, ratio=r, seed=s, **({"warmup": w} if m == "adand" else {}))
+        for m in ("adand", "zs-clip") for r in (0.25, 0.5) for s in (0, 1)
+        for w in ((5, 7) if m == "adand" else (0,))
+    ]  # fmt: skip
+    keep(*runs)
+    for words, count in (
+        ((), 12),
+        (("--method", "adand"), 8),
+        (("--method", "adand", "--method", "zs-clip"), 12),
+        (("--ratio", "0.25"), 6),
+        (("--seed", "1", "--ratio", "0.5"), 3),
+        (("--setting", "warmup=7"), 4),
+        (("--setting", "warmup=7", "--setting", "warmup=5", "--seed", "0"), 4),
+        (("--setting", "preset=paper"), 12),
+        (("--id", "pets"), 0),
+        (("--method", "nonsense"), 0),
+    ):
+        assert len(rows(zsntta, *words)) == count, words
+    fails(
+        zsntta("records", "list", "--records", PATH, "--setting", "warmpu=7"),
+        "did you mean 'warmup'?", code=2,
+    )  # fmt: skip
+
+
+def test_the_best_come_first_by_whichever_metric(keep, zsntta):
+    keep(
+        kept_run(seed=0, known=5, auroc=0.7), kept_run(seed=1, known=9, auroc=0.6),
+        kept_run(seed=2, known=7, auroc=0.8), kept_run(seed=3, ratio=0.0, auroc=float("nan")),
+    )  # fmt: skip
+
+    def seeds(*words):
+        return "".join(row["seed"] for row in rows(zsntta, *words))
+
+    assert seeds() == "0123"
+    assert seeds("--reverse") == "3210"
+    assert seeds("--sort", "acc_h") == "1203"
+    assert seeds("--sort", "acc-h", "--reverse") == "0213", "what has none stays last"
+    assert seeds("--sort", "auroc") == "2013"
+    assert seeds("--sort", "fpr95") == "2013", "lower is better: 0.2, 0.3, 0.4"
+    assert seeds("--sort", "ratio") == "3012"
+    assert seeds("--sort", "seed", "--reverse") == "3210"
+    fails(
+        zsntta("records", "list", "--records", PATH, "--sort", "acch"),
+        "sort is 'acch' (did you mean 'acc_h'?)", code=2,
+    )  # fmt: skip
+
+
+def test_a_metric_that_no_line_has_is_shown_where_it_sorts(keep, zsntta):
+    keep(kept_run())
+    text = zsntta("records", "list", "--records", PATH, "--sort", "fpr95").stdout
+    head, line = (one.split() for one in text.splitlines())
+    assert "FPR95" in head
+    assert line[head.index("FPR95")] == "10.00"
+    assert "FPR95" not in zsntta("records", "--records", PATH).stdout
+
+
+def test_csv_and_json_have_the_one_schema_and_the_key(keep, zsntta, tmp_path):
+    kept = kept_run("adand", warmup=5)
+    keep(kept)
+    [row] = rows(zsntta)
+    assert (row["key"], row["settings"], row["acc_h"]) == (
+        kept.key, "warmup=5", str(kept.record.accuracies.acc_h),
+    )  # fmt: skip
+    assert zsntta("records", "list", "--records", PATH, "--output", "l.json").exit_code == 0
+    [plain] = json.loads((tmp_path / "l.json").read_text())
+    assert list(plain) == list(row)
+    fails(
+        zsntta("records", "list", "--records", PATH, "--output", "l.csv", "--format", "json"),
+        "the ending of --output l.csv says csv", code=2,
+    )  # fmt: skip
+
+
+def test_a_run_of_another_versions_method_is_listed(keep, zsntta, tmp_path):
+    keep(kept_run(), kept_run("adand"))
+    with RecordStore(tmp_path / PATH) as store:
+        store._connection.execute(
+            "UPDATE contents SET record = json_set(record, '$.settings.method', 'of-tomorrow', "
+            "'$.settings.options.power', json('[1]')) WHERE record LIKE '%\"adand\"%'"
+        )
+    lines = zsntta("records", "list", "--records", PATH, "--sort", "method").stdout.splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["zs-clip", "of-tomorrow"]
+
+
+# Removing
+
+
+@pytest.fixture
+def some_live(keep, zsntta, monkeypatch):
+    keep(kept_run(), kept_run("tent", record={"seconds": 9000}), kept_run("tpt", seed=1))
+
+    def remove(*words, terminal=False, answer=""):
+        monkeypatch.setattr(records, "_is_answered", lambda: terminal)
+        words = ["records", "remove", *words, "--records", PATH]
+        return CliRunner().invoke(app, words, input=answer)
+
+    return remove
+
+
+def test_live_runs_are_not_removed_unasked(some_live, zsntta):
+    refused = some_live("--all")
+    fails(refused, "2 live runs of 2.5 hours of method time", "--yes removes them", code=2)
+    assert len(rows(zsntta)) == 3
+    assert some_live("--method", "zs-clip").stdout == "removed 1 runs\n"
+    assert some_live("--all", "--yes").stdout == "removed 2 runs\n"
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", 3), ("y\n", 0), ("", 3)])
+def test_on_a_terminal_it_is_a_question(some_live, zsntta, answer, left):
+    result = some_live("--all", terminal=True, answer=answer)
+    assert "Remove 2 live runs of 2.5 hours of method time?" in result.stderr
+    assert (result.exit_code == 0) == (left == 0)
+    assert len(rows(zsntta)) == left
+
+
+def test_from_reads_json_lines_too(cached, tmp_path):
+    words = ("--ood", "glyphs", "--model", "tiny")
+    assert cached("simulate", "--method", "zs-clip", *words).exit_code == 0
+    assert cached("records", "export", "--output", "runs.jsonl").exit_code == 0
+    again = cached("simulate", "--from", "runs.jsonl", "--format", "json")
+    assert "1 of 1 runs were kept from before" in again.stderr
+    assert json.loads(again.stdout)[0]["settings"]["method"] == "zs-clip"
+
+
+def test_lines_of_an_export_are_what_is_kept(keep, zsntta, tmp_path):
+    kept = kept_run("adand", warmup=5)
+    keep(kept)
+    text = zsntta("records", "export", "--records", PATH, "--setting", "warmup=5").stdout
+    assert text == to_line(kept) + "\n"

@@ -1,0 +1,280 @@
+"""`zsntta run`: an experiment file, as a user has it."""
+
+import csv
+import io
+import json
+
+import pytest
+from made import fails, row
+
+from zsntta_cli.simulation.simulator import Simulator
+
+RUNS = """
+encoder = { model = "tiny" }
+[[runs]]
+methods = ["zs-clip", "adand"]
+id = "shapes"
+ood = ["glyphs", "textures"]
+[runs.settings]
+ratio = [0.25, 0.5]
+seed = [0, 1]
+[runs.own.adand]
+warmup = [5, 10]
+"""
+OUTPUTS = """
+[[tables]]
+output = "out/main.csv"
+[[tables]]
+output = "out/adand.md"
+methods = "adand"
+ratio = 0.5
+settings = { warmup = 5 }
+columns = ["acc_h", "auroc"]
+names = { adand = "AdaND" }
+[[figures]]
+kind = "ratio"
+output = "out/ratio.csv"
+metric = "auroc"
+settings = { warmup = 10 }
+methods = "adand"
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="e.toml"):
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+def test_a_file_is_run_and_its_tables_and_figures_are_written(cached, write, tmp_path):
+    result = cached("run", write(RUNS + OUTPUTS))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.split() == ["out/main.csv", "out/adand.md", "out/ratio.csv"]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "main.csv").read_text())))
+    assert len(rows) == 8 + 16
+    assert {r["settings"] for r in rows} == {"", "warmup=5"}
+    text = (tmp_path / "out" / "adand.md").read_text()
+    assert "AdaND" in text
+    assert "zs-clip" not in text
+    assert "AUROC" in text
+    figure = list(csv.DictReader(io.StringIO((tmp_path / "out" / "ratio.csv").read_text())))
+    assert {r["ratio"] for r in figure} == {"0.25", "0.5"}
+    again = cached("run", "e.toml")
+    assert "24 of 24 runs were kept from before" in again.stderr
+    assert "24 are kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
+
+
+def test_it_is_what_simulate_gives(cached, write):
+    result = cached("run", write(RUNS + '[[tables]]\nformat = "csv"\n'))
+    assert result.exit_code == 0, result.output
+    simulated = cached(
+        "simulate", "--model", "tiny", "--method", "zs-clip", "--method", "adand", "--ood",
+        "glyphs", "--ood", "textures", "--ratio", 0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1,
+        "--set", "adand.warmup=5", "--set", "adand.warmup=10", "--format", "csv",
+    )  # fmt: skip
+    assert "24 of 24 runs were kept" in simulated.stderr
+    assert sorted(result.stdout.splitlines()) == sorted(simulated.stdout.splitlines())
+
+
+def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, write):
+    text = """
+        encoder = "tiny"
+        [[runs]]
+        methods = "zs-clip"
+        prompts = "a photo of a {}."
+        pairs = [{ id = "shapes", ood = "glyphs" }, { id = "shapes", ood = ["digits"] }]
+        [[runs]]
+        methods = ["adand"]
+        presets = ["paper", "tuned"]
+        id = "shapes"
+        ood = "glyphs"
+        settings = { threshold = ["adaptive", 0.5], detector-init = "zero" }
+        [[runs]]
+        methods = ["adand", "zs-clip"]
+        id = "shapes"
+        ood = "glyphs"
+        [[tables]]
+    """
+    result = cached("run", write(text), "--dry-run")
+    assert result.exit_code == 0, result.output
+    # zs-clip of the last block is a run of the first one, too: it is shapes' own prompt.
+    assert "7 runs: 0 are kept, 7 to run" in result.stdout
+    result = cached("run", "e.toml")
+    assert row(result, "zs-clip")
+    assert "tuned" in result.stdout
+
+
+def test_paths_are_relative_to_the_file(cached, write, tmp_path):
+    (tmp_path / "there").mkdir()
+    text = 'features = "../features"\nrecords = "kept.sqlite"\n' + RUNS + OUTPUTS
+    result = cached("run", write(text, "there/e.toml"))
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "there" / "kept.sqlite").exists()
+    assert (tmp_path / "there" / "out" / "main.csv").exists()
+    assert not (tmp_path / "features" / "records.sqlite").exists()
+
+
+def test_a_dry_run_writes_nothing(cached, write, tmp_path):
+    result = cached("run", write(RUNS + OUTPUTS), "--dry-run")
+    assert result.exit_code == 0
+    assert "24 runs: 0 are kept, 24 to run, 0 lack features." in result.stdout
+    assert "To be written: out/main.csv, out/adand.md, out/ratio.csv." in result.stdout
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "features" / "records.sqlite").exists()
+
+
+def test_missing_features_come_with_their_command(cached, write):
+    text = write(RUNS.replace('"glyphs", "textures"', '"svhn", "lsun"'))
+    dry = cached("run", text, "--dry-run")
+    assert "type zsntta extract --dataset svhn --dataset lsun --model tiny" in dry.stdout
+    fails(cached("run", text), "no features of 'svhn'", "--dataset svhn --model tiny")
+
+
+def test_outputs_are_written_all_or_none(cached, write, tmp_path):
+    """The last figure has no run to show."""
+    none = OUTPUTS + '[[figures]]\nkind = "ratio"\noutput = "out/none.csv"\nid = "digits"\n'
+    fails(cached("run", write(RUNS + none)), "has id digits: there is shapes", code=2, stdout=None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, monkeypatch):
+    plain, runs = Simulator.replay, []
+
+    def stop(self, run, analyse=False):
+        runs.append(run)
+        if len(runs) == 10:
+            raise KeyboardInterrupt
+        return plain(self, run, analyse)
+
+    monkeypatch.setattr(Simulator, "replay", stop)
+    result = cached("run", write(RUNS + OUTPUTS))
+    assert result.exit_code == 130
+    assert "the same command resumes" in result.stderr
+    assert not (tmp_path / "out").exists()
+    assert "9 of 24 runs were kept from before" in cached("run", "e.toml").stderr
+    assert (tmp_path / "out" / "main.csv").exists()
+
+
+def test_an_export_runs_what_was_kept_and_nothing_else(cached, write):
+    assert cached("run", write(RUNS)).exit_code == 0
+    more = ("--method", "ridge", "--ratio", 0, "--seed", 3, "--ood", "glyphs")
+    assert cached("simulate", *more, "--model", "tiny").exit_code == 0
+    assert cached("records", "export", "--output", "back.toml").exit_code == 0
+    assert cached("records", "export", "--toml").stdout.startswith('features = "features"\n')
+    assert "25 runs: 25 are kept, 0 to run" in cached("run", "back.toml", "--dry-run").stdout
+    only = ("records", "export", "--method", "adand", "--seed", 1, "--output", "adand.toml")
+    assert cached(*only).exit_code == 0
+    assert "8 runs: 8 are kept, 0 to run" in cached("run", "adand.toml", "--dry-run").stdout
+    fails(cached("records", "export", "--toml", "--format", "csv"), "--toml", code=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "parts"),
+    [
+        ("methods =", "method =", ["[[runs]] 1: method is no key (did you mean 'methods'?)"]),
+        ('"zs-clip"', '"zs-clp"', ["e.toml: [[runs]] 1: methods is 'zs-clp'", "'zs-clip'?"]),
+        ("warmup = [5", "warmpu = [5", ["1, own, adand: warmpu is no setting", "'warmup'?"]),
+        ("[runs.own.adand]", "[runs.own.adnd]", ["own: method is 'adnd'", "'adand'?"]),
+        ("ratio = [0.25", "ratio = [3", ["e.toml: [[runs]] 1: ratio is 3, must be in [0, 1)"]),
+        ("ratio = [0.25", 'ratio = ["x"', ["e.toml: [[runs]] 1: ratio is 'x', must be a number"]),
+        ("ratio = [0.25, 0.5]", "views = 8", ["[[runs]] 1: views is no setting of zs-clip"]),
+        ('id = "shapes"', "id = 3", ["e.toml: [[runs]] 1: id is 3, must be a text or a list"]),
+        ('id = "shapes"', 'id = "shapes"\npairs = [{ id = "x" }]', ["pairs stands in the place"]),
+        ('{ model = "tiny" }', '{ modle = "tiny" }', ["[encoder]: modle is no key"]),
+        ("[[runs]]", "[runs]", ["e.toml: runs must be a list of tables, [[runs]]"]),
+        ("[[runs]]", "[[run]]", ["e.toml: run is no key (did you mean 'runs'?)"]),
+        ("[runs.settings]", "[runs.setings]", ["setings is no key (did you mean 'settings'?)"]),
+        ("[[runs]]", "[[runs]", ["e.toml is no TOML"]),
+        ('"ratio"', '"ratios"', ["e.toml: kind is 'ratios' (did you mean 'ratio'?)"]),
+        ('metric = "auroc"', 'metric = "aurco"', ["metric is 'aurco' (did you mean 'auroc'?)"]),
+        ('"acc_h"', '"acch"', ["columns is 'acch' (did you mean 'acc_h'?)"]),
+        ('"out/main.csv"', '"out/main.xlsx"', ["must end in one of .txt, .md"]),
+        ('"out/ratio.csv"', '"out/ratio.doc"', ["must end in one of .pdf"]),
+        ('output = "out/ratio.csv"\n', "", ["[[figures]] 1: output must name the figure's file"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, wrong, right, parts):
+    text = RUNS + OUTPUTS
+    assert text.count(wrong) >= 1, wrong
+    fails(cached("run", write(text.replace(wrong, right, 1))), *parts, code=2)
+    assert not (tmp_path / "features" / "records.sqlite").exists()
+
+
+TUNED = """
+encoder = "tiny"
+[[runs]]
+methods = ["zs-clip", "adand"]
+pairs = [{ id = "shapes", ood = "glyphs" }]
+[runs.settings]
+seed = [0, 1]
+[runs.tune]
+on = [{ id = "shapes", ood = "digits" }]
+settings = { warmup = [5, 10] }
+by = "auroc"
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "part"),
+    [
+        ("on = [", "one = [", "[[runs]] 1, tune: one is no key (did you mean 'on'?)"),
+        (', ood = "digits"', "", "[[runs]] 1, tune: on must name pairs"),
+        (', ood = "glyphs"', "", "[[runs]] 1: pairs must name pairs"),
+        ("warmup", "warmpu", "[[runs]] 1, tune, settings: warmpu is no setting"),
+        ("[5, 10]", "5", "[[runs]] 1, tune: warmup has one value to choose from"),
+        ("warmup = [5, 10]", "ratio = [0.1, 0.2]", "tune: ratio is a setting of the stream"),
+        ('"auroc"', '"aurco"', "tune: by is 'aurco' (did you mean 'auroc'?)"),
+    ],
+)
+def test_what_is_wrong_in_what_is_tuned_is_said(cached, write, wrong, right, part):
+    fails(cached("run", write(TUNED.replace(wrong, right, 1))), part, code=2)
+
+
+def test_settings_are_chosen_as_simulate_chooses_them(cached, write):
+    tables = '[[tables]]\nformat = "json"\n'
+    dry = cached("run", write(TUNED + tables), "--dry-run").stdout
+    assert "4 runs: 0 are kept, 4 to run" in dry
+    assert "Runs choose settings for 4 runs to report, which follow." in dry
+    result = cached("run", "e.toml")
+    assert result.exit_code == 0, result.output
+    simulated = cached(
+        "simulate", "--encoder", "tiny", "--method", "zs-clip", "--method", "adand", "--tune",
+        "warmup=5,10", "--tune-on", "shapes+digits", "--report-on", "shapes+glyphs", "--tune-by",
+        "auroc", "--seed", 0, "--seed", 1, "--format", "json",
+    )  # fmt: skip
+    assert json.loads(simulated.stdout) == json.loads(result.stdout)
+    tunings = [record["tuning"] for record in json.loads(result.stdout)]
+    assert [bool(tuning) for tuning in tunings] == [False, False, True, True]
+    assert tunings[2]["candidates"] == {"warmup": [5, 10]}
+    assert "4 runs: 4 are kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
+
+
+def test_what_is_reported_on_may_be_missing(cached, write):
+    dry = cached("run", write(TUNED.replace('"glyphs"', '"svhn"')), "--dry-run")
+    assert "4 runs: 0 are kept, 4 to run, 0 lack" in dry.stdout
+    assert "1 feature file missing: type zsntta extract --dataset svhn --model tiny" in dry.stdout
+    fails(cached("run", "e.toml"), "no features of 'svhn'")
+
+
+def test_a_file_that_says_nothing_or_is_not_there(zsntta, write):
+    fails(zsntta("run", write("")), "e.toml has nothing to run: add a table [[runs]]", code=2)
+    fails(zsntta("run", "none.toml"), "cannot read none.toml")
+    fails(zsntta("run", write("a-b = 1\na_b = 2\n")), "has a key twice", code=2)
+
+
+def test_a_stream_may_be_clean_and_json_has_all(cached, write):
+    text = """
+        encoder = "tiny"
+        [[runs]]
+        methods = "zs-clip"
+        id = "shapes"
+        settings = { ratio = 0 }
+        [[tables]]
+        format = "json"
+    """
+    [record] = json.loads(cached("run", write(text)).stdout)
+    assert record["settings"]["ood_set"] is None
+    assert record["counts"]["ood"] == 0

@@ -1,0 +1,215 @@
+"""`zsntta run`: an experiment file, whole: its runs, its tables, its figures."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.dry import DryRun, say_foresight
+from zsntta_cli.cli.output import command_line, form_of
+from zsntta_cli.cli.simulate import stop_if_unfinished
+from zsntta_cli.settings import LiveSettings
+from zsntta_cli.simulation.runs import RunSettings
+
+if TYPE_CHECKING:
+    from zsntta_cli.cli.hints import Given
+    from zsntta_cli.report.tables import View
+    from zsntta_cli.results.experiment import Experiment, TableRequest
+    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.simulation.record import Record
+
+_TABLE = "table"
+
+
+def run(
+    *,
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="An experiment in TOML: docs/experiments.md.")],
+    jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what was kept from before.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="Of live methods: auto, cpu, cuda, cuda:1.")] = "auto",
+    workers: Annotated[int, typer.Option(help="Of live methods: threads that read images.")] = (
+        LiveSettings().workers
+    ),
+    dry_run: DryRun = False,
+) -> None:
+    """Run what an experiment file says, and write its tables and figures; what is kept counts."""
+    from zsntta_cli.results.experiment.reading import read_experiment
+    from zsntta_cli.results.keeping import Keeping
+
+    experiment = read_experiment(file)
+    ctx.params.update(_options(experiment))
+    views = [_view(table, file) for table in experiment.tables]
+    _check_figures(experiment)
+    runs = experiment.runs()
+    is_named = experiment.records is not None
+    path, command = experiment.records_path, command_line()
+    keeping = Keeping(path, fresh, required=is_named, command=command)
+    if dry_run:
+        _say_outputs(experiment)
+        _say_runs(experiment, runs, keeping, ctx.params)
+        return
+    live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
+    kept_runs = _kept_runs(experiment, runs, jobs, live, keeping)
+    outputs = _tables(experiment.tables, views, kept_runs) + _figures(experiment, kept_runs)
+    _put_all(outputs)
+
+
+def _options(experiment: "Experiment") -> dict[str, Any]:
+    """What commands are to have that make what is missing."""
+    choice = experiment.blocks[0].encoder
+    named = {"encoder": choice.folder} if choice.folder else {
+        "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision,
+    }  # fmt: skip
+    return {**named, "features_dir": experiment.features, "data_root": experiment.data}
+
+
+def _view(table: "TableRequest", file: Path) -> "View":
+    """What a table shows, checked before anything is run.
+
+    Raises:
+        UsageError, SettingsError: a form, a report, a metric or an ending that there is not.
+    """
+    from zsntta_cli.report.forms import ENDINGS, FORMS
+    from zsntta_cli.report.tables import View
+    from zsntta_cli.results.frame import SEEDS, SETS
+    from zsntta_cli.settings.options import check_choice
+    from zsntta_cli.simulation.metrics import REPORTS
+
+    if table.form:
+        check_choice(f"{file}: format", table.form, tuple(FORMS))
+    form_of(table.output, ENDINGS, table.form or None, _TABLE)
+    view = View(**table.view, command=command_line())
+    check_choice(f"{file}: report", view.report, tuple(REPORTS))
+    check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
+    _ = view.shown
+    return view
+
+
+def _check_figures(experiment: "Experiment") -> None:
+    """Refuse figures that cannot be drawn, before anything is run.
+
+    Raises:
+        UsageError, SettingsError: a kind, a metric or an ending that there is not.
+    """
+    if not experiment.figures:
+        return
+    from zsntta_cli.report import plots
+    from zsntta_cli.settings.options import check_choice
+    from zsntta_cli.simulation.metrics import METRICS
+
+    for figure in experiment.figures:
+        check_choice(f"{experiment.path}: kind", figure.kind, tuple(plots.KINDS))
+        if figure.metric:
+            allowed = tuple(plots.KINDS[figure.kind].metrics) or tuple(METRICS)
+            check_choice(f"{experiment.path}: metric", figure.metric, allowed)
+        plots.check_drawable(form_of(figure.output, plots.FORMS))
+
+
+def _say_outputs(experiment: "Experiment") -> None:
+    outputs = [table.output for table in experiment.tables]
+    outputs += [figure.output for figure in experiment.figures]
+    if named := [str(output) for output in outputs if output]:
+        say(f"To be written: {', '.join(named)}.")
+
+
+def _say_runs(
+    experiment: "Experiment", runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
+) -> None:
+    """Say what an experiment would run, what chooses settings first."""
+    from zsntta_cli.results.tuning import foreseen_runs
+
+    root, reported = experiment.features, list[RunSettings]()
+    candidates: list[RunSettings] = []
+    for grid, plan in experiment.tuned_blocks:
+        of_block, reported_of_block = foreseen_runs(root, grid, plan)
+        candidates += of_block
+        reported += reported_of_block
+    say_foresight(root, [*candidates, *runs], keeping, given, reported)
+
+
+def _kept_runs(
+    experiment: "Experiment",
+    runs: "Sequence[RunSettings]",
+    jobs: int,
+    live: LiveSettings,
+    keeping: "Keeping",
+) -> "list[Kept]":
+    """The results of all runs with their curves, made or taken from the store."""
+    from dataclasses import replace
+
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.results.keeping import kept_before
+    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.results.obtain import run_all
+    from zsntta_cli.results.tuning import choose, with_tunings
+    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation.notes import notes_before
+
+    reporter, root, tunings = ConsoleReporter(), experiment.features, dict[RunSettings, Any]()
+    session = partial(live_session, live, reporter)
+
+    def records_of(wanted: "Sequence[RunSettings]") -> "list[Record]":
+        for note in notes_before(root, wanted):
+            reporter.note(note)
+        return run_all(root, wanted, jobs, session, reporter, keeping)
+
+    for grid, plan in experiment.tuned_blocks:
+        tunings |= choose(root, grid, plan, records_of)
+    wanted = list(dict.fromkeys([*runs, *tunings]))
+    records = with_tunings(records_of(wanted), tunings, keeping, reporter.note)
+    stop_if_unfinished(records)
+    before = kept_before(root, wanted, replace(keeping, fresh=False)) if experiment.figures else {}
+    return [before.get(record.settings, Kept(record, {})) for record in records]
+
+
+def _tables(
+    requests: "Sequence[TableRequest]", views: "Sequence[View]", kept_runs: "Sequence[Kept]"
+) -> list[tuple[Path | None, bytes]]:
+    """All tables as they are to be written."""
+    from zsntta_cli.report.forms import ENDINGS
+    from zsntta_cli.report.tables import render
+    from zsntta_cli.results.selection import chosen
+
+    outputs: list[tuple[Path | None, bytes]] = []
+    for request, view in zip(requests, views, strict=True):
+        form = form_of(request.output, ENDINGS, request.form or None, _TABLE)
+        runs = chosen(kept_runs, request.filters)
+        text = render(runs, form, view, to_file=request.output is not None)
+        outputs.append((request.output, text.encode()))
+    return outputs
+
+
+def _figures(
+    experiment: "Experiment", kept_runs: "Sequence[Kept]"
+) -> list[tuple[Path | None, bytes]]:
+    """All figures as they are to be written."""
+    outputs: list[tuple[Path | None, bytes]] = []
+    for request in experiment.figures:
+        from zsntta_cli.report import plots
+
+        figure = plots.plot(kept_runs, request.kind, request.filters, request.metric)
+        for note in figure.notes:
+            say(f"note: {note}.", err=True)
+        outputs.append(
+            (request.output, plots.content(request.output.suffix, figure, request.width))
+        )
+    return outputs
+
+
+def _put_all(outputs: Sequence[tuple[Path | None, bytes]]) -> None:
+    """Write what was made, each file whole, once all of it is there."""
+    from zsntta_cli.files import write_whole
+
+    for output, content in outputs:
+        if output:
+            write_whole(output, content)
+            say(str(output))
+        else:
+            typer.echo(content.decode(), nl=False)

@@ -1,0 +1,41 @@
+"""What runs would come to, in lines for `--dry-run`."""
+
+from zsntta_cli.report.runs import aligned_lines
+from zsntta_cli.results.planning import Estimate, Foresight, count_by_method, live_runs
+
+_HEADS = ("Method", "ID", "Runs", "Kept", "To run", "Lacking")
+_MINUTE, _HOUR = 60, 3600  # seconds
+
+
+def foresight_lines(foresight: Foresight) -> list[str]:
+    """A table of the runs, what they come to, and how long they take."""
+    if not foresight.runs:
+        return ["There is nothing to run."]
+    counts = count_by_method(foresight)
+    rows = [(*of, *(f"{n:,}" for n in numbers)) for of, numbers in counts.items()]
+    every, kept, left, lacking = (sum(column) for column in zip(*counts.values(), strict=True))
+    lines = aligned_lines(_HEADS, rows)
+    lines.append(f"{every:,} runs: {kept:,} are kept, {left:,} to run, {lacking:,} lack features.")
+    if live := live_runs(foresight.left):
+        lines.append(f"{len(live):,} of the runs to run are live: they go through the encoder.")
+    if left:
+        lines.append(_duration(foresight.estimate))
+    return lines
+
+
+def _duration(estimate: Estimate) -> str:
+    """How long runs would take; no figure where nothing tells."""
+    if not estimate.runs:
+        return "No kept run tells how long they take."
+    others = f"; of {estimate.unknown:,} more no kept run tells" * bool(estimate.unknown)
+    basis = f"{estimate.basis:,} kept run{'s' * (estimate.basis > 1)} of equal methods"
+    return (
+        f"Time of the methods: about {_time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
+        f"{basis}{others}."
+    )
+
+
+def _time_text(seconds: float) -> str:
+    if seconds >= _HOUR:
+        return f"{seconds / _HOUR:.1f} hours"
+    return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"

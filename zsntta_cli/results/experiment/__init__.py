@@ -1,0 +1,127 @@
+"""An experiment: what is run, and which tables and figures are made of it.
+
+reading.py reads it from a TOML file, blocks.py says any runs as the tables of such a file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.results import NAME
+from zsntta_cli.results.grid import Axes, Grid
+from zsntta_cli.results.selection import Filters
+from zsntta_cli.results.tuning import TuningPlan
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.runs import RunSettings
+
+
+class SetPairs(NamedTuple):
+    """An ID set and the OOD sets beside it; none: its cached partners, or a clean stream."""
+
+    id_set: str
+    ood_sets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunBlock:
+    """One [[runs]] table: all combinations of what it names."""
+
+    methods: tuple[str, ...]
+    encoder: EncoderChoice
+    pairs: tuple[SetPairs, ...] = ()  # none: the encoder's usual ID set
+    presets: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    axes: Axes = field(default_factory=dict)
+    own: Mapping[str, Axes] = field(default_factory=dict)
+    tuning: TuningPlan | None = None  # then the pairs are those of its report
+
+    def grids(self) -> list[Grid]:
+        """Its runs as grids, one for each ID set."""
+        return [
+            Grid(
+                self.methods, self.encoder, [pair.id_set] * bool(pair.id_set), pair.ood_sets,
+                self.prompts, self.presets, self.axes, self.own,
+            )
+            for pair in self.pairs or (SetPairs(""),)
+        ]  # fmt: skip
+
+    @property
+    def tuned_grid(self) -> Grid:
+        """What has its settings chosen, on whichever pairs."""
+        return Grid(
+            self.methods, self.encoder, prompts=self.prompts, presets=self.presets, axes=self.axes,
+            own=self.own,
+        )  # fmt: skip
+
+    def runs(self, root: Path) -> list[RunSettings]:
+        """All of its runs, each once; of one whose settings are chosen first, none.
+
+        Raises:
+            SettingsError: a value out of its range, a setting that no method has.
+            StoreError: no OOD set for a ratio above 0.
+        """
+        grids = [] if self.tuning else self.grids()
+        return list(dict.fromkeys(run for grid in grids for run in grid.runs(root)))
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """One [[tables]] table."""
+
+    output: Path | None  # None: stdout
+    form: str
+    view: Mapping[str, Any]  # what report.tables.View takes
+    filters: Filters
+
+
+@dataclass(frozen=True)
+class FigureRequest:
+    """One [[figures]] table."""
+
+    output: Path
+    kind: str
+    metric: str | None
+    width: float
+    filters: Filters
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A file, read."""
+
+    path: Path
+    features: Path
+    records: Path | None  # None: beside the features
+    data: Path
+    sets: tuple[str, ...]  # NAME=PATH of images of live methods
+    blocks: tuple[RunBlock, ...]
+    tables: tuple[TableRequest, ...]
+    figures: tuple[FigureRequest, ...]
+
+    @property
+    def records_path(self) -> Path:
+        """Where its results are kept."""
+        return self.records or self.features / NAME
+
+    @property
+    def tuned_blocks(self) -> list[tuple[Grid, TuningPlan]]:
+        """What has its settings chosen first, and how."""
+        return [(block.tuned_grid, block.tuning) for block in self.blocks if block.tuning]
+
+    def runs(self) -> list[RunSettings]:
+        """All runs of all blocks, each once, but of those whose settings are chosen first.
+
+        Raises:
+            SettingsError: what a block says cannot be run; it names the block.
+            StoreError: no OOD set for a ratio above 0.
+        """
+        runs: list[RunSettings] = []
+        for i, block in enumerate(self.blocks, 1):
+            try:
+                runs += block.runs(self.features)
+            except SettingsError as error:
+                where = f"{self.path}: [[runs]] {i}: {error}"
+                raise SettingsError(where, remedy=error.remedy) from error
+        return list(dict.fromkeys(runs))

@@ -1,0 +1,134 @@
+"""A table of a TOML file whose keys are taken with checks: errors name file, table and key."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from zsntta_cli.errors import SettingsError, near, short
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.simulation.runs import declared
+
+T = TypeVar("T")
+_NONE = ("none", "adaptive")  # what stands for a setting that has no value
+
+
+class TomlTable:
+    """A table of the file; a key of it may be written with dashes or underscores."""
+
+    def __init__(self, path: Path, where: str, plain: Any) -> None:
+        self.path, self.where = path, where
+        if not isinstance(plain, dict):
+            raise SettingsError(f"{path}: {where} must be a table.")
+        self._plain = {name.replace("-", "_"): value for name, value in plain.items()}
+        self._written = {name.replace("-", "_"): name for name in plain}
+        if len(self._written) < len(plain):
+            self.fail(where or "it", "has a key twice, with dashes and with underscores")
+
+    def names(self) -> list[str]:
+        """All keys, as they are written."""
+        return list(self._written.values())
+
+    def fail(self, name: str, words: str) -> NoReturn:
+        """Raise SettingsError on a key's value."""
+        where = f"{self.where}: " if self.where else ""
+        raise SettingsError(f"{self.path}: {where}{name} {words}.")
+
+    def take(self, name: str) -> Any:
+        """A key's value; None where there is none."""
+        return self._plain.get(name.replace("-", "_"))
+
+    def only(self, *keys: str) -> None:
+        """Refuse all other keys."""
+        for key, name in self._written.items():
+            if key not in keys:
+                self.fail(short(name), f"is no key{near(key, keys)}: known are {', '.join(keys)}")
+
+    def _one(self, name: str, kind: type[T] | tuple[type[T], ...], words: str, default: T) -> T:
+        value = self.take(name)
+        if value is None:
+            return default
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            self.fail(name, f"is {short(str(value))}, must be {words}")
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text."""
+        return self._one(name, str, "a text", default)
+
+    def flag(self, name: str) -> bool:
+        """Whether something is wanted."""
+        return self._one(name, bool, "true or false", False)
+
+    def number(self, name: str, default: float) -> float:
+        """A number."""
+        return float(self._one(name, (int, float), "a number", default))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A text or a list of texts."""
+        return tuple(self._several(name, str, "a text or a list of texts"))
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A number or a list of numbers."""
+        return tuple(self._several(name, (int, float), "a number or a list of numbers"))
+
+    def _several(self, name: str, kind: Any, words: str) -> list[Any]:
+        value = self.take(name)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        for one in values:
+            if not isinstance(one, kind) or isinstance(one, bool):
+                self.fail(name, f"is {short(str(value))}, must be {words}")
+        return values
+
+    def table(self, name: str) -> "TomlTable":
+        """A table within this one; an empty one where there is none."""
+        value = self.take(name)
+        return TomlTable(self.path, self._within(name), {} if value is None else value)
+
+    def _within(self, name: str) -> str:
+        """How a table in this one is called."""
+        return f"{self.where}, {name}" if self.where else f"[{name}]"
+
+    def tables(self, name: str) -> "list[TomlTable]":
+        """A list of tables."""
+        values = self.take(name)
+        if values is not None and not isinstance(values, list):
+            self.fail(name, f"must be a list of tables, [[{name}]]")
+        where = self._within(name) if self.where else f"[[{name}]]"
+        return [
+            TomlTable(self.path, f"{where} {i}", value) for i, value in enumerate(values or [], 1)
+        ]
+
+    def settings(self, allowed: Sequence[str]) -> dict[str, list[Any]]:
+        """All keys as settings with their values, a single one or a list."""
+        options = _by_any_name(allowed)
+        settings: dict[str, list[Any]] = {}
+        for key, written in self._written.items():
+            if key not in options:
+                known = "" if near(key, list(options)) else f": known are {', '.join(options)}"
+                self.fail(short(written), f"is no setting{near(key, list(options))}{known}")
+            value = self.take(key)
+            values = value if isinstance(value, list) else [value]
+            settings[options[key]] = [_setting_value(options[key], one) for one in values]
+        return settings
+
+
+def _by_any_name(names: Sequence[str]) -> dict[str, str]:
+    """Settings by their names and by those of their options, `threshold` for `fixed`."""
+    options = {name: name for name in names}
+    for name, metadata in _fields():
+        if name in options:
+            options.setdefault(option_name(metadata).replace("-", "_"), name)
+    return options
+
+
+def _fields() -> Iterator[tuple[str, Any]]:
+    """All settings as they are declared, by name."""
+    for method in METHODS:
+        yield from declared(method).items()
+
+
+def _setting_value(name: str, value: Any) -> Any:
+    """A value as a run has it: `none` and `adaptive` are None where a setting may be that."""
+    optional = any(value_type(declared)[1] for own, declared in _fields() if own == name)
+    return None if optional and value in _NONE else value
