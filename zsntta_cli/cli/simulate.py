@@ -151,7 +151,7 @@ def simulate(
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    _show(records, form, view, output)
+    _show(records, form, view, output, keeping)
     stop_if_unfinished(records)
 
 
@@ -206,16 +206,23 @@ def _labels(texts: "Sequence[str]") -> dict[str, str]:
     return labels
 
 
-def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
+def _show(
+    records: "Sequence[Record]",
+    form: str,
+    view: "View",
+    output: Path | None,
+    keeping: "Keeping",
+) -> None:
     """Print the results, or write them to a file."""
-    from zsntta_cli.report.tables import render
-    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.report.tables import TableRun, render
+    from zsntta_cli.results.keeping import kept_bits
 
     undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
     if undecided and "acc_h" in [metric.name for metric in view.shown]:
         names = ", ".join(sorted(undecided))
         say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
-    put(render([Kept(r, {}) for r in records], form, view, to_file=output is not None), output)
+    runs = list(map(TableRun, records, kept_bits(records, keeping)))
+    put(render(runs, form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

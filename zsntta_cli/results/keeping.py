@@ -7,7 +7,7 @@ from pathlib import Path
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
-from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.kept import Bits, Kept, KeptItems, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
@@ -63,6 +63,22 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
     needs_gradients = keeping.gradients and METHODS[kept.record.settings.method].live
     has_items = kept.items is not None or not keeping.items
     return has_items and ("gradients" in kept.curves or not needs_gradients)
+
+
+def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
+    """The items of finished runs, for tests by items; None of those that did not keep them."""
+    keys = [run_key(record.settings, record.digests, record.revision) for record in records]
+    try:
+        with RecordStore(keeping.path) as store:
+            packed = store.items(keys)
+        return [
+            KeptItems.unpacked(packed[key], r.counts["id"] + r.counts["ood"]).bits
+            if key in packed
+            else None
+            for key, r in zip(keys, records, strict=True)
+        ]
+    except StoreError:  # the results are there without it
+        return [None] * len(records)
 
 
 class Keeper:

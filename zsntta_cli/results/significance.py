@@ -124,10 +124,10 @@ def paired_t(differences: Sequence[float]) -> float:
     variance = math.fsum((value - mean) ** 2 for value in differences) / (n - 1)
     if variance <= _EQUAL**2:
         return 1.0 if abs(mean) <= _EQUAL else 0.0
-    return _t_tails(mean / math.sqrt(variance / n), n - 1)
+    return t_tails(mean / math.sqrt(variance / n), n - 1)
 
 
-def _t_tails(t: float, freedom: int) -> float:
+def t_tails(t: float, freedom: int) -> float:
     """Both tails of Student's t with whole degrees of freedom (Abramowitz, Stegun: 26.7.3, 4)."""
     angle = math.atan(abs(t) / math.sqrt(freedom))
     cosine, is_odd = math.cos(angle), freedom % 2

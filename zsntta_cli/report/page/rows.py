@@ -9,8 +9,7 @@ from typing import NamedTuple
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.ranking import Bits, bits_of
+from zsntta_cli.results.kept import Bits, Kept
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
 
@@ -49,7 +48,7 @@ def select_runs(kept: Iterable[Kept]) -> PageRuns:
         if record.revision != (current(record.settings.method) or ""):
             outdated += 1
         else:
-            run = PageRun(record, each.curves, bits_of(each.items) if each.items else None)
+            run = PageRun(record, each.curves, each.items.bits if each.items else None)
             twins.setdefault(frame.identity(record), []).append(run)
     return PageRuns([_merge(runs) for runs in twins.values()], outdated)
 
