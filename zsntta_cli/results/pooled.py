@@ -54,12 +54,12 @@ def spread_alike(values: Mapping[K, Sequence[float]]) -> set[K]:
     variances = {row: float(np.var(of_row, ddof=1)) for row, of_row in values.items()}
     variances = {row: v for row, v in variances.items() if v > _EQUAL**2}
     freedom = len(next(iter(values.values()))) - 1
-    while len(variances) > 2 and _cochran(variances.values(), freedom) < _OUTLIER:
+    while len(variances) > 2 and cochran(variances.values(), freedom) < _OUTLIER:
         del variances[max(variances, key=variances.__getitem__)]
     return set(variances)
 
 
-def _cochran(variances: Collection[float], freedom: int) -> float:
+def cochran(variances: Collection[float], freedom: int) -> float:
     """The p-value of the largest of some variances, each with these degrees of freedom.
 
     The share that one has of their sum is Beta(freedom / 2, the others' freedom / 2).

@@ -39,6 +39,7 @@ from zsntta_cli.results.significance import (
 from zsntta_cli.simulation.metrics import METRICS, Metric
 
 BY_ITEMS, BY_SEEDS, NO_TEST = "items", "seeds", "none"  # how two rows are compared
+_ROUNDING = 1e-12  # by which equal means may differ
 
 
 class PairedRun(Run, Protocol):
@@ -138,7 +139,7 @@ def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> 
         sign * value.mean for value, is_ranked in zip(values, ranked, strict=True) if is_ranked
     ]
     return [
-        1 + sum(other > sign * value.mean for other in rivals) if is_ranked else None
+        1 + sum(other > sign * value.mean + _ROUNDING for other in rivals) if is_ranked else None
         for value, is_ranked in zip(values, ranked, strict=True)
     ]
 
