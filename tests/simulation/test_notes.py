@@ -1,17 +1,24 @@
 """What is said of runs before they start, and runs of methods that ask for texts."""
 
 import json
+import warnings
+
+import pytest
+
+import zsntta_cli
 
 PAIR = ("--id", "pets", "--ood", "sky", "--noise", "none")
-OFFLINE = "note: etlt sees the whole stream before it decides: a reference, no online method."
+OFFLINE = "etlt sees the whole stream before it decides: a reference, no online method."
+WARM_UP = "adand decides as zs-clip does throughout: a stream of "
 
 
 def test_a_method_that_is_offline_is_said_to_be_once(simulate):
     methods = ("--method", "etlt", "--method", "zs-clip")
     result = simulate(*methods, *PAIR, "--ratio", 0.25, "--ratio", 0.5, "--jobs", 1)
     assert result.exit_code == 0, result.stderr
-    said = [line for line in result.stderr.splitlines() if "sees the whole" in line]
+    said = [line.strip() for line in result.stdout.splitlines() if "sees the whole" in line]
     assert said == [OFFLINE]
+    assert "sees the whole" not in result.stderr
 
 
 def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
@@ -19,11 +26,57 @@ def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
     chosen = [word for name, _ in methods for word in ("--method", name)]
     result = simulate(*chosen, *PAIR, "--limit", 40, "--jobs", 1)
     assert result.exit_code == 0, result.stderr
-    said = [line for line in result.stderr.splitlines() if "throughout" in line]
+    said = [line.strip() for line in result.stdout.splitlines() if "throughout" in line]
     assert len(said) == 2
     for line, (method, settings) in zip(said, methods, strict=False):
-        assert line.startswith(f"note: {method} decides as zs-clip does throughout: a stream of ")
+        assert line.startswith(f"{method} decides as zs-clip does throughout: a stream of ")
         assert line.endswith(f"({settings}).")
+
+
+def adand(simulate, *options):
+    result = simulate("--method", "adand", *PAIR, *options)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html"])
+def test_a_note_stands_under_the_table_in_every_form(simulate, form):
+    result = adand(simulate, "--limit", 40, "--format", form)
+    assert result.stdout.count(WARM_UP) == 1
+    assert WARM_UP not in result.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_form_without_room_for_notes_has_them_beside_it(simulate, form):
+    assert f"note: {WARM_UP}" in adand(simulate, "--limit", 40, "--format", form).stderr
+
+
+def test_a_note_is_kept_with_the_run(simulate, tmp_path):
+    adand(simulate, "--limit", 40)
+    kept_before = adand(simulate, "--limit", 40)
+    assert "kept from before" in kept_before.stderr
+    assert kept_before.stdout.count(WARM_UP) == 1
+    assert WARM_UP not in adand(simulate, "--limit", 40, "--warmup", 1, "--update-every", 8).stdout
+
+
+def test_in_python_a_note_is_a_warning_and_stands_in_the_record(features, tmp_path):
+    sets = {"id_set": "pets", "ood_set": "sky", "encoder": "made", "features_dir": features}
+    sets |= {"noise": "none", "ood_fill": "cap", "ratio": 0.25, "records": tmp_path / "kept.sqlite"}
+    with pytest.warns(UserWarning, match="adand decides as zs-clip does throughout") as warned:
+        [record] = zsntta_cli.simulate("adand", limit=40, **sets)
+    assert warned[0].filename == __file__
+    assert [note.kind for note in record.notes] == ["warm-up"]
+    assert WARM_UP in zsntta_cli.table([record])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [started] = zsntta_cli.simulate("adand", limit=40, warmup=1, update_every=8, **sets)
+    assert started.notes == ()
+
+
+def test_a_score_without_a_decision_has_its_note_under_accuracies_alone(simulate):
+    accuracies = simulate("--method", "max-logit", *PAIR)
+    assert "max-logit gives a score and no decision" in accuracies.stdout
+    assert "no decision" not in simulate("--method", "max-logit", *PAIR, "--report", "ood").stdout
 
 
 def test_cma_takes_the_list_that_is_named(simulate):

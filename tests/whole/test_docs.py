@@ -207,6 +207,7 @@ def test_what_a_page_says_to_type_runs(page, everything, tmp_path, monkeypatch):
                 done = python(folder, "block.py")
                 assert done.returncode == 0, done.stderr
                 assert "simulate" not in block.text or "ID: shapes" in done.stdout
+                assert "throughout" not in done.stdout + done.stderr, "a method that never starts"
                 assert done.stdout
     for line in inline(page):
         run(line, folder, on_built_in=True)

@@ -32,6 +32,11 @@ class FeatureSet:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def dim(self) -> int:
+        """How many numbers the features of an image are."""
+        return int(self.image_features.shape[1])
+
 
 class Rows:
     """Image features of several files, one below the other: float32 rows, made when asked for.

@@ -61,6 +61,8 @@ def put_figure(figure: "Figure", width: float, output: Path) -> None:
 
     for note in figure.notes:
         say(f"note: {note}.", err=True)
+    for sentence in figure.caption:
+        say(f"note: {sentence}", err=True)
     write(output, figure, width)
     say(str(output))
 

@@ -20,7 +20,7 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.forms import ENDINGS
+from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import PRESETS
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
+_FEW = 8  # replays that are done in a second or two
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _METHODS = f"one of {', '.join(METHODS)}."
 
@@ -142,6 +143,7 @@ def simulate(
         recorded = read_recorded(record)
     runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
+    _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
     records_by_run = {record.settings: record for record in records}
     for run in recorded:
@@ -179,16 +181,24 @@ def _run(
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.obtain import run_all, run_one
-    from zsntta_cli.simulation.notes import notes
 
     reporter = ConsoleReporter()
     session = partial(live_session, live, reporter)
-    for note in notes(root, runs):
-        reporter.note(note)
     if not with_items:
         return run_all(root, runs, jobs, session, reporter, keeping), None
     replay, record = run_one(root, runs, session, reporter, keeping)
     return [record], replay
+
+
+def _tell_notes(root: Path, runs: "Sequence[RunSettings]", is_below: bool) -> None:
+    """Say on stderr what is to be known of runs, where no table says it at once."""
+    is_soon = len(runs) <= _FEW and not any(METHODS[run.method].live for run in runs)
+    if is_below and is_soon:
+        return
+    from zsntta_cli.simulation.notes import notes_before
+
+    for note in notes_before(root, runs):
+        say(note, err=True)
 
 
 def _labels(texts: "Sequence[str]") -> dict[str, str]:
@@ -217,10 +227,6 @@ def _show(
     from zsntta_cli.report.tables import TableRun, render
     from zsntta_cli.results.keeping import kept_bits
 
-    undecided = {r.settings.method for r in records if not METHODS[r.settings.method].decides}
-    if undecided and "acc_h" in [metric.name for metric in view.shown]:
-        names = ", ".join(sorted(undecided))
-        say(f"note: {names}: a score and no decision, seen with --report ood.", err=True)
     runs = list(map(TableRun, records, kept_bits(records, keeping)))
     put(render(runs, form, view, to_file=output is not None), output)
 

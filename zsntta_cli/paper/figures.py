@@ -18,6 +18,7 @@ from zsntta_cli.report.plots.groups import Pair
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import latest
+from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
@@ -74,7 +75,8 @@ def draw(
     """
     latest_runs, notes = latest(runs)
     figure = found(number).draw(latest_runs, published, bench)
-    return Figure(figure.panels, (*notes, *figure.notes))
+    caption = strongest(note for kept in latest_runs for note in kept.record.notes)
+    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
 
 
 def found(number: int) -> PaperFigure:

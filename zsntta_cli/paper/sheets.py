@@ -195,6 +195,11 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
     if any(len(c.measured.seeds) > 1 for c in comparisons if c.measured):
         notes.append(f"note: {_SPREAD}")
     notes += _lacking(comparisons)
+    records = [record for c in comparisons if c.measured for record in c.measured.records]
+    if records:
+        from zsntta_cli.simulation.notes import strongest  # NumPy, which printed numbers do without
+
+        notes += [f"note: {text}" for text in strongest(n for r in records for n in r.notes)]
     if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
         notes.append(_RULE)
     return notes

@@ -31,7 +31,7 @@ from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
-from zsntta_cli.simulation.notes import notes
+from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory
@@ -150,7 +150,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs:
         raise MissingSets(missing, str(wishes.root))
-    for note in (*notes(wishes.root, runs), *cut_sets_notes(wishes.root, runs)):
+    for note in (*notes_before(wishes.root, runs), *cut_sets_notes(wishes.root, runs)):
         execution.reporter.note(note)
     replays = [run for run in runs if not needs_images(run)]
     records = run_all(

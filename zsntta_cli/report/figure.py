@@ -83,10 +83,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels side by side, and what a reader must know of what is not in them."""
+    """Panels side by side, and what a reader must know of what is in them, and what is not."""
 
     panels: tuple[Panel, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # on what is not in it: told beside the figure
+    caption: tuple[str, ...] = ()  # sentences on what is: drawn below it
 
 
 def tick_text(value: float) -> str:

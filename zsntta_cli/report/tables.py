@@ -16,7 +16,8 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
 from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
-from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
+from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
+from zsntta_cli.simulation.notes import UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
 AVERAGE = "Average"
@@ -108,7 +109,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         notes += _missing(table, row, labels, view)
     records = [run.record for row in table.rows for run in row.every_run]
     notes += reference_notes({row: _labels(row, (), view)[0] for row in table.rows})
-    notes += _few(records) + stopped_notes(records)
+    notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(
@@ -215,6 +216,15 @@ def _few(records: Sequence[Record]) -> list[str]:
         if 0 < r.counts["ood"] < _FEW
     }
     return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
+
+
+def run_notes(
+    records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
+) -> list[str]:
+    """What a reader of some metrics of these runs has to know of them."""
+    has_decisions = any(metric.group != DETECTION for metric in shown)
+    notes = (note for record in records for note in record.notes)
+    return strongest(notes, () if has_decisions else (UNDECIDED,))
 
 
 def stopped_notes(records: Sequence[Record]) -> list[str]:

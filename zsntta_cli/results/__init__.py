@@ -1,6 +1,7 @@
 """Results: obtained from the store or by replays, kept, exchanged, compared."""
 
 import functools
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,8 @@ def simulate(
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
     settings by method, for that method alone. `encoder` is a folder name of features, instead of a
     model. `live` says how live methods get at images. Results are kept in `records`, by default
-    beside the features, and taken from there unless they are wanted `fresh`.
+    beside the features, and taken from there unless they are wanted `fresh`. What a reader of the
+    numbers has to know comes as warnings, and stands in the records.
 
     Raises:
         ZsnttaError: what the command would end with.
@@ -51,6 +53,7 @@ def simulate(
     from zsntta_cli.results.obtain import run_all
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation.notes import notes_before
 
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
@@ -61,7 +64,10 @@ def simulate(
     root = Path(features_dir)
     keeping = Keeping.beside(root, Path(records) if records else None, fresh)
     session = functools.partial(live_session, live or LiveSettings())
-    return run_all(root, grid.runs(root), jobs, session, keeping=keeping)
+    runs = grid.runs(root)
+    for note in notes_before(root, runs):
+        warnings.warn(note.removeprefix("note: "), stacklevel=2)
+    return run_all(root, runs, jobs, session, keeping=keeping)
 
 
 def _several(value: Any) -> list[Any]:

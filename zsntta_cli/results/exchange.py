@@ -19,6 +19,7 @@ from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
+from zsntta_cli.simulation.notes import RunNote
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, run_from_record
 
@@ -219,7 +220,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
         revision=str(plain.get("revision", "")),
         memory=int(_number(plain.get("memory", 0))),
         device=str(plain.get("device", "")),
-        notes=tuple(map(str, plain.get("notes", ()))),
+        notes=tuple(RunNote(**note) for note in plain.get("notes", ())),
         preset=str(plain.get("preset", "")),
         command=str(plain.get("command", "")),
         features=dict(plain.get("features", {})),

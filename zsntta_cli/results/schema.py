@@ -75,6 +75,15 @@ class CountsPart(_Read):
     noise: Annotated[Count, _about("injected items, which are not judged")]
 
 
+class NotePart(_Read):
+    """A sentence on a run; of several runs' notes of one kind and about, the heaviest is shown."""
+
+    kind: AnyText
+    about: AnyText
+    text: AnyText
+    weight: AnyNumber = 0
+
+
 class RecordedPart(_Written):
     """A run that can be repeated: its settings and the features that it saw."""
 
@@ -110,9 +119,7 @@ class RecordPart(RecordedPart):
         Count, _about("bytes: the process's peak, or the GPU's where one was used")
     ] = 0
     device: AnyText = ""
-    notes: Annotated[
-        list[AnyText], _about("what a reader of its numbers has to know, a sentence each")
-    ] = []
+    notes: Annotated[list[NotePart], _about("what a reader of its numbers has to know")] = []
     preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
     command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
     features: Annotated[

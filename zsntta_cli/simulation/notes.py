@@ -1,10 +1,14 @@
-"""What is worth knowing of runs before they start, told by the sizes of their sets alone."""
+"""What a reader of a run's numbers has to know of it: told before it starts, kept in its record.
+
+A note depends on the sizes of the run's sets and on its settings alone. Of several runs that call
+for one note the strongest case is told, so that many runs make few lines.
+"""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.cache.features import Header
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
@@ -14,61 +18,103 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
-Note = tuple[str, str, str, float]  # its kind, what it is about, its words, how much of it
+UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 
 
-def notes(root: Path, runs: Sequence[RunSettings]) -> list[str]:
-    """A line for each thing to know, the strongest case of it; nothing of sets that are missing."""
+@dataclass(frozen=True)
+class RunNote:
+    """A thing to know of a run."""
+
+    kind: str
+    about: str  # the method or the set
+    text: str  # a sentence
+    weight: float = 0  # how strong a case of its kind it is
+
+
+@dataclass(frozen=True)
+class SetSizes:
+    """Of a run's sets: images of the ID set, the OOD set, the injected noise; classes, dims."""
+
+    id_images: int
+    ood_images: int
+    noise_images: int
+    classes: int
+    dim: int
+
+
+def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
+    """The notes of runs that have not started, as lines; nothing of sets that are missing."""
     header = functools.cache(lambda encoder, name: read_header(feature_path(root, encoder, name)))
 
-    def size(run: RunSettings, name: str | None) -> int:
+    def images(run: RunSettings, name: str | None) -> int:
         return header(run.encoder, name).images if name else 0
 
-    strongest: dict[tuple[str, str], tuple[float, str]] = {}
+    notes: list[RunNote] = []
     for run in runs:
+        noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
         try:
-            noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
-            sizes = size(run, run.id_set), size(run, run.ood_set), size(run, noise)
-            of_run = list(_of_run(run, header(run.encoder, run.id_set), sizes))
+            id_set = header(run.encoder, run.id_set)
+            counts = id_set.images, images(run, run.ood_set), images(run, noise)
         except ZsnttaError:  # the run itself says it better
             continue
-        for kind, about, text, much in of_run:
-            strongest[kind, about] = max((much, text), strongest.get((kind, about), (much, text)))
-    return [f"note: {text}" for _, text in strongest.values()]
+        notes += run_notes(run, SetSizes(*counts, id_set.classes, id_set.dim))
+    return [f"note: {text}" for text in strongest(notes)]
 
 
-def _of_run(run: RunSettings, id_set: Header, sizes: tuple[int, int, int]) -> Iterator[Note]:
-    stream, (n_id, n_ood, n_noise) = run.stream, sizes
-    wanted, (tests, injected) = ood_count(stream, n_id), stream_sizes(stream, n_id, n_ood)
+def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str]:
+    """The texts of notes, of each thing that of its strongest case; kinds `without` left out.
+
+    They stand in one order, whatever the order of the runs.
+    """
+    cases: dict[tuple[str, str], RunNote] = {}
+    for note in notes:
+        place = note.kind, note.about
+        if place not in cases or _strength(note) > _strength(cases[place]):
+            cases[place] = note
+    return [cases[place].text for place in sorted(cases) if place[0] not in without]
+
+
+def _strength(note: RunNote) -> tuple[float, str]:
+    return note.weight, note.text
+
+
+def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
+    """The notes of a run on sets of these sizes."""
+    stream, n_ood = run.stream, sizes.ood_images
+    wanted = ood_count(stream, sizes.id_images)
+    tests, injected = stream_sizes(stream, sizes.id_images, n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
-        yield _again(str(run.ood_set), wanted / n_ood)
+        yield _repeated(str(run.ood_set), wanted / n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "cap":
-        share, asked = f"{n_ood / (n_id + n_ood):.1%}", f"{stream.ratio:.0%}"
+        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{stream.ratio:.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
-        yield "capped", f"{run.ood_set} {asked}", text, 0
-    if n_noise and injected > n_noise:
-        yield _again(noise_name(stream.noise), injected / n_noise)
-    yield from _of_method(run, id_set, tests + injected)
+        yield RunNote("capped", f"{run.ood_set} {asked}", text)
+    if sizes.noise_images and injected > sizes.noise_images:
+        yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
+    yield from _of_method(run, sizes, tests + injected)
 
 
-def _of_method(run: RunSettings, id_set: Header, items: int) -> Iterator[Note]:
+def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNote]:
     name, method = run.method, METHODS[run.method]
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, no online method."
-        yield "offline", name, text, 0
-    for phrase in method.notes(run.options, id_set.classes, id_set.dim):
-        yield "method", name, f"{name} {phrase}.", id_set.classes
+        yield RunNote("offline", name, text)
+    if not method.decides:
+        text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
+        yield RunNote(UNDECIDED, name, text)
+    for phrase in method.notes(run.options, sizes.classes, sizes.dim):
+        yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
     warm_up = method.warm_up
     if 0 < items <= (first := warm_up.items(run.options)):
         text = (
             f"{name} decides as {warm_up.teacher} does throughout: a stream of {items:,} items "
             f"ends before its detector decides, after {first:,} items ({warm_up.settings})."
         )
-        yield "warm-up", name, text, -items
+        yield RunNote("warm-up", name, text, -items)
 
 
-def _again(name: str, times: float) -> Note:
+def _repeated(name: str, times: float) -> RunNote:
     text = (
         f"'{name}' is smaller than the streams need: its images are shown up to {times:.2f} times."
     )
-    return "again", name, text, times
+    return RunNote("again", name, text, times)

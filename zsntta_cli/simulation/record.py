@@ -5,7 +5,7 @@ import math
 import platform
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
+from zsntta_cli.simulation.notes import RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -48,7 +49,7 @@ class Record:
     revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
     memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
     device: str = "cpu"
-    notes: tuple[str, ...] = ()  # what a reader of its numbers has to know
+    notes: tuple[RunNote, ...] = ()  # what a reader of its numbers has to know
     preset: str = ""  # the one that was asked for; nothing in old records
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
@@ -110,6 +111,11 @@ class Replay:
         shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
         return {name: round(times, 3) for name, times in shown.items() if times > 1}
 
+    def _notes(self) -> Iterator[RunNote]:
+        id_set = self.sources.id_set
+        sizes = SetSizes(*self.sources.sizes, len(id_set.class_names), id_set.dim)
+        return run_notes(self.settings, sizes)
+
     def record(self) -> Record:
         """The decisions judged on the test samples, as of now."""
         measures = measure(self.judged)
@@ -133,6 +139,7 @@ class Replay:
             revision=revision(self.settings.method) or "",
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
+            notes=tuple(self._notes()),
         )
 
 

@@ -19,6 +19,7 @@ from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
+from zsntta_cli.simulation.notes import RunNote
 
 PAIRS = (Pair("shapes", "glyphs"), Pair("shapes", "digits"), Pair("pets", "glyphs"))
 
@@ -272,8 +273,10 @@ def test_a_metric_more_stands_in_the_tables_of_the_pairs(tmp_path, monkeypatch):
 
 def test_sets_that_are_shown_again_are_told(tmp_path):
     plan = plan_of(tmp_path, "zs-clip")
-    results = results_of(plan, lambda _: (5, 5), record={"repeated": {"glyphs": 2.51}})
-    assert "are shown again: glyphs up to 2.5 times." in page(plan, results)
+    note = RunNote("again", "glyphs", "'glyphs' is shown up to 2.51 times.", 2.51)
+    results = results_of(plan, lambda _: (5, 5), record={"notes": (note,)})
+    assert page(plan, results).count(note.text) == 1
+    assert screen(plan, results).count(note.text) == 1
 
 
 def test_the_screen_keeps_to_80_columns(tmp_path):

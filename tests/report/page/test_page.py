@@ -1,6 +1,7 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
+import dataclasses
 import hashlib
 import math
 import random
@@ -18,6 +19,7 @@ from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results import tidy
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
+from zsntta_cli.simulation.notes import RunNote
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -95,6 +97,20 @@ def test_one_run_a_row_has_no_deviation_and_the_best_alone_is_marked():
     ]  # fmt: skip
     assert "Bold is the best mean of those that saw the same samples." in html
     assert "distinguishable" not in html
+
+
+def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
+    note = RunNote("warm-up", "ridge", "ridge decides as zs-clip does throughout.", -40)
+    noted = [
+        dataclasses.replace(run, record=dataclasses.replace(run.record, notes=(note,)))
+        if run.record.settings.method == "ridge" else run
+        for run in GRID
+    ]  # fmt: skip
+    html = made(*noted)
+    parts = {p.partition("<")[0]: p for p in re.split(r"<h2[^>]*>", html)[1:]}
+    for name in ("Results", "Leaderboard", "Acc_H against the noise ratio", "Within the streams"):
+        assert note.text in parts[name], name
+    assert note.text not in made(*GRID)
 
 
 def test_averages_are_over_all_sets_or_none():

@@ -1,5 +1,7 @@
 """Figures as files: the same bytes for the same records, letters that stay letters."""
 
+import dataclasses
+import io
 import os
 import re
 import subprocess
@@ -13,6 +15,7 @@ from zsntta_cli.report import plots
 from zsntta_cli.report.figure import Axis, Figure, Panel, Series
 from zsntta_cli.report.forms.matplotlib import drawn, looks_of
 from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
+from zsntta_cli.simulation.notes import RunNote
 
 HISTOGRAM = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 ITEMS = [10, 20, 30]
@@ -89,6 +92,23 @@ def test_a_figure_is_as_wide_as_asked_and_not_empty(kind, tmp_path):
     with Image.open(tmp_path / "f.png") as picture:
         assert picture.width == 975  # 3.25 inches at 300 dots
         assert len(picture.convert("RGB").getcolors(10**6)) > 20
+
+
+def test_what_has_to_be_known_of_a_run_stands_below_its_figure(tmp_path):
+    sentence = "adand decides as zs-clip does throughout: a stream of 337 items ends before."
+    note = RunNote("warm-up", "adand", sentence, -337)
+    [plain] = [kept_run("adand", curves=CURVES)]
+    noted = dataclasses.replace(plain, record=dataclasses.replace(plain.record, notes=(note,)))
+    figure = plots.plot([noted], "scores", Filters())
+    assert figure.caption == (sentence,)
+    drawing = drawn(figure, "svg").decode()
+    lines = re.findall(r"<!-- (.*?) -->", drawing)
+    assert " ".join(lines).endswith(sentence)
+    sizes = [Image.open(io.BytesIO(drawn(one, "png"))).size for one in (
+        plots.plot([plain], "scores", Filters()), figure,
+    )]  # fmt: skip
+    assert sizes[0][0] == sizes[1][0]
+    assert sizes[0][1] < sizes[1][1] < 1.5 * sizes[0][1]
 
 
 def test_a_pdf_has_true_type_letters_and_no_clock():

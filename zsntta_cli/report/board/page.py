@@ -18,6 +18,7 @@ from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import marked_text
 from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.notes import strongest
 
 INJECTIONS = {NO_NOISE: "nothing injected", "gaussian": "Gaussian noise injected"}
 TUNED_ON = """\
@@ -68,7 +69,7 @@ def _about(plan: Plan, results: Results) -> str:
         "µs: time an item of the method alone, the median of its runs as measured in these runs, "
         "from features and zero-shot scores that are there, with whatever else the machine did.",
         *_words(plan),
-        *_repeated(results),
+        *strongest(note for record in results.values() for note in record.notes),
     ]
     return "\n\n".join(paragraphs) + "\n"
 
@@ -83,16 +84,6 @@ def _words(plan: Plan) -> Iterator[str]:
             labels_by_words.setdefault(text, []).append(f"`{contender.label}`")
     for text, labels in labels_by_words.items():
         yield f"Words of {', '.join(labels)}: {text}."
-
-
-def _repeated(results: Results) -> Iterator[str]:
-    """Which sets are too small for their streams."""
-    most: dict[str, float] = {}
-    for name, times in (pair for record in results.values() for pair in record.repeated.items()):
-        most[name] = max(times, most.get(name, 0))
-    if most:
-        shown = ", ".join(f"{name} up to {times:.1f} times" for name, times in most.items())
-        yield f"Sets that are smaller than a stream needs are shown again: {shown}."
 
 
 def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -> str:

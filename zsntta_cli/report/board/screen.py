@@ -1,11 +1,14 @@
 """The board in 80 columns."""
 
+import textwrap
+
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.contenders import INJECTED, WHOLE
 from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows
 from zsntta_cli.report.board.page import INJECTIONS, cost
 from zsntta_cli.report.board.plan import Plan
 from zsntta_cli.results.ranking import RankMark
+from zsntta_cli.simulation.notes import strongest
 
 LABEL = 23  # characters
 _LETTERS = {WORDS: "w", INJECTED: "n", WHOLE: "s"}
@@ -20,9 +23,11 @@ s: the whole stream, so no rival
 
 def screen(plan: Plan, results: Results) -> str:
     """A table for each kind of injection, and how to read it."""
+    notes = strongest(note for record in results.values() for note in record.notes)
+    below = "".join(f"{textwrap.fill(note, 80)}\n" for note in notes)
     tables = [_table(plan, results, noise) for noise in plan.noises]
     has_close = any(_CLOSE in table for table in tables)
-    return "\n".join([*tables, _OF_CLOSE * has_close + _LEGEND])
+    return "\n".join([*tables, _OF_CLOSE * has_close + _LEGEND + below])
 
 
 def _table(plan: Plan, results: Results, noise: str) -> str:

@@ -16,6 +16,7 @@ import matplotlib
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import FigureBase
 
 from zsntta_cli.errors import short
 from zsntta_cli.report.figure import (
@@ -40,6 +41,7 @@ _HEIGHT = 1.9  # inches of a row of panels …
 _LOW, _LOWEST = 1.4, 1.1  # … where there are several, and with one panel each
 _MARGIN = 0.45  # of the legend and the names of axes
 _LEGEND_ROW = 0.15
+_CAPTION_ROW, _CAPTION_MARGIN = 0.13, 0.06
 _WIDEST_ROW = 3
 _DPI = 300
 _LONGEST, _LETTERS_OF_A_TITLE = 80, 15  # letters of a title: in all, and to an inch
@@ -92,7 +94,8 @@ def _canvas(figure: Figure, width: float) -> Canvas:
     rows = math.ceil(len(panels) / columns)
     height = (_HEIGHT if rows == 1 else _LOW if columns > 1 else _LOWEST) * rows + _MARGIN
     canvas = Canvas(figsize=(width, height), layout="constrained")
-    grid = canvas.subplots(rows, columns, squeeze=False, **_shared(panels))
+    body = _above_caption(canvas, figure.caption)
+    grid = body.subplots(rows, columns, squeeze=False, **_shared(panels))
     flat = list(grid.flat)
     looks = looks_of(figure)
     for axes, panel in zip(flat, panels, strict=False):
@@ -102,9 +105,23 @@ def _canvas(figure: Figure, width: float) -> Canvas:
     for i, axes in enumerate(flat[len(panels) :], len(panels)):
         axes.set_visible(False)
         flat[i - columns].tick_params(labelbottom=True)  # which shared axes leave to the last row
-    _name_axes(canvas, flat, panels)
-    _legend(canvas, flat[: len(panels)], panels, width)
+    _name_axes(body, flat, panels)
+    _legend(canvas, body, flat[: len(panels)], panels, width)
     return canvas
+
+
+def _above_caption(canvas: Canvas, sentences: Sequence[str]) -> FigureBase:
+    """The part of a canvas that panels stand in; what has to be known of them stands below it."""
+    width, height = canvas.get_size_inches()
+    lines = textwrap.wrap(" ".join(sentences), int(width * _LETTERS_AN_INCH))
+    if not lines:
+        return canvas
+    room = len(lines) * _CAPTION_ROW + _CAPTION_MARGIN
+    canvas.set_figheight(height + room)
+    parts: Any = canvas.subfigures(2, 1, height_ratios=(height, room))
+    body, below = parts
+    below.text(0.01, 0.95, "\n".join(lines), fontsize=_FONT - 1, va="top")
+    return body
 
 
 def _columns(panels: int, width: float) -> int:
@@ -163,7 +180,7 @@ def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
         axes.set_xlim(panel.x.low, panel.x.high)
 
 
-def _name_axes(canvas: Canvas, flat: Sequence[Axes], panels: Sequence[Panel]) -> None:
+def _name_axes(body: FigureBase, flat: Sequence[Axes], panels: Sequence[Panel]) -> None:
     """Names of axes: once for all panels where they are the same."""
     across = [panel.x.name for panel in panels]
     up = [panel.y.name for panel in panels]
@@ -176,7 +193,7 @@ def _name_axes(canvas: Canvas, flat: Sequence[Axes], panels: Sequence[Panel]) ->
         (up, "supylabel", "set_ylabel"),
     ):
         if len(set(names)) == 1 and len(names) > 1:
-            getattr(canvas, of_all)(names[0], fontsize=_FONT)
+            getattr(body, of_all)(names[0], fontsize=_FONT)
         else:
             wraps = of_one == "set_ylabel" and len(panels) > 1  # or it runs into the next panel's
             for axes, name in zip(flat, names, strict=False):
@@ -184,7 +201,11 @@ def _name_axes(canvas: Canvas, flat: Sequence[Axes], panels: Sequence[Panel]) ->
 
 
 def _legend(
-    canvas: Canvas, all_axes: Sequence[Axes], panels: Sequence[Panel], width: float
+    canvas: Canvas,
+    body: FigureBase,
+    all_axes: Sequence[Axes],
+    panels: Sequence[Panel],
+    width: float,
 ) -> None:
     """One legend above all panels."""
     handles: dict[str, Any] = {}
@@ -197,7 +218,7 @@ def _legend(
     columns = _in_a_row(names, width)
     rows = math.ceil(len(names) / columns)
     canvas.set_figheight(canvas.get_figheight() + (rows - 1) * _LEGEND_ROW)
-    canvas.legend(
+    body.legend(
         [handles[name] for name in names], names, loc="outside upper center", ncols=columns,
         handlelength=2.2, columnspacing=1.2, borderaxespad=0.1,
     )  # fmt: skip

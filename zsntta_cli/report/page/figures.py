@@ -22,6 +22,7 @@ from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultStream, ResultTable, label, shown, varying
 from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.notes import strongest
 
 _MOST_STREAMS, _MOST_DRAWN = 6, 24  # whose inside is shown, and rows in them: they take room
 _MANY_ROWS = 300  # from which half as many are, so that a page is no larger than some hundred kB
@@ -79,7 +80,17 @@ def sweeps(tables: Tables, all_looks: Looks) -> str:
     ]
     if not panels:
         return ""
-    return render("figures.html", about="", parts={"": [_drawings(panels, all_looks)]})
+    about = " ".join(_notes_of([row for _, _, groups in streams for row in _rows(groups)]))
+    return render("figures.html", about=about, parts={"": [_drawings(panels, all_looks)]})
+
+
+def _rows(groups: Groups) -> list[DrawnRow]:
+    return [row for rows in groups.values() for row in rows]
+
+
+def _notes_of(rows: Sequence[DrawnRow]) -> list[str]:
+    """What a reader has to know of the runs that are drawn."""
+    return strongest(note for row in rows for run in row.every_run for note in run.record.notes)
 
 
 def _sweeps(
@@ -112,7 +123,9 @@ def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
         title = f"{name_of(stream)}, OOD: {ood_set}, noise {shown('ratio', ratio)}"
         first = dict(itertools.islice(groups.items(), _MOST_LINES))
         parts[title] = _inside(first, ood_set, all_looks)
-    return render("figures.html", about=about + part * (len(streams) < total), parts=parts)
+    notes = _notes_of([row for *_, groups in streams for row in _rows(groups)])
+    about = " ".join([about + part * (len(streams) < total), *notes])
+    return render("figures.html", about=about, parts=parts)
 
 
 _Inside = tuple[ResultStream, float, str, Groups]

@@ -8,7 +8,13 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import CLOSE_MEANS, SheetRow
-from zsntta_cli.report.tables import AVERAGE, marked_text, reference_notes, stopped_notes
+from zsntta_cli.report.tables import (
+    AVERAGE,
+    marked_text,
+    reference_notes,
+    run_notes,
+    stopped_notes,
+)
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
@@ -131,3 +137,4 @@ def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Itera
     if stopped:
         yield f"{STOPPED} marks a value of a run that was stopped."
     yield from stopped
+    yield from run_notes([run.record for row in rows for run in row.every_run])

@@ -8,7 +8,7 @@ from typing import Any
 
 from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
-from zsntta_cli.report.tables import marked_text
+from zsntta_cli.report.tables import marked_text, run_notes
 from zsntta_cli.results import tidy
 from zsntta_cli.results.frame import NOTHING, set_place, shown
 from zsntta_cli.results.ranking import NO_MARK, RankMark, ranks
@@ -85,7 +85,9 @@ def leaderboard(
         bodies["Published by others, not run here: without a rank"] = published
     lines = [line for body in bodies.values() for line in body]
     texts = {head: [_texts(line) for line in body] for head, body in bodies.items()}
-    return Leaderboard(_columns(), texts, list(_notes(lines, baseline)), _data(lines))
+    return Leaderboard(
+        _columns(), texts, [*_notes(lines, baseline), *_run_notes(contests)], _data(lines)
+    )
 
 
 def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> list[_Line]:
@@ -166,6 +168,11 @@ def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
     )
     if any(line.values["complete"] is False for line in lines):
         yield f"{STOPPED} marks a value of a run that was stopped: it has no rank."
+
+
+def _run_notes(contests: Iterable[tuple[PageTable, Contest]]) -> list[str]:
+    rows = dict.fromkeys(row for _, contest in contests for row in contest.rows)
+    return run_notes([run.record for row in rows for run in row.every_run])
 
 
 def _texts(line: _Line) -> list[str]:

@@ -13,6 +13,7 @@ from zsntta_cli.report.plots import comparisons, distributions, over_pairs, stre
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import Filters, chosen, latest, usual
 from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.notes import strongest
 
 __all__ = ["CSV", "FORMS", "KINDS", "Filters", "Kind", "check_drawable", "plot", "write"]
 
@@ -60,7 +61,8 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
             f"these runs make {len(figure.panels)} panels, {_MOST_PANELS} at most",
             remedy="fewer-panels",
         )
-    return Figure(figure.panels, (*notes, *figure.notes))
+    caption = strongest(note for kept in shown_runs for note in kept.record.notes)
+    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
 
 
 def check_drawable(form: str) -> None:
