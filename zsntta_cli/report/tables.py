@@ -17,7 +17,7 @@ from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable
 from zsntta_cli.results.kept import Bits
 from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
-from zsntta_cli.simulation.notes import UNDECIDED, strongest
+from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
 AVERAGE = "Average"
@@ -221,10 +221,10 @@ def _few(records: Sequence[Record]) -> list[str]:
 def run_notes(
     records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
 ) -> list[str]:
-    """What a reader of some metrics of these runs has to know of them."""
+    """What a reader of some metrics of these runs has to know; see `reference_notes`, too."""
     has_decisions = any(metric.group != DETECTION for metric in shown)
     notes = (note for record in records for note in record.notes)
-    return strongest(notes, () if has_decisions else (UNDECIDED,))
+    return strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
 
 
 def stopped_notes(records: Sequence[Record]) -> list[str]:

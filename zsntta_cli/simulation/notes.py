@@ -18,6 +18,7 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
+OFFLINE = "offline"  # the kind of a note that tables give by their rows (`ResultRow.advantage`)
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 
 
@@ -98,7 +99,7 @@ def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNot
     name, method = run.method, METHODS[run.method]
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, no online method."
-        yield RunNote("offline", name, text)
+        yield RunNote(OFFLINE, name, text)
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)

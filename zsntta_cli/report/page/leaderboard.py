@@ -8,7 +8,7 @@ from typing import Any
 
 from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
-from zsntta_cli.report.tables import marked_text, run_notes
+from zsntta_cli.report.tables import marked_text, reference_notes, run_notes
 from zsntta_cli.results import tidy
 from zsntta_cli.results.frame import NOTHING, set_place, shown
 from zsntta_cli.results.ranking import NO_MARK, RankMark, ranks
@@ -171,8 +171,9 @@ def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
 
 
 def _run_notes(contests: Iterable[tuple[PageTable, Contest]]) -> list[str]:
-    rows = dict.fromkeys(row for _, contest in contests for row in contest.rows)
-    return run_notes([run.record for row in rows for run in row.every_run])
+    names = {row: table.labels[row] for table, contest in contests for row in contest.rows}
+    records = [run.record for row in names for run in row.every_run]
+    return [*reference_notes(names), *run_notes(records)]
 
 
 def _texts(line: _Line) -> list[str]:
