@@ -106,23 +106,24 @@ def _cells(
 # What is said beside the tables.
 
 _TESTS = {
-    BY_ITEMS: "accuracies on an OOD set by McNemar’s exact test on the samples of each stream, "
-    "where the items of both rows were kept",
-    BY_SEEDS: "what has five seeds in common by a t test with an error that is pooled over rows",
+    BY_ITEMS: "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of "
+    "each stream where the items of both rows were kept. ",
+    BY_SEEDS: "Rows with five seeds in common and no items are compared by a t test with an error "
+    "that is pooled over rows. ",
 }
 
 
 def legend(marks: Marks) -> str:
     """What bold and an underline mean, and by which tests the latter was found out."""
     tests = [_TESTS[name] for name in _TESTS if any(m.test == name for m in marks.values())]
-    best = "Bold is the best mean of those that saw the same samples." * any(
+    best = "Bold is the best mean of the rows that saw the same samples." * any(
         mark.is_best for mark in marks.values()
     )
     if not tests:
         return best
     return (
-        f"{best} An underlined value {CLOSE_MEANS}, and neither is any between them: "
-        f"{'; '.join(tests)}. p-values are corrected for the number of rivals (Holm)."
+        f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is. "
+        f"{''.join(tests)}p-values are corrected for the number of rivals (Holm)."
     )
 
 
