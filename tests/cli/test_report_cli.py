@@ -90,8 +90,11 @@ def test_a_full_disk_is_one_line(stored):
     fails(stored("report", "--output", "/dev/full"), "cannot write /dev/full: No space left")
 
 
+ITEM_METHODS = ("zs-clip", "ridge", "adand", "onzeta", "oga", "dota")
+
+
 def test_items_that_were_kept_mark_a_table_and_the_page_alike(simulate, zsntta, tmp_path):
-    methods = [word for name in ("zs-clip", "ridge", "adand", "onzeta", "oga", "dota") for word in ("--method", name)]
+    methods = [word for name in ITEM_METHODS for word in ("--method", name)]
     options = (*methods, "--id", "pets", "--ood", "sky", "--noise", "none", "--format", "markdown")
     without_items = simulate(*options).stdout
     table = simulate(*options, "--keep-items").stdout

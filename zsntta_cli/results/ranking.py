@@ -13,9 +13,9 @@ else by seeds, of which they need five in common (pooled.py); an average over OO
 seeds, as the sets are the benchmark's and no sample of any. Where neither is possible nothing is
 close. The two-sided p-values are corrected for the number of rivals (Holm) and held against 5 %.
 
-It is a selection of the best (Gupta 1965; Hsu's multiple comparisons with the best, 1984): the row
-whose true mean is best has a mark with a probability of 95 %. A row without one is no statement
-about its neighbours, and a mark is none of equality: with more seeds it may go.
+It is a selection of the best (Gupta 1965; Hsu's multiple comparisons with the best, 1984): where
+rows spread alike, the row whose true mean is best has a mark with a probability of at least 95 %.
+Neither mark says that rows are equal, and the lack of one says nothing of neighbours.
 """
 
 import math
