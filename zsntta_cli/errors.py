@@ -11,6 +11,7 @@ ZsnttaError
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
     ├── MissingSets     sets of which several lack a feature file
+    ├── OtherFeatures   features that are not those of a recorded run
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
     └── NoPartner       an ID set without a cached OOD set
@@ -107,24 +108,49 @@ class MissingFeatures(StoreError):
 class MissingSets(StoreError):
     """Sets that have no feature file, where none of what was asked for can be had without them."""
 
-    def __init__(self, missing: Mapping[str, Sequence[str]], root: str) -> None:
-        super().__init__(missing, root)
+    def __init__(
+        self,
+        missing: Mapping[str, Sequence[str]],
+        root: str,
+        origins: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
+    ) -> None:
+        super().__init__(missing, root, origins)
         self.missing, self.root = missing, root  # names by the folder of their encoder
+        self.origins = origins or {}  # by folder and name: how they were made, where it is known
 
     def __str__(self) -> str:
         sets = " and ".join(f"{len(names)} by {folder}" for folder, names in self.missing.items())
         return f"feature files that are not in {self.root}/: {sets}"
 
 
+class OtherFeatures(StoreError):
+    """Features that are not those that a recorded run saw."""
+
+    remedy = "other-features"
+
+    def __init__(self, what: str, differences: str) -> None:
+        super().__init__(what, differences)
+        self.what, self.differences = what, differences
+
+    def __str__(self) -> str:
+        return f"{self.what} are not those of the record: {self.differences}"
+
+
 class MissingText(StoreError):
     """A prompt template that no text features of a set's class names are cached for."""
 
     def __init__(
-        self, prompt: str, name: str, cached: Sequence[str], limit: int | None = None
+        self,
+        prompt: str,
+        name: str,
+        cached: Sequence[str],
+        limit: int | None = None,
+        encoder: str = "",
     ) -> None:
-        super().__init__(prompt, name, cached, limit)
+        super().__init__(prompt, name, cached, limit, encoder)
         self.prompt, self.name, self.cached = prompt, name, cached
         self.limit = limit  # of the extraction that made the set
+        self.encoder = encoder  # the folder of its features
 
     def __str__(self) -> str:
         cached = ", ".join(f"'{short(template)}'" for template in self.cached) or "none"
@@ -135,9 +161,9 @@ class MissingText(StoreError):
 class MissingWords(StoreError):
     """No word list is cached, or several and none is named."""
 
-    def __init__(self, method: str, cached: Sequence[str]) -> None:
-        super().__init__(method, cached)
-        self.method, self.cached = method, cached
+    def __init__(self, method: str, cached: Sequence[str], encoder: str = "") -> None:
+        super().__init__(method, cached, encoder)
+        self.method, self.cached, self.encoder = method, cached, encoder
 
     def __str__(self) -> str:
         return f"{self.method} needs a word list (cached: {', '.join(self.cached) or 'none'})"

@@ -1,7 +1,7 @@
 """What a feature file holds, in memory, and whose it is; how it is written stands in hdf5.py."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ class FeatureSet:
     class_names: tuple[str, ...]
     text_features: dict[str, NDArray[np.float32]]  # by template: (C, D) unit norm
     normalized: bool = False
+    created: str = ""
+    machine: dict[str, Any] = field(default_factory=dict)  # what made it; nothing of older files
 
     def __len__(self) -> int:
         return len(self.labels)

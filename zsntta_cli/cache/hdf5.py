@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Header, Text
 from zsntta_cli.cache.guard import Budget, GuardedGroup
+from zsntta_cli.cache.origin import machine_facts
 from zsntta_cli.cache.soundness import faults
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
@@ -53,8 +54,11 @@ def write_features(
     class_names: Sequence[str] = (),
     texts: Sequence[Text] = (),
     normalized: bool = False,
+    machine: Mapping[str, Any] | None = None,
 ) -> str:
     """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
+
+    `machine`: what made the features (origin.py); without, this process on this machine.
 
     Raises:
         StoreError: the file cannot be written; nothing half-written is left.
@@ -66,6 +70,7 @@ def write_features(
         _write_attrs(
             file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
             source=json.dumps(source),
+            machine=json.dumps(machine_facts() if machine is None else machine),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
         if class_names:
@@ -169,6 +174,8 @@ def _read(path: Path, file: GuardedGroup) -> FeatureSet:
         path, file.text("kind"), _name(path, file), file.mapping("encoder"),
         file.mapping("source"), digest.hexdigest(), features, labels, class_names,
         _read_texts(file, len(class_names), dim), bool(file.number("normalized")),
+        file.text("created") if file.says("created") else "",
+        file.mapping("machine") if file.says("machine") else {},  # older files have none
     )  # fmt: skip
 
 

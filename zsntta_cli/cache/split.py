@@ -108,5 +108,6 @@ def _write(
         class_names=[whole.class_names[i] for i in classes],
         texts=[Text(template, text[classes]) for template, text in texts.items()],
         normalized=whole.normalized,
+        machine=whole.machine,
     )
     return target

@@ -71,9 +71,11 @@ def simulate_live(root: Path, live: "LiveFactory") -> "list[Record]":
 
 
 def _run(root: Path, methods: tuple[str, ...], axes: dict[str, Any], **live: Any) -> "list[Record]":
+    from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
 
     grid = Grid(methods, _ENCODER, axes=axes)
-    return run_all(root, grid.runs(root), keeping=Keeping.beside(root), **live)
+    keeping = Keeping.beside(root, command=command_line())
+    return run_all(root, grid.runs(root), keeping=keeping, **live)

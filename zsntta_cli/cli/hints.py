@@ -5,11 +5,12 @@ that works as it is typed, with the options that the user's own command had.
 """
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.datasets.names import NOISE, WORDS, SetName
 from zsntta_cli.errors import (
@@ -18,12 +19,29 @@ from zsntta_cli.errors import (
     MissingText,
     MissingWords,
     NoPartner,
+    SettingsError,
     StoreError,
     ZsnttaError,
     near,
 )
-from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice
-from zsntta_cli.settings.prompts import WORD_SETS, set_of, templates_of
+from zsntta_cli.settings import (
+    DATA,
+    FEATURES,
+    PAPER_ENCODERS,
+    TINY,
+    EncoderChoice,
+    ExtractSettings,
+)
+from zsntta_cli.settings.prompts import (
+    DEFAULT_PROMPT,
+    WORD_SETS,
+    set_of,
+    speech_prompt,
+    templates_of,
+)
+
+if TYPE_CHECKING:
+    from zsntta_cli.cache.origin import Origin
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
@@ -65,7 +83,7 @@ _REMEDIES = {
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "raw": "leave --normalized out for raw features",
-    "run-anew": "or run the settings anew without --from",
+    "other-features": "simulate --from FILE --other-features runs on those that are here",
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
@@ -92,16 +110,17 @@ def _(error: MissingFeatures, given: Given) -> str:
 
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
-    return "" if meant else "type " + _making(error.name, given)
+    return "" if meant else "type " + _making(error.name, _of_encoder(given, error.encoder))
 
 
 @mend.register
 def _(error: MissingSets, given: Given) -> str:
-    return "type " + making_all(error.missing, given)
+    return "type " + making_all(error.missing, given, error.origins)
 
 
 @mend.register
 def _(error: MissingText, given: Given) -> str:
+    given = _of_encoder(given, error.encoder)
     imported = _folder(given) is not None and _choice(given) is None
     if (
         words := _words_with(error.prompt)
@@ -113,6 +132,7 @@ def _(error: MissingText, given: Given) -> str:
 
 @mend.register
 def _(error: MissingWords, given: Given) -> str:
+    given = _of_encoder(given, error.encoder)
     embed = f"type zsntta extract --words {_USUAL_WORDS}{options_of(given)}"
     if not error.cached:
         return embed
@@ -133,19 +153,25 @@ def _(error: NoPartner, given: Given) -> str:
 
 def _making(name: str, given: Given) -> str:
     """The command that makes the features of a set, or imports them where nothing can make them."""
-    from zsntta_cli.datasets import CATALOGUE
-
     parsed, folder = SetName.parse(name), _folder(given)
     if folder is not None and _choice(given) is None and parsed.kind != WORDS:
         words = ["zsntta", "cache", "import", name, "--encoder", folder, "--features", "FILE"]
         if given.get("features_dir", FEATURES) != FEATURES:
             words += ["--features-dir", str(given["features_dir"])]
         return shlex.join(words)
+    return f"zsntta extract {_asked(name)}{options_of(given)}"
+
+
+def _asked(name: str) -> str:
+    """The options that name a set, a list of words or noise to be extracted."""
+    from zsntta_cli.datasets import CATALOGUE
+
+    parsed = SetName.parse(name)
     what = {
         WORDS: ["--words", set_of(parsed.bare) or f"{parsed.bare}.txt"],
         NOISE: ["--noise", parsed.bare],
     }.get(parsed.kind, ["--dataset", name + "=PATH" * (parsed.base not in CATALOGUE)])
-    return f"zsntta extract {shlex.join(what)}{options_of(given)}"
+    return shlex.join(what)
 
 
 def _words_with(prompt: str) -> str:
@@ -155,21 +181,141 @@ def _words_with(prompt: str) -> str:
     return next(found, "") if joined else ""
 
 
-def making_all(missing: Mapping[str, Sequence[str]], given: Given) -> str:
-    """The command that makes the features of several sets, one for each encoder's folder."""
-    return " && ".join(_making_some(folder, names, given) for folder, names in missing.items())
+def making_all(
+    missing: Mapping[str, Sequence[str]],
+    given: Given,
+    origins: "Mapping[str, Mapping[str, Origin]] | None" = None,
+) -> str:
+    """The commands that make the features of several sets, of each encoder's folder.
+
+    `origins` say, by folder and name, how features were made that are to be made again.
+    """
+    commands = list[str]()
+    for folder, names in missing.items():
+        recorded = (origins or {}).get(folder, {})
+        others = [name for name in names if name not in recorded]
+        commands += making_again(folder, recorded, given)
+        commands += [_making_some(folder, others, given)] if others else []
+    return " && ".join(commands)
+
+
+def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> list[str]:
+    """The commands that make sets' features again as a record says that they were made.
+
+    Sets that were made alike are made by one command. What a record says may be anybody's: of it
+    come quoted words and whole numbers alone.
+    """
+    wanted: dict[str, list[str]] = {}  # by the options: sets
+    parts = list[str]()
+    for name, origin in sorted(origins.items(), key=lambda item: _is_noise(item[0])):
+        of, split = _whole_of(name, origin)
+        parts += [split] if split else []
+        choice = _recorded_choice(origin)
+        if choice is None or origin.get("imported"):
+            parts.append(_making(of, {**given, "encoder": folder}))
+            continue
+        options = _recorded_options(of, origin) + options_of({**vars(choice), **_folders(given)})
+        if _is_noise(name):  # beside sets, whose limit and prompt are nothing to it
+            alike = [o for o in wanted if o.endswith(options) and _batch(o) == _batch(options)]
+            options = next(iter(alike), options)
+        wanted.setdefault(options, []).append(_recorded_set(of, origin))
+    extracting = [
+        f"zsntta extract {' '.join(dict.fromkeys(sets))}{_only(sets)}{options}"
+        for options, sets in wanted.items()
+    ]
+    return list(dict.fromkeys([*extracting, *parts]))
+
+
+def _is_noise(name: str) -> bool:
+    return SetName.parse(name).kind == NOISE
+
+
+def _batch(options: str) -> bool:
+    return "--batch-size" in options
+
+
+def _recorded_choice(origin: "Origin") -> EncoderChoice | None:
+    """The encoder that a record names; of weights in a file there is its name alone."""
+    names = [origin.get(key) for key in ("model", "pretrained", "precision")]
+    if not all(isinstance(name, str) for name in names):
+        return None
+    try:
+        return EncoderChoice(*map(str, names))
+    except SettingsError:  # of nobody's extraction
+        return None
+
+
+def _recorded_set(name: str, origin: "Origin") -> str:
+    """What extracts a set as many images as it had."""
+    count = origin.get("images")
+    has_count = _is_noise(name) and _is_count(count)
+    return _asked(name) + f" --noise-count {count}" * has_count
+
+
+def _recorded_options(name: str, origin: "Origin") -> str:
+    """How a set was extracted, in options: nothing of what is the default."""
+    from zsntta_cli.datasets import default_prompt
+
+    kind, bare = SetName.parse(name).kind, SetName.parse(name).bare
+    usual = [default_prompt(name)]
+    if kind == WORDS:
+        usual = [DEFAULT_PROMPT, speech_prompt(bare) or ""]
+    limit, prompt, batch_size = (origin.get(key) for key in ("limit", "prompt", "batch_size"))
+    is_prompt = isinstance(prompt, str) and prompt not in usual and not set_of(bare)
+    is_batch_size = _is_count(batch_size) and batch_size != ExtractSettings.batch_size
+    return (
+        f" --limit {limit}" * _is_count(limit)
+        + f" --prompt {shlex.quote(str(prompt))}" * is_prompt
+        + f" --batch-size {batch_size}" * is_batch_size
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value is not True and value > 0
+
+
+def _only(sets: Sequence[str]) -> str:
+    """The option that keeps an extraction from adding the OOD partners of its ID sets."""
+    from zsntta_cli.datasets import CATALOGUE
+
+    names = [words.removeprefix("--dataset ") for words in sets if words.startswith("--dataset ")]
+    roles = [CATALOGUE[name].role for name in map(_base, names) if name in CATALOGUE]
+    return " --no-partners" if roles and len(roles) == len(names) and "ood" not in roles else ""
+
+
+def _base(name: str) -> str:
+    return SetName.parse(name).base
+
+
+def _whole_of(name: str, origin: "Origin") -> tuple[str, str]:
+    """The set that a split was made of, and the command that makes the split; else the set."""
+    split = origin.get("split")
+    of = split.get("of") if isinstance(split, dict) else None
+    if not isinstance(of, str):
+        return name, ""
+    drawn = re.fullmatch(rf"{re.escape(of)}-(\d+)-s(\d+)-(id|ood)", name)
+    how = f"--id-classes {drawn[1]} --seed {drawn[2]}" if drawn else "--id-classes FILE"
+    stem = name.removesuffix("-id").removesuffix("-ood")
+    called = "" if drawn else f" --name {shlex.quote(stem)}"
+    return of, f"zsntta cache split {shlex.quote(of)} {how}{called}"
+
+
+def _folders(given: Given) -> dict[str, Any]:
+    return {name: given[name] for name in ("features_dir", "data_root") if name in given}
+
+
+def _of_encoder(given: Given, folder: str) -> Given:
+    """What was typed; with the folder of the encoder, where no option names one."""
+    named = any(given.get(name) for name in ("encoder", "model", "pretrained", "precision"))
+    return given if named or not folder else {**given, "encoder": folder}
 
 
 def _making_some(folder: str, names: Sequence[str], given: Given) -> str:
-    named = any(given.get(name) for name in ("encoder", "model", "pretrained", "precision"))
-    own = given if named else {**given, "encoder": folder}
+    own = _of_encoder(given, folder)
     if (choice := _choice(own)) is None:  # features that were made elsewhere
         return " && ".join(_making(name, own) for name in names)
-    parsed = [SetName.parse(name) for name in names]
-    words = [f"--dataset {name}" for name in parsed if name.kind != NOISE]
-    words += [f"--noise {name.bare}" for name in parsed if name.kind == NOISE]
-    places = {name: given[name] for name in ("features_dir", "data_root") if name in given}
-    return f"zsntta extract {' '.join(words)}{options_of({**vars(choice), **places})}"
+    words = " ".join(map(_asked, sorted(names, key=_is_noise)))
+    return f"zsntta extract {words}{options_of({**vars(choice), **_folders(given)})}"
 
 
 def options_of(given: Given) -> str:

@@ -132,9 +132,10 @@ class KeepingOptions(StoreOptions):
 
     def keeping(self, items: bool = False) -> "Keeping":
         """How results are kept; `items`: with what each item got."""
+        from zsntta_cli.cli.output import command_line
         from zsntta_cli.results.keeping import Keeping
 
-        return Keeping.beside(self.features_dir, self.file, self.fresh, items)
+        return Keeping.beside(self.features_dir, self.file, self.fresh, items, command_line())
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from zsntta_cli.simulation.runs import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from zsntta_cli.errors import OtherFeatures
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
@@ -76,6 +77,14 @@ def simulate(
     record: Annotated[
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
     ] = None,
+    other_features: Annotated[
+        bool,
+        typer.Option(
+            "--other-features",
+            help="With --from: on the features that are here, whatever they are; old and new "
+            "results side by side.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
@@ -119,7 +128,7 @@ def simulate(
         "precision": encoder.precision,
     }  # fmt: skip
     values = given_settings(settings)
-    _check_usage(record, {**named, **values})
+    _check_usage(record, {**named, **values}, other_features)
     form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.tables import View
@@ -137,27 +146,33 @@ def simulate(
         preset or (), values, own_settings(own or ()),
     )  # fmt: skip
     recorded: Sequence[RecordedRun] = ()
+    differing: Sequence[OtherFeatures] = ()
     if record:
         from zsntta_cli.results.exchange import read_recorded  # not for every start
+        from zsntta_cli.results.repeating import check_present
+        from zsntta_cli.results.repeating import other_features as differing_from
 
         recorded = read_recorded(record)
+        check_present(features_dir, recorded)
+        differing = differing_from(features_dir, recorded)
+        if differing and not other_features:
+            raise differing[0]
     runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
-    records_by_run = {record.settings: record for record in records}
-    for run in recorded:
-        if run.settings in records_by_run:  # or Ctrl-C came before it
-            run.check(records_by_run[run.settings])
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    _show(records, form, view, output, keeping)
+    if other_features:
+        _show_both(recorded, records, differing, form, view, output)
+    else:
+        _show(records, form, view, output, keeping)
     stop_if_unfinished(records)
 
 
-def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
+def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features: bool) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -165,6 +180,8 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
     """
     if record is None and not named["method"]:
         raise misused(f"say what to run: --method NAME, {_METHODS}")
+    if record is None and other_features:
+        raise misused("--other-features is of recorded runs: name their file with --from.")
     beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
@@ -229,6 +246,29 @@ def _show(
 
     runs = list(map(TableRun, records, kept_bits(records, keeping)))
     put(render(runs, form, view, to_file=output is not None), output)
+
+
+def _show_both(
+    recorded: "Sequence[RecordedRun]",
+    records: "Sequence[Record]",
+    differing: "Sequence[OtherFeatures]",
+    form: str,
+    view: "View",
+    output: Path | None,
+) -> None:
+    """Print recorded results beside those on the features that are here, or write them."""
+    from zsntta_cli.report.repeated import render_both
+    from zsntta_cli.results.repeating import pair_up
+
+    repeated = pair_up(recorded, records)
+    notes = [f"{difference}." for difference in differing]
+    if lacking := [run for run, _ in repeated if run.record is None]:
+        count = f"{len(lacking):,} of {len(repeated):,} records"
+        notes.append(f"{count} do not say what their runs gave: nothing old is shown of them.")
+    if FORMS[form].of_rows:  # which have no place for them
+        for note in notes:
+            say(f"note: {note}", err=True)
+    put(render_both(repeated, notes, form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

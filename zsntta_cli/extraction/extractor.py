@@ -18,6 +18,7 @@ import numpy as np
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
+from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.encoders.clip import Encoder
@@ -226,6 +227,7 @@ class Extractor:
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
             class_names=images.class_names,
             texts=self._texts(images.class_names, templates if images.class_names else ()),
+            machine=machine_facts(ENCODING, gpu=encoder.gpu_name, batch_size=size),
         )
         parts.discard()
         seconds = time.monotonic() - started

@@ -15,6 +15,7 @@ from PIL import Image
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import WORDS, Text
+from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.text import BATCH
@@ -90,4 +91,5 @@ def write_words(path: Path, words: ImageSet, encoder: Encoder, text: Text) -> No
         path, kind=WORDS, name=words.name, encoder=encoder.identity, source=words.identity(),
         blocks=[np.empty((0, encoder.embed_dim), np.float16)], labels=words.labels,
         sample_ids=(), class_names=words.class_names, texts=[text],
+        machine=machine_facts(ENCODING),
     )  # fmt: skip

@@ -14,9 +14,9 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.groups import Pair
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.pairs import Pair
 from zsntta_cli.results.selection import latest
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.runs import RunSettings, build_run

@@ -77,6 +77,7 @@ def feature_card(path: Path, details: Details) -> Table:
         "prompt templates": "\n".join(features.text_features) or "none",
         **{f"encoder: {key}": str(value) for key, value in header.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
+        **{f"made with: {key}": str(value) for key, value in features.machine.items()},
         "created": header.created,
         "digest": features.digest,
     }

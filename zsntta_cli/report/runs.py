@@ -57,7 +57,24 @@ def run_card(kept: "Kept") -> "Table":
     facts["memory"] = f"{kept.record.memory / 2**20:,.0f} MiB"
     facts["seconds"] = f"{kept.record.seconds:.3f}"
     facts["items"] = "kept" if kept.items else "not kept"
+    facts["features"] = _origins(plain["features"])
+    facts["notes"] = "\n".join(note.text for note in kept.record.notes)
     return card(f"run {kept.key}", {name: _fact(value) for name, value in facts.items()})
+
+
+def _origins(features: Mapping[str, Any]) -> dict[str, str]:
+    """How features came to be: what all sets share, and in a line each what is a set's own."""
+    from zsntta_cli.cache.origin import origins_in, shared_once
+
+    shared, sets = shared_once(origins_in(features)).values()  # of a stranger's record, too
+    return {name: _listed(value) for name, value in (*shared.items(), *sets.items())}
+
+
+def _listed(value: Any) -> str:
+    """A value in one line, one of several names as these with theirs."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{name} {value[name]}" for name in value)
 
 
 def _fact(value: Any) -> str:

@@ -48,6 +48,7 @@ def simulate(
     Raises:
         ZsnttaError: what the command would end with.
     """
+    command = _call_in_python(dict(locals()))
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
@@ -62,12 +63,25 @@ def simulate(
         {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
     )  # fmt: skip
     root = Path(features_dir)
-    keeping = Keeping.beside(root, Path(records) if records else None, fresh)
+    path = Path(records) if records else None
+    keeping = Keeping.beside(root, path, fresh, command=command)
     session = functools.partial(live_session, live or LiveSettings())
     runs = grid.runs(root)
     for note in notes_before(root, runs):
         warnings.warn(note.removeprefix("note: "), stacklevel=2)
     return run_all(root, runs, jobs, session, keeping=keeping)
+
+
+def _call_in_python(values: Mapping[str, Any]) -> str:
+    """The call of `simulate` with some values, those left out that are defaults."""
+    import inspect
+
+    words = [repr(method) for method in values["methods"]]
+    for name, parameter in inspect.signature(simulate).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and values[name] is not parameter.default:
+            words.append(f"{name}={values[name]!r}")
+    words += [f"{name}={value!r}" for name, value in values["settings"].items()]
+    return f"zsntta_cli.simulate({', '.join(' '.join(word.splitlines()) for word in words)})"
 
 
 def _several(value: Any) -> list[Any]:

@@ -10,10 +10,11 @@ import json
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from zsntta_cli.cache.origin import origins_in
 from zsntta_cli.errors import SettingsError, StoreError, UnknownName, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
@@ -36,21 +37,8 @@ class RecordedRun:
 
     settings: RunSettings
     digests: dict[str, str]
-
-    def check(self, record: Record) -> None:
-        """A repeated run must have seen the features of the first one.
-
-        Raises:
-            StoreError: a feature file has changed.
-        """
-        for name, digest in record.digests.items():
-            is_new = "/" in name  # older records do not have these
-            if self.digests.get(name, digest if is_new else "") != digest:
-                raise StoreError(
-                    f"the feature file of '{name.rpartition('/')[2]}' has changed since the "
-                    f"record was made: extract or import what it was made from",
-                    remedy="run-anew",
-                )
+    origins: dict[str, dict[str, Any]]  # how the features came to be, by set; of older ones none
+    record: Record | None  # None where the file does not say what the run gave
 
 
 def export_text(runs: Sequence[Kept], form: str) -> str:
@@ -165,7 +153,21 @@ def _recorded(plain: Any) -> RecordedRun:
 
     check_schema(RecordedLine, plain)
     record = plain["record"]
-    return RecordedRun(run_from_record(record["settings"]), dict(record["digests"]))
+    preset = record.get("preset")
+    run = run_from_record(record["settings"])
+    run = replace(run, preset=preset if isinstance(preset, str) else "")
+    origins = origins_in(record["features"]) if "features" in record else {}
+    return RecordedRun(run, dict(record["digests"]), origins, _measured(record))
+
+
+def _measured(record: Mapping[str, Any]) -> Record | None:
+    """The whole record; None where it lacks metrics, or something else that one has."""
+    try:
+        whole = _record(record)
+    except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    is_measured = any(not math.isnan(whole.metric(metric)) for metric in METRICS.values())
+    return whole if is_measured else None
 
 
 def _kept(plain: Any) -> Kept:

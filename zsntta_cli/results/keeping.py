@@ -1,5 +1,6 @@
 """Results taken from the store where they are there, and kept at once where they are made."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +25,16 @@ class Keeping:
     items: bool = False  # keep what each item got, too
     gradients: bool = False  # and those of clean and noisy samples, of live methods
     required: bool = True  # or go on without, where nothing can be written
+    command: str = ""  # that asks for the runs, for their records to say
 
     @classmethod
     def beside(
-        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False
-    ) -> "Keeping":
+        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False,
+        command: str = "",
+    ) -> "Keeping":  # fmt: skip
         """In the file that is named, or else in one beside the features under `root`."""
-        return cls(store_path(root, path), fresh, items, required=path is not None)
+        required = path is not None
+        return cls(store_path(root, path), fresh, items, required=required, command=command)
 
 
 def kept_before(
@@ -99,6 +103,7 @@ class Keeper:
     def keep(self, replay: Replay) -> Record:
         """The record of a run, which is kept if the run was finished and can be found again."""
         keeping, has_revision = self._keeping, revision(replay.settings.method) is not None
+        replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
         if keeping is None or replay.unfinished or not has_revision:
             return replay.record()
         kept = kept_of(replay, keeping.items)

@@ -92,6 +92,10 @@ class RecordedPart(_Written):
         dict[AnyText, Digest],
         _about("of the feature files; text/ID of the class text and how all are read"),
     ]
+    features: Annotated[
+        dict[AnyText, Any],
+        _about("how the features came to be: shared by all sets, and the rest by set"),
+    ] = {}
 
 
 class RecordPart(RecordedPart):
@@ -122,9 +126,6 @@ class RecordPart(RecordedPart):
     notes: Annotated[list[NotePart], _about("what a reader of its numbers has to know")] = []
     preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
     command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
-    features: Annotated[
-        dict[AnyText, Any], _about("how the features of each set came to be, by the set's name")
-    ] = {}
     tuning: Annotated[
         dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
     ] = {}

@@ -64,6 +64,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
         plain = dataclasses.asdict(self)
+        del plain["settings"]["preset"]  # a value of the record's own
         for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
@@ -91,6 +92,8 @@ class Replay:
     columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
     machine: Machine = Machine()
+    features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
+    command: str = ""  # that asks for the run
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -140,6 +143,9 @@ class Replay:
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
             notes=tuple(self._notes()),
+            preset=self.settings.preset,
+            command=self.command,
+            features=dict(self.features),
         )
 
 

@@ -58,6 +58,7 @@ class RunSettings:
     stream: StreamSettings = field(default_factory=StreamSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
     options: Any = field(default_factory=ZsClipSettings)  # of the class that METHODS names
+    preset: str = field(default="", compare=False)  # that was asked for; its values stand above
 
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
@@ -107,7 +108,7 @@ def build_run(
     stream = _pick(StreamSettings, flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
-        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings, flat),
+        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings, flat), preset,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.cache.features import FeatureSet, Rows
+from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
@@ -95,8 +96,9 @@ class Simulator:
         if METHODS[settings.method].live and self._live:
             machine, seconds = self._live().machine, self._live().seconds
         return Replay(
-            settings, sources, done, decisions, digests, seconds, columns, unfinished, machine
-        )
+            settings, sources, done, decisions, digests, seconds, columns, unfinished, machine,
+            shared_once(self._library.origins(settings)),
+        )  # fmt: skip
 
     def _decide(
         self,

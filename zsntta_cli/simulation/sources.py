@@ -5,6 +5,7 @@ import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
@@ -80,6 +82,7 @@ class Library:
         self._root = root
         self.read = functools.lru_cache(maxsize=16)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
+        self._origins = functools.lru_cache(maxsize=16)(self._read_origins)
 
     def sources(self, settings: RunSettings) -> Sources:
         """The files of a run's stream, checked to be of one encoder and to fit the settings.
@@ -109,7 +112,8 @@ class Library:
         features = self.read(encoder_name, name)
         cached = features.text_features
         if prompt not in cached:
-            raise MissingText(prompt, name, tuple(cached), features.source.get("limit"))
+            limit = features.source.get("limit")
+            raise MissingText(prompt, name, tuple(cached), limit, encoder_name)
         return cached[prompt]
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
@@ -122,21 +126,44 @@ class Library:
             return MoreText(_read_no_text(settings.options.no_text, names.shape))
         return None
 
+    def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
+        """How the features of all sets that a run reads came to be, by the files' names."""
+        prompts = {
+            **dict.fromkeys(self.sources(settings).names, ""),
+            settings.id_set: settings.prompt,
+        }
+        if METHODS[settings.method].needs == NEEDS_WORDS:
+            lists, _ = self._word_prompts(settings)
+            prompts |= {words_name(name): prompt for name, prompt in lists.items()}
+        return self._origins(settings.encoder, tuple(prompts.items()))
+
+    def _read_origins(
+        self, encoder: str, prompts: tuple[tuple[str, str], ...]
+    ) -> dict[str, dict[str, Any]]:
+        """Origins of files by name, with the prompt of the text features that are read."""
+        return {name: origin_of(self.read(encoder, name), prompt) for name, prompt in prompts}
+
     def _words(self, settings: RunSettings) -> MoreText:
-        """Word lists, one below the other; a word that an earlier list has is left out.
+        """Word lists, one below the other; a word that an earlier list has is left out."""
+        prompts, beside = self._word_prompts(settings)
+        lists = tuple(prompts.items())
+        return self._gathered(settings.encoder, lists, settings.id_set, beside)
+
+    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
+        """The prompt of each word list, and that of the class names where it is another one.
 
         Built-in lists have prompts of their own, and then so have all lists and the class names.
         """
-        encoder, prompts = settings.encoder, self._word_lists(settings)
+        prompts = self._word_lists(settings)
         built_in = [WORD_SETS[set_name] for name in prompts if (set_name := set_of(name))]
         by_speech = settings.flat().get("word_prompts") == "speech"
         beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
         if not (built_in or by_speech):
             prompts = dict.fromkeys(prompts, settings.prompt)
-        return self._gathered(encoder, tuple(prompts.items()), settings.id_set, beside)
+        return prompts, beside
 
     def _gather(
-        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
+        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str | None
     ) -> MoreText:
         """Lists by name and prompt, and the class names under a prompt of their own, if any."""
         parts, seen = [], set[str]()
@@ -165,7 +192,7 @@ class Library:
         cached = list(dict.fromkeys(set_of(name) or name for name in lists))
         meant = [name for name in cached if name not in WORD_SETS or not WORD_SETS[name].of_method]
         if len(meant) != 1:
-            raise MissingWords(settings.method, tuple(cached))
+            raise MissingWords(settings.method, tuple(cached), settings.encoder)
         return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:

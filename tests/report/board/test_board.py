@@ -288,3 +288,31 @@ def test_the_screen_keeps_to_80_columns(tmp_path):
     assert max(len(one.label) for one in contenders()) <= LABEL
     [row] = [line for line in shown if line.startswith("zs-clip ")]
     assert row.split()[1:6] == ["100.00*"] * 5
+
+
+EIGHT = tuple(Pair(f"id{i}", "glyphs") for i in range(8))
+
+
+@pytest.mark.parametrize(("pairs", "has_test"), [(PAIRS, False), (EIGHT, True)])
+def test_methods_are_compared_over_pairs_where_a_test_is_possible(tmp_path, pairs, has_test):
+    levels = {"zs-clip": 40, "ridge": 60, "tda": 50}
+    plan = plan_of(tmp_path, *levels, pairs=pairs)
+
+    def right(spot):  # as many of the OOD samples of a stream of one half
+        return levels[spot.label] + spot.seed, levels[spot.label] + spot.seed
+
+    results = results_of(plan, right)
+    text, n = page(plan, results), len(pairs)
+    size = "8 ID-OOD pairs of 8 ID sets" if has_test else "3 ID-OOD pairs of 2 ID sets"
+    _, _, *body = cells(text, f"**Acc_H at 50 % noise over {size}**")
+    [ridge, tda, _] = body
+    assert ridge[:2] == ["`ridge`", "60.50"]
+    assert tda[1:4] == ["50.50", "-10.00", f"0/0/{n}"]
+    shown = " ".join(screen(plan, results).split())
+    if has_test:
+        assert tda[4:6] == ["0.008", "0.023"]  # 2 / 2^8, and three times as much
+        assert "by Acc_H ridge is better than 2 of 2 rivals (signed-rank test over pairs" in shown
+    else:
+        assert len(tda) == 6
+        for each in (text, shown):
+            assert "3 pairs: no test over pairs is possible." in each

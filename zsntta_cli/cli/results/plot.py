@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KINDS = (  # those of report.plots, which --help is not to import
     "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
-    "means",
+    "critical", "means",
 )  # fmt: skip
 _COLUMN = 3.25  # inches
 _filter = partial(under, "Runs")
@@ -47,7 +47,7 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="ratio, ranks, means: any, such as auroc; accuracy: acc_s, acc_n. "
+            help="ratio, ranks, critical, means: any, such as auroc; accuracy: acc_s, acc_n. "
             "[acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),

@@ -10,7 +10,9 @@ from typing import NamedTuple
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
-from zsntta_cli.results.frame import Value, average, average_by_seed
+from zsntta_cli.report.page import BASELINE
+from zsntta_cli.report.pairs import PairContest
+from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.ranking import RankMark, average_marks
@@ -73,10 +75,7 @@ def board_rows(
 ) -> list[BoardRow]:
     """The rows over all pairs, or on one; best first: by Acc_H, then by AUROC."""
     columns = columns_of_a_pair() if pair else COLUMNS
-    records: dict[str, dict[Spot, Record]] = {one.label: {} for one in plan.running}
-    for spot, record in results.items():
-        if spot.noise == noise and pair in (None, spot.pair):
-            records[spot.label][spot] = record
+    records = _by_label(plan, results, noise, pair)
     cells = [_column(plan, records, column, pair) for column in columns]
     rows = []
     for contender, *in_columns in zip(plan.running, *cells, strict=True):
@@ -84,6 +83,31 @@ def board_rows(
         cost = _cost(records[contender.label].values())
         rows.append(BoardRow(contender, values, marks, cost))
     return sorted(rows, key=lambda row: _rank(row, columns))
+
+
+def _by_label(
+    plan: Plan, results: Results, noise: str, pair: Pair | None = None
+) -> dict[str, dict[Spot, Record]]:
+    """The records of who is run, over all pairs or on one."""
+    records: dict[str, dict[Spot, Record]] = {one.label: {} for one in plan.running}
+    for spot, record in results.items():
+        if spot.noise == noise and pair in (None, spot.pair):
+            records[spot.label][spot] = record
+    return records
+
+
+def pair_contest(plan: Plan, results: Results, noise: str) -> PairContest:
+    """Who decides, and not after the whole stream, over all pairs: Acc_H at 50 % noise."""
+    column, records = BoardColumn("acc_h", MIDDLE), _by_label(plan, results, noise)
+    rivals = [one.label for one in plan.running if one.decides and WHOLE not in one.inputs]
+    by_pair = {
+        label: {
+            (pair.id_set, pair.ood_set or CLEAN): by_seed
+            for pair, by_seed in _by_seed(plan, records[label], column, None).items()
+        }
+        for label in rivals
+    }
+    return PairContest(METRICS[column.metric], by_pair, BASELINE)
 
 
 def _column(

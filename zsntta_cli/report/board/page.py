@@ -12,9 +12,11 @@ from zsntta_cli.report.board.lines import (
     Results,
     board_rows,
     columns_of_a_pair,
+    pair_contest,
 )
 from zsntta_cli.report.board.plan import Pair, Plan
 from zsntta_cli.report.forms import draw
+from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import marked_text
 from zsntta_cli.settings import NO_NOISE
@@ -38,6 +40,7 @@ def page(plan: Plan, results: Results) -> str:
     parts = [f"# Board of methods\n\n{_about(plan, results)}"]
     for noise in plan.noises:
         parts += [f"## All pairs, {INJECTIONS[noise]}\n", _table(plan, results, noise)]
+        parts += _over_pairs(pair_contest(plan, results, noise))
     if plan.left_out:
         labels = [f"- `{label}`: {why}.\n" for label, why in plan.left_out.items()]
         parts += ["## Not run\n", "".join(labels)]
@@ -96,6 +99,17 @@ def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -
         for row in board_rows(plan, results, noise, pair)
     ]  # fmt: skip
     return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
+
+
+def _over_pairs(contest: PairContest) -> list[str]:
+    """Everybody against the best and the baseline, and what the p-values are of."""
+    if not contest.is_contest:
+        return []
+    rows = [SheetRow((f"`{row.labels[0]}`",), row.values) for row in contest.rows()]
+    sheet = Sheet("", ("method",), contest.columns, rows)
+    sentences = [SPEAKS_ONCE, *contest.about(), *contest.notes()]
+    head = f"**{contest.metric.head} at 50 % noise over {contest.size}**\n"
+    return [head, draw([sheet], "markdown"), " ".join(sentences) + "\n"]
 
 
 def _texts(row: BoardRow, columns: Sequence[BoardColumn]) -> list[str]:

@@ -4,13 +4,13 @@ import textwrap
 
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.contenders import INJECTED, WHOLE
-from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows
+from zsntta_cli.report.board.lines import COLUMNS, Results, board_rows, pair_contest
 from zsntta_cli.report.board.page import INJECTIONS, cost
 from zsntta_cli.report.board.plan import Plan
 from zsntta_cli.results.ranking import RankMark
 from zsntta_cli.simulation.notes import strongest
 
-LABEL = 23  # characters
+_WIDTH, LABEL = 80, 23  # characters
 _LETTERS = {WORDS: "w", INJECTED: "n", WHOLE: "s"}
 _BEST, _CLOSE = "*", "~"
 _OF_CLOSE = "~ not distinguishable from the best (t test over seeds, Holm, 5 %)\n"
@@ -45,6 +45,9 @@ def _table(plan: Plan, results: Results, noise: str) -> str:
         ]
         letters = "".join(_LETTERS[name] for name in row.contender.given(noise))
         lines.append(_line(row.contender.label, cells, cost(row), letters))
+    contest = pair_contest(plan, results, noise)
+    if contest.is_contest:
+        lines += textwrap.wrap(contest.summary(), _WIDTH)
     return "".join(f"{line}\n" for line in lines)
 
 

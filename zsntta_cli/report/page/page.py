@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.forms.svg import symbols
-from zsntta_cli.report.page import BASELINE, TITLE, figures, provenance
+from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
 from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
@@ -60,12 +60,18 @@ def page(
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
     looks = figures.looks(frame)
+    contests = over_pairs.contests(rows, baseline)
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
         Section(
             "Results",
             Markup("<p>{}</p>").format(legend(marks)),
             [sheet for table in tables for sheet in headlines(table, marks)],
+        ),
+        Section(
+            "Over pairs",
+            over_pairs.about(contests) + over_pairs.diagrams(contests),
+            list(over_pairs.sheets(contests)),
         ),
         Section("Leaderboard", render("board.html", board=board)),
         Section("Acc_H against the noise ratio", figures.sweeps(frame, looks)),

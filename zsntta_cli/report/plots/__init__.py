@@ -40,6 +40,7 @@ KINDS = {
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
     "ranks": Kind(over_pairs.ranks, metrics=METRICS),
+    "critical": Kind(over_pairs.critical, metrics=METRICS),
     "means": Kind(over_pairs.means, metrics=METRICS),
 }
 
@@ -62,7 +63,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
             remedy="fewer-panels",
         )
     caption = strongest(note for kept in shown_runs for note in kept.record.notes)
-    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+    return Figure(figure.panels, (*notes, *figure.notes), (*figure.caption, *caption))
 
 
 def check_drawable(form: str) -> None:

@@ -9,7 +9,6 @@ from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
     DrawnRow,
     Groups,
-    Pair,
     PairMeans,
     axis_name,
     by_label,
@@ -23,6 +22,7 @@ from zsntta_cli.report.plots.groups import (
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.pairs import Pair
 from zsntta_cli.simulation.metrics import METRICS
 
 ADAPTIVE = "adaptive"

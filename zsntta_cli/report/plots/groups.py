@@ -19,6 +19,7 @@ from zsntta_cli.results.frame import (
     label,
     varying,
 )
+from zsntta_cli.results.pairs import ByPair, Pair
 from zsntta_cli.results.tidy import (
     OVER_OOD_SETS,
     OVER_PAIRS,
@@ -38,7 +39,6 @@ class DrawnRun(Run, Protocol):
         """Its curves that can be drawn."""
 
 
-Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 DrawnRow = ResultRow[Any]  # of runs like those
 Groups = Mapping[str, Sequence[DrawnRow]]  # rows by what a legend calls them
 
@@ -115,7 +115,7 @@ class PairMeans:
     published: Mapping[Pair, Mapping[str, float]] | None = None  # in percent, by metric
     name: str = ""  # of the method that they are published of
 
-    def by_pair(self, metric: str) -> dict[Pair, dict[int, float]]:
+    def by_pair(self, metric: str) -> ByPair:
         """A metric on each pair by seed, as fractions; what is published is as of one seed."""
         if self.published is None:
             return {pair: by_seed(self.rows, pair, metric) for pair in self.pairs}
@@ -167,13 +167,13 @@ def pair_title(pair: Pair) -> str:
     return " / ".join(name for name in pair if name)
 
 
-def check_lines(count: int, what: str = "lines") -> None:
+def check_lines(count: int, what: str = "lines", most: int = MOST_LINES) -> None:
     """Refuse what nobody could tell apart.
 
     Raises:
         SettingsError: it says how many there are.
     """
-    if count > MOST_LINES:
+    if count > most:
         raise SettingsError(
-            f"{count} {what} in one panel are too many, {MOST_LINES} at most", remedy="fewer-lines"
+            f"{count} {what} in one panel are too many, {most} at most", remedy="fewer-lines"
         )

@@ -1,0 +1,168 @@
+"""How features came to be: what files say, what records keep of it, what differs."""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from made import MADE_UP
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET
+from zsntta_cli.cache.origin import (
+    differences_in_words,
+    machine_facts,
+    origin_differences,
+    origin_of,
+    origins_in,
+    shared_once,
+)
+from zsntta_cli.cache.split import split
+
+ENCODER = {
+    **MADE_UP, "pretrained": "/home/me/secret/mine.pt", "weights_sha256": "ab" * 32,
+    "precision": "fp32", "threads": 8, "device": "cpu",
+    "preprocessing": {"size": [32, 32], "interpolation": "bicubic"},
+    "versions": {"torch": "2.15.0"},
+}  # fmt: skip
+SOURCE = {"dataset": "pets", "images": 300, "limit": 300, "digest": "c" * 64, "skipped": ["a.png"]}
+
+
+def write(path, **changes):
+    content = {
+        "kind": DATASET, "name": path.stem, "encoder": ENCODER, "source": SOURCE,
+        "blocks": [np.ones((4, 3), np.float16)], "labels": np.array([0, 1, 0, 1], np.int32),
+        "sample_ids": ["a", "b", "c", "d"], "class_names": ["cat", "dog"],
+    }  # fmt: skip
+    return hdf5.write_features(path, **(content | changes))
+
+
+def origin(path, **changes):
+    write(path, **changes)
+    return origin_of(hdf5.read_features(path))
+
+
+def test_a_file_says_what_made_it_beside_the_encoder_and_the_source(tmp_path):
+    write(tmp_path / "pets.h5")
+    features = hdf5.read_features(tmp_path / "pets.h5")
+    assert features.machine["versions"]["numpy"] == version("numpy")
+    assert features.machine["versions"]["python"] == platform.python_version()
+    assert features.machine["cpu"]
+    assert features.identity == ENCODER, "the identity stays what it was"
+    assert features.created[:2] == "20"
+
+
+def test_the_digest_is_of_the_features_alone(tmp_path):
+    digests = {write(tmp_path / "pets.h5", machine={"cpu": cpu}) for cpu in ("one", "other")}
+    assert len(digests) == 1
+
+
+def test_a_file_of_an_older_version_has_no_such_facts_and_is_read(tmp_path):
+    path = tmp_path / "pets.h5"
+    write(path)
+    with h5py.File(path, "r+") as file:
+        del file.attrs["machine"]
+    features = hdf5.read_features(path)
+    assert features.machine == {}
+    assert "cpu" not in origin_of(features)
+    assert origin_of(features)["threads"] == 8
+
+
+def test_the_parts_of_a_split_were_made_as_the_whole_was(tmp_path):
+    path = tmp_path / "made" / "pets.h5"
+    write(path, machine={"cpu": "an old one"})
+    for part in split(path, "half", [0]):
+        assert hdf5.read_features(part).machine == {"cpu": "an old one"}
+        assert origin_of(hdf5.read_features(part))["split"]["of"] == "pets"
+
+
+def test_an_origin_names_no_place_of_the_machine(tmp_path):
+    weights = origin(tmp_path / "pets.h5")
+    folder = origin(tmp_path / "pets.h5", encoder={**ENCODER, "model": "local-dir:/home/me/clip"})
+    hub = origin(tmp_path / "pets.h5", encoder={**ENCODER, "model": "hf-hub:one/clip"})
+    assert weights["pretrained"] == "mine.pt"
+    assert folder["model"] == "local-dir:clip"
+    assert hub["model"] == "hf-hub:one/clip"
+    assert "/home" not in json.dumps([weights, folder, hub])
+
+
+def test_what_all_sets_share_stands_in_a_record_once(tmp_path):
+    origins = {
+        name: origin(tmp_path / f"{name}.h5", source={**SOURCE, "limit": limit})
+        for name, limit in (("pets", 300), ("sky", None))
+    }
+    kept = json.loads(json.dumps(shared_once(origins)))
+    assert kept["shared"]["weights_sha256"] == "ab" * 32
+    assert kept["sets"] == {"pets": {"limit": 300}, "sky": {"limit": None}}
+    assert origins_in(kept) == origins
+
+
+@pytest.mark.parametrize("kept", [{}, {"sets": 3}, {"shared": [], "sets": {"x": 3}}])
+def test_what_a_stranger_keeps_is_no_origin(kept):
+    assert all(not origin for origin in origins_in(kept).values())
+    assert shared_once(origins_in({}))["shared"] == {}
+
+
+CHANGES = [  # here, there, what is said
+    ({"threads": 2}, {"threads": 8}, "made on 2 threads here, on 8 threads there"),
+    ({"threads": 1}, {"threads": 8}, "made on 1 thread here, on 8 threads there"),
+    (
+        {"threads": 2, "versions": {"torch": "2.13.0"}}, {},
+        "made with torch 2.13.0 on 2 threads here, with torch 2.15.0 on 8 threads there; "
+        "the same weights and preprocessing",
+    ),
+    ({"weights_sha256": "cd" * 32}, {}, "other weights: sha256 cdcdcdcdcdcd… here, abababababab… "),
+    ({"precision": "fp16"}, {}, "precision fp16 here, fp32 there"),
+    (
+        {"preprocessing": {"size": [64, 64], "interpolation": "bicubic"}}, {},
+        "other preprocessing: size 64 64 here, size 32 32 there; the same weights",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("here", "there", "words"), CHANGES, ids=range(len(CHANGES)))
+def test_what_differs_between_two_machines(tmp_path, here, there, words):
+    both = [origin(tmp_path / "pets.h5", encoder={**ENCODER, **own}) for own in (here, there)]
+    assert words in differences_in_words(*both)
+    assert "numpy" not in differences_in_words(*both), "what is equal is not said"
+
+
+def test_limits_images_batches_and_processors_differ_too(tmp_path):
+    here = origin(tmp_path / "pets.h5", source={**SOURCE, "limit": None, "images": 10_000},
+                  machine={"cpu": "A", "batch_size": 50})  # fmt: skip
+    there = origin(tmp_path / "pets.h5", machine={"cpu": "B", "batch_size": 128})
+    assert differences_in_words(here, there) == (
+        "made on A in batches of 50 here, on B in batches of 128 there; 10000 images here, 300 "
+        "there; limit none here, 300 there; the same weights and preprocessing"
+    )
+    assert [difference.key for difference in origin_differences(here, there)] == [
+        "cpu", "batch_size", "images", "limit",
+    ]  # fmt: skip
+
+
+def test_where_nothing_differs_or_nothing_is_recorded_that_is_said(tmp_path):
+    made = origin(tmp_path / "pets.h5")
+    assert origin_differences(made, made) == []
+    assert "made in the same way" in differences_in_words(made, made)
+    assert differences_in_words(made, {}) == "the record does not say how they were made"
+    assert "feature file here" in differences_in_words({}, made)
+    later = {**made, "created": "2027-01-01"}
+    assert origin_differences(made, later) == [], "when it was is no difference"
+
+
+def test_an_older_files_silence_is_no_difference(tmp_path):
+    old = origin(tmp_path / "pets.h5", machine={})
+    new = origin(tmp_path / "pets.h5", machine=machine_facts(batch_size=7))
+    assert origin_differences(old, new) == []
+
+
+def test_every_maker_of_files_says_what_made_them(cache):
+    files = sorted(Path(cache, "tiny").glob("*.h5"))
+    assert len(files) == 6
+    for path in files:
+        facts = hdf5.read_features(path).machine
+        assert facts["batch_size"] == 50
+        assert set(facts["versions"]) >= {"zsntta", "numpy", "pillow", "torchvision"}

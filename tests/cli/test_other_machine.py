@@ -1,0 +1,313 @@
+"""Records that go to another machine: what to type there, what differs, both results."""
+
+import csv
+import dataclasses
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from made import TINY, ZSNTTA, fails
+
+import zsntta_cli
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import Text
+from zsntta_cli.cache.origin import origins_in
+from zsntta_cli.cli import hints
+
+RUNS = ("--method", "zs-clip", "--method", "adand", "--ood", "glyphs", "--seed", 0, "--seed", 1)
+
+
+@pytest.fixture
+def recorded(cached):
+    """Run the command line beside features and the record of a run on them."""
+    result = cached("simulate", *TINY, *RUNS, "--output", "r.json")
+    assert result.exit_code == 0, result.output
+    return cached
+
+
+def records():
+    return json.loads(Path("r.json").read_text())
+
+
+def make_elsewhere(names=("shapes", "glyphs", "noise-gaussian"), nudge=1, **identity):
+    """The features as a machine with another torch and 8 threads makes them."""
+    for name in names:
+        path = Path("features/tiny", f"{name}.h5")
+        old = hdf5.read_features(path)
+        encoder = {
+            **old.identity, "threads": 8,
+            "versions": {**old.identity["versions"], "torch": "2.13.0"}, **identity,
+        }  # fmt: skip
+        rows = (old.image_features.view(np.int16) + nudge).view(np.float16)  # the last bit
+        hdf5.write_features(
+            path, kind=old.kind, name=old.name, encoder=encoder, source=old.source, blocks=[rows],
+            labels=old.labels, sample_ids=hdf5.read_sample_ids(path), class_names=old.class_names,
+            texts=[Text(*text) for text in old.text_features.items()], machine=old.machine,
+        )  # fmt: skip
+
+
+def test_a_record_says_how_each_of_its_feature_files_was_made(recorded):
+    record = records()[-1]
+    assert set(record["features"]["sets"]) == {"shapes", "glyphs", "noise-gaussian"}
+    shared = record["features"]["shared"]
+    header = hdf5.read_header(Path("features/tiny/shapes.h5"))
+    for key in ("model", "weights_sha256", "precision", "image_size", "threads"):
+        assert shared[key] == header.identity[key], key
+    assert shared["cpu"]
+    assert shared["batch_size"] == 50
+    assert shared["versions"]["torch"] == header.identity["versions"]["torch"]
+    origins = origins_in(record["features"])
+    assert [origins[name]["limit"] for name in origins] == [300, 300, None]
+    assert [origins[name]["images"] for name in origins] == [300, 300, 75]
+    assert origins["shapes"]["created"] == header.created
+
+
+def test_words_are_among_the_feature_files_of_a_run(simulate):
+    result = simulate("--method", "neglabel", "--id", "pets", "--ood", "sky", "--format", "json")
+    [record] = json.loads(result.stdout)
+    assert record["features"]["sets"]["words-nouns"]["kind"] == "words"
+    assert record["features"]["sets"]["pets"]["prompt"] == "a photo of a {}."
+
+
+def test_the_preset_and_the_command_stand_in_the_record_and_on_its_card(cached):
+    options = ["--method", "zs-clip", "--ood", "glyphs", "--preset", "tuned", "--format", "json"]
+    line = [ZSNTTA, "simulate", *TINY, *options]
+    result = subprocess.run(line, capture_output=True, text=True, check=True)
+    [record] = json.loads(result.stdout)
+    command = "zsntta simulate --model tiny --method zs-clip --ood glyphs --preset tuned"
+    assert record["command"] == f"{command} --format json"
+    assert record["preset"] == "tuned", "of which zs-clip has no setting"
+    assert "preset" not in record["settings"], "older versions refuse what they do not know"
+    key = cached("records").stdout.splitlines()[1].split()[0]
+    card = cached("records", "show", key).stdout
+    assert re.search(r"preset +│ tuned", card)
+    assert command in re.sub(r"\s*│\s*\n│\s*│\s*", " ", card)
+    assert "weights_sha256 = 105094b7c50a" in card
+
+
+def test_a_preset_makes_no_other_run(cached):
+    first = cached("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs")
+    again = cached("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs", "--preset", "tuned")
+    assert again.stdout.split("preset")[0] == first.stdout.split("preset")[0]
+    assert "1 of 1 runs were kept from before" in again.stderr
+
+
+def test_a_call_in_python_stands_in_the_record(cached):
+    [record, _] = zsntta_cli.simulate("zs-clip", model="tiny", ood_set="glyphs", seed=range(2))
+    assert record.command == (
+        "zsntta_cli.simulate('zs-clip', ood_set='glyphs', model='tiny', seed=range(0, 2))"
+    )
+    assert record.preset == "paper"
+    assert cached("records").exit_code == 0
+
+
+def test_elsewhere_the_command_that_makes_the_features_again_is_proposed(recorded, tmp_path):
+    shutil.rmtree("features/tiny")
+    result = recorded("simulate", "--from", "r.json")
+    command = (
+        "zsntta extract --dataset shapes --dataset glyphs --noise gaussian --noise-count 75 "
+        "--limit 300 --batch-size 50 --model tiny"
+    )
+    fails(result, f"type {command}\n")
+    made = recorded(*shlex.split(command)[1:])
+    assert made.exit_code == 0, made.output
+    again = recorded("simulate", "--from", "r.json", "--format", "json", "--fresh")
+    assert again.exit_code == 0, again.output
+    assert [r["accuracies"] for r in json.loads(again.stdout)] == [
+        r["accuracies"] for r in records()
+    ]
+
+
+def test_lines_of_an_export_are_run_again_too(recorded):
+    recorded("records", "export", "--output", "r.jsonl")
+    Path("features/tiny/glyphs.h5").unlink()
+    result = recorded("simulate", "--from", "r.jsonl")
+    fails(result, "type zsntta extract --dataset glyphs --limit 300 --batch-size 50 --model tiny\n")
+
+
+def test_older_records_name_the_model_by_its_folder(recorded):
+    Path("r.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
+    Path("features/tiny/shapes.h5").unlink()
+    result = recorded("simulate", "--from", "r.json")
+    fails(result, "type zsntta extract --dataset shapes --model tiny\n")
+
+
+ORIGIN = {"model": "RN50", "pretrained": "my own.pt", "precision": "fp16", "limit": None}
+AGAIN = {
+    "cifar10": ({}, "extract --dataset cifar10 --no-partners"),
+    "svhn": ({"limit": 9}, "extract --dataset svhn --limit 9"),
+    "mine": ({"prompt": "it's a {}"},
+             """extract --dataset mine=PATH --prompt 'it'"'"'s a {}'"""),
+    "words-nouns": ({"prompt": "a photo of a {}."}, "extract --words nouns.txt"),
+    "words-csp-nouns": ({"prompt": "x | y"}, "extract --words csp"),
+    "noise-poisson": ({"images": 75, "batch_size": 50},
+                      "extract --noise poisson --noise-count 75 --batch-size 50"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_the_command_for_a_set_of_a_record(name):
+    own, words = AGAIN[name]
+    [command] = hints.making_again("RN50-x", {name: {**ORIGIN, **own}}, {})
+    options = "--model RN50 --pretrained 'my own.pt' --precision fp16"
+    assert command == f"zsntta {words} {options}"
+
+
+def test_a_split_is_made_of_its_whole_and_an_import_imported(features):
+    split = {**ORIGIN, "split": {"of": "pets37", "classes": [1, 2]}}
+    names = ("pets37-2-s7-id", "pets37-2-s7-ood")
+    assert hints.making_again("x", dict.fromkeys(names, split), {}) == [
+        "zsntta extract --dataset pets37 --no-partners --model RN50 --pretrained 'my own.pt' "
+        "--precision fp16",
+        "zsntta cache split pets37 --id-classes 2 --seed 7",
+    ]
+    imported = {"model": "theirs", "pretrained": "imported", "imported": ["x.npz"]}
+    assert hints.making_again("theirs", {"sky": imported}, {}) == [
+        "zsntta cache import sky --encoder theirs --features FILE"
+    ]
+
+
+def test_what_a_stranger_writes_into_a_record_is_quoted():
+    origin = {**ORIGIN, "model": "$(rm x)", "limit": "5; rm x", "images": "; rm x"}
+    [command] = hints.making_again("x", {"noise-a;b": origin, "c;d": origin}, {})
+    assert shlex.split(command)[2:8] == [
+        "--dataset", "c;d=PATH", "--noise", "a;b", "--model", "$(rm x)",
+    ]  # fmt: skip
+    assert "rm x" not in command.replace("'$(rm x)'", "")
+
+
+def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
+    threads = hdf5.read_header(Path("features/tiny/shapes.h5")).identity["threads"]
+    torch = hdf5.read_header(Path("features/tiny/shapes.h5")).identity["versions"]["torch"]
+    make_elsewhere()
+    result = recorded("simulate", "--from", "r.json")
+    plural = "s" * (threads != 1)
+    fails(
+        result,
+        "the features of 'shapes', 'glyphs', 'noise-gaussian' are not those of the record: made "
+        "with torch 2.13.0 on 8 threads "
+        f"here, with torch {torch} on {threads} thread{plural} there; the same weights and "
+        "preprocessing: ",
+        "simulate --from FILE --other-features runs on those that are here\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("identity", "words"),
+    [
+        ({"weights_sha256": "cd" * 32}, "other weights: sha256 cdcdcdcdcdcd… here, 105094b7c50a…"),
+        ({"precision": "fp16"}, "precision fp16 here, fp32 there"),
+    ],
+)
+def test_other_weights_and_precisions_are_named(recorded, identity, words):
+    make_elsewhere(**identity)
+    fails(recorded("simulate", "--from", "r.json"), words)
+
+
+def test_another_limit_is_named(recorded):
+    arguments = ("--dataset", "shapes", "--limit", 250, "--overwrite", "--no-partners")
+    assert recorded("extract", *arguments, *TINY).exit_code == 0
+    result = recorded("simulate", "--from", "r.json")
+    fails(result, "'shapes' are not those of the record: ", "limit 250 here, 300 there")
+    assert "runs were kept" not in result.stderr, "it is said before anything is run"
+
+
+def test_where_the_record_does_not_say_that_is_said(recorded):
+    Path("r.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
+    make_elsewhere()
+    fails(recorded("simulate", "--from", "r.json"), "the record does not say how they were made")
+
+
+def test_other_features_are_run_and_old_and_new_stand_side_by_side(recorded):
+    make_elsewhere(nudge=60)  # a sixteenth of a feature
+    result = recorded("simulate", "--from", "r.json", "--other-features", "--columns", "acc_s",
+                      "--format", "markdown")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "'shapes', 'glyphs', 'noise-gaussian' are not those of the record: made with torch" in (
+        result.stdout
+    )
+    again = recorded("simulate", *TINY, *RUNS, "--format", "json")
+    for method in ("zs-clip", "adand"):
+        old, new = (
+            np.mean([r["accuracies"]["acc_s"] for r in every if r["settings"]["method"] == method])
+            for every in (records(), json.loads(again.stdout))
+        )
+        [line] = [text for text in result.stdout.splitlines() if text.startswith(f"| {method} ")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[1] == "glyphs"
+        assert [cell.split("±")[0] for cell in cells[2:4]] == [f"{100 * x:.2f}" for x in (old, new)]
+        assert float(cells[4]) == pytest.approx(100 * (new - old), abs=0.0051)
+
+
+def test_both_results_are_rows_for_programs(recorded):
+    make_elsewhere(nudge=60)
+    arguments = ("simulate", "--from", "r.json", "--other-features", "--fresh")
+    assert recorded(*arguments, "--output", "both.csv").exit_code == 0
+    rows = list(csv.DictReader(Path("both.csv").read_text().splitlines()))
+    [row] = [
+        row for row in rows
+        if (row["method"], row["seed"], row["metric"]) == ("zs-clip", "1", "auroc")
+    ]  # fmt: skip
+    [old] = [
+        r["detection"]["auroc"] for r in records()
+        if (r["settings"]["method"], r["settings"]["stream"]["seed"]) == ("zs-clip", 1)
+    ]  # fmt: skip
+    assert float(row["old"]) == old
+    assert float(row["new"]) != old
+    assert float(row["difference"]) == float(row["new"]) - old
+    as_json = recorded("simulate", "--from", "r.json", "--other-features", "--format", "json")
+    assert json.loads(as_json.stdout)[0].keys() == row.keys()
+
+
+def test_of_records_without_metrics_it_is_said_that_nothing_old_can_be_shown(recorded):
+    bare = [{"settings": r["settings"], "digests": r["digests"]} for r in records()]
+    Path("r.json").write_text(json.dumps(bare))
+    make_elsewhere()
+    result = recorded("simulate", "--from", "r.json", "--other-features")
+    assert result.exit_code == 0, result.output
+    assert "4 of 4 records do not say what their runs gave" in " ".join(result.stdout.split())
+    assert "glyphs" in result.stdout
+
+
+def test_other_features_are_those_of_a_record(recorded):
+    result = recorded("simulate", *TINY, *RUNS, "--other-features")
+    fails(result, "--other-features is of recorded runs: name their file with --from", code=2)
+
+
+def test_features_of_one_and_of_two_threads_say_so(zsntta):
+    """Two real extractions: whether the bits differ is the machine's affair, the words are ours."""
+    for count in (1, 2):
+        line = (
+            f"import torch; torch.set_num_threads({count})\n"
+            f"import zsntta_cli as z; z.extract('shapes', model='tiny', limit=40, noise=['none'], "
+            f"partners=False, features_dir='features-{count}')"
+        )
+        subprocess.run([ZSNTTA.with_name("python"), "-c", line], check=True, capture_output=True)
+    records = [
+        zsntta_cli.simulate("zs-clip", model="tiny", ratio=0, features_dir=f"features-{count}")[0]
+        for count in (1, 2)
+    ]
+    assert [r.features["shared"]["threads"] for r in records] == [1, 2]
+    theirs = {**records[0].digests, "shapes": "0" * 64}  # should the bits be the same
+    record = dataclasses.replace(records[0], digests=theirs)
+    Path("one.json").write_text(json.dumps([record.to_dict()]))
+    fails(
+        zsntta("simulate", "--from", "one.json", "--features-dir", "features-2", "--fresh"),
+        "made on 2 threads here, on 1 thread there; the same weights and preprocessing",
+    )
+
+
+def test_files_of_older_versions_give_records_that_say_less(cached):
+    for path in Path("features/tiny").glob("*.h5"):
+        with h5py.File(path, "r+") as file:
+            del file.attrs["machine"]
+    result = cached("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs", "--format", "json")
+    [record] = json.loads(result.stdout)
+    assert "cpu" not in record["features"]["shared"]
+    assert record["features"]["shared"]["model"] == "tiny"

@@ -1,0 +1,89 @@
+"""What the page says of methods over pairs: which runs are compared, and drawn."""
+
+import re
+
+from kept import kept_run
+from parsed import cells
+
+from zsntta_cli.report.page.page import page
+from zsntta_cli.simulation.notes import RunNote
+
+
+def made(*kept):
+    return page(kept, lambda runs: "").html
+
+
+KNOWN = {"zs-clip": 40, "ridge": 60, "tda": 50}
+
+
+def runs(id_sets, oods=("glyphs",), known=KNOWN, **values):
+    """Runs of some methods, each of which is as good everywhere, seed by seed better."""
+    return [
+        kept_run(
+            method, ood, seed=seed, known=right + seed, caught=right, samples=100,
+            id_set=f"id{i}", items=False, **values,
+        )
+        for method, right in known.items()
+        for i in range(id_sets) for ood in oods for seed in (0, 2)
+    ]  # fmt: skip
+
+
+def table(html, place="tiny, noise 50%"):
+    rows = {}
+    for row in cells(html, f"{place}: over"):
+        rows.setdefault(row[0], row[1:])  # by the first metric
+    return rows
+
+
+def test_methods_are_compared_over_pairs_each_by_its_mean_over_seeds():
+    html = made(*runs(6, ("glyphs", "textures")))
+    rows = cells(html, "tiny, noise 50%: over 12 ID-OOD pairs of 6 ID sets, in %")
+    assert rows[2] == ["Acc_H"]
+    # Acc_H of 60.5 % and 60 %, the mean of 2·a·b/(a + b) with a of 60 and 62 %.
+    assert rows[3] == ["ridge", "60.49", "", "", "", "", "+20.00", "12/0/0", "0.031", "0.062"]
+    assert rows[4][:6] == ["tda", "50.49", "-10.00", "0/0/12", "0.031", "0.094"]
+    assert html.count("mean ranks by Acc_H") == 2  # of the table, and of the region that scrolls
+    assert "signs of all pairs of an ID set are flipped together" in html
+
+
+def test_below_six_pairs_it_says_that_no_test_is_possible():
+    html = made(*runs(1, ("glyphs", "textures")))
+    assert "2 pairs: no test over pairs is possible. With fewer than 6" in html
+    assert table(html)["tda"] == ["50.49", "-10.00", "0/0/2", "+10.00", "2/0/0"]
+    assert "mean ranks by" not in html
+    assert "Wilcoxon" not in html
+
+
+def test_one_pair_or_one_method_has_no_such_section():
+    assert "Over pairs" not in made(*runs(1))
+    assert "Over pairs" not in made(*runs(6, known={"ridge": 60}))
+
+
+def test_streams_that_do_not_compare_have_tables_of_their_own():
+    html = made(*runs(6), *runs(6, ratio=0.25), *runs(6, encoder="other"), *runs(6, ratio=0))
+    titles = re.findall(r"<caption><div>([^<]*): over", html)
+    assert titles == [
+        "other, noise 50%", "tiny, clean streams", "tiny, noise 25%", "tiny, noise 50%",
+    ]  # fmt: skip
+    assert "Acc_S" in table(html, "tiny, clean streams")
+
+
+def test_what_sees_the_whole_stream_first_is_no_rival():
+    html = made(*runs(6, known={**KNOWN, "etlt": 90}))
+    assert list(table(html)) == ["Method", "Mean", "Acc_H", *("ridge", "tda", "zs-clip"), "AUROC"]
+
+
+def test_settings_that_vary_are_rows_apart():
+    html = made(*runs(6), *runs(6, known={"adand": 30}), *runs(6, known={"adand": 35}, warmup=3))
+    assert {"adand (warmup 3)", "adand (warmup 10)"} <= {*table(html)}
+
+
+def test_what_has_to_be_known_of_the_runs_stands_below():
+    note = RunNote("undecided", "ridge", "ridge decided as zs-clip throughout.")
+    html = made(
+        *runs(6, known={"zs-clip": 40}), *runs(6, known={"ridge": 40}, record={"notes": (note,)})
+    )
+    [below] = re.findall(
+        r"noise 50%: over.*?</table>.*?<div class=\"notes\">(.*?)</div>", html, re.DOTALL
+    )
+    assert below == f"<p>{note.text}</p>"

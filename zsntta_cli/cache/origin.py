@@ -1,0 +1,247 @@
+"""How features came to be: what their file says of it, what a record keeps, and what differs.
+
+The encoder's identity and the source of a feature file decide which features these are. Their last
+bits depend on more: versions, threads, the processor, the size of batches. All of it together is
+the *origin* of a set, flat and as plain values, without any path of the machine.
+"""
+
+import functools
+import platform
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from zsntta_cli import __version__
+from zsntta_cli.cache.features import Difference, FeatureSet
+from zsntta_cli.errors import short
+
+ENCODING = {  # what encodes images and class names: its name here, and as it is distributed
+    "torch": "torch",
+    "open_clip": "open_clip_torch",
+    "torchvision": "torchvision",
+    "pillow": "pillow",
+}
+_CPU_INFO = Path("/proc/cpuinfo")
+
+# What an origin has, in the order in which differences are said.
+_MACHINE = (
+    "versions", "threads", "cpu", "device", "gpu", "platform", "batch_size", "memory_format",
+)  # fmt: skip
+_ENCODER = (
+    "model", "pretrained", "weights_sha256", "quick_gelu", "precision", "image_size",
+    "preprocessing", "logit_scale", "logit_bias",
+)  # fmt: skip
+_SOURCE = ("kind", "images", "limit", "content", "skipped", "imported", "split", "normalized")
+_RECORDED = ("created", "prompt")  # and never compared
+
+_PLACES = ("threads", "cpu", "device", "gpu", "platform")  # of a machine: what one computes on
+_ALWAYS = ("limit", "skipped", "normalized")  # nothing of them is recorded of the usual case
+_DIGITS = 12  # of a digest, as it is recorded or shown
+
+Origin = Mapping[str, Any]
+_ABSENT = object()
+
+
+def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
+    """What the features that this process makes may depend on, beside their encoder and images.
+
+    `distributions` are the libraries that make them: names, and under which they are installed.
+    """
+    versions = {"zsntta": __version__, "python": platform.python_version()}
+    for name, distribution in {"numpy": "numpy", **(distributions or {})}.items():
+        versions[name] = _version(distribution)
+    kind = f"{platform.system()} {platform.machine()}"
+    known_facts = {name: value for name, value in facts.items() if value is not None}
+    return {"versions": versions, "cpu": cpu_name(), "platform": kind, **known_facts}
+
+
+@functools.cache
+def _version(distribution: str) -> str:
+    import importlib.metadata  # 20 ms that no replay needs
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "not known"
+
+
+@functools.cache
+def cpu_name() -> str:
+    """The processor's model, as far as the system tells it."""
+    try:
+        lines = _CPU_INFO.read_text().splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return next(iter(names), "") or platform.processor() or platform.machine()
+
+
+def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
+    """How the features of a file came to be; `prompt`: of the text features that were read.
+
+    Short, for a record has it: lists of ten thousand records parse all of them.
+    """
+    identity, source, machine = features.identity, features.source, features.machine
+    skipped, digest = source.get("skipped"), source.get("digest")
+    values = {
+        **{key: identity.get(key) for key in (*_MACHINE, *_ENCODER)},
+        **{key: machine[key] for key in _MACHINE if key in machine},
+        **{key: source.get(key) for key in ("images", "imported", "split")},
+        "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
+        "model": _without_place(identity.get("model"), "local-dir:"),
+        "pretrained": _without_place(identity.get("pretrained")),
+        "preprocessing": _as_text(identity.get("preprocessing")),
+        "kind": features.kind,
+        "content": digest[:_DIGITS] if isinstance(digest, str) else None,
+        "skipped": len(skipped) if isinstance(skipped, list) else None,
+        "normalized": features.normalized or None,
+        "created": features.created or None,
+        "prompt": prompt or None,
+    }
+    keys = (*_ENCODER, *_MACHINE, *_SOURCE, *_RECORDED)
+    origin = {key: values[key] for key in keys if values.get(key) is not None}
+    return origin | ({"limit": source["limit"]} if "limit" in source else {})
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _without_place(name: Any, prefix: str = "") -> Any:
+    """The name of a model or its weights; of a file, no folder of the machine that it lay on."""
+    if not isinstance(name, str) or not name.startswith(prefix):
+        return name
+    return prefix + PurePath(name.removeprefix(prefix)).name
+
+
+def _as_text(values: Any) -> str | None:
+    """How images are prepared, as a text: "size 32 32, interpolation bicubic"."""
+    texts = {
+        key: " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in _mapping(values).items()
+    }
+    return ", ".join(f"{key} {text}" for key, text in texts.items()) or None
+
+
+# A record has the origins of several sets: what all have in common stands there once.
+
+_SHARED, _SETS = "shared", "sets"
+
+
+def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
+    """Origins by set as a record keeps them."""
+    every = list(origins.values())
+    shared = {
+        key: value
+        for key, value in (every[0] if every else {}).items()
+        if all(other.get(key, _ABSENT) == value for other in every)
+    }
+    own = {
+        name: {key: value for key, value in origin.items() if key not in shared}
+        for name, origin in origins.items()
+    }
+    return {_SHARED: shared, _SETS: own}
+
+
+def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Origins by set of what a record keeps; none where an older one keeps nothing."""
+    shared, sets = _mapping(recorded.get(_SHARED)), _mapping(recorded.get(_SETS))
+    return {name: {**shared, **_mapping(own)} for name, own in sets.items()}
+
+
+# What differs.
+
+
+def origin_differences(here: Origin, there: Origin) -> list[Difference]:
+    """All that is recorded of both and differs: keys in a fixed order, `versions.torch` among them.
+
+    Of each difference `one` is the value here, `other` that there.
+    """
+    flat_here, flat_there = _compared(here), _compared(there)
+    return [
+        Difference(key, value, flat_there[key])
+        for key, value in flat_here.items()
+        if key in flat_there and value != flat_there[key]
+    ]
+
+
+def _compared(origin: Origin) -> dict[str, Any]:
+    """The values that are compared, each version by itself."""
+    versions = _mapping(origin.get("versions"))
+    keys = [key for key in (*_MACHINE, *_ENCODER, *_SOURCE) if key != "versions"]
+    return {
+        **{f"versions.{name}": versions[name] for name in sorted(versions)},
+        **{key: origin.get(key) for key in keys if key in origin or (origin and key in _ALWAYS)},
+    }
+
+
+def differences_in_words(here: Origin, there: Origin) -> str:
+    """What differs, as a clause; or that nothing does, or that nothing is recorded."""
+    if not here or not there:
+        whose = "the record does" if here else "the feature file here does"
+        return f"{whose} not say how they were made"
+    by_key = {difference.key: difference for difference in origin_differences(here, there)}
+    if not by_key:
+        return "yet by all that is recorded they were made in the same way"
+    machine = [d for d in by_key.values() if _is_of_machine(d.key)]
+    made = {side: _made({d.key: getattr(d, side) for d in machine}) for side in ("one", "other")}
+    clauses = [f"made {made['one']} here, {made['other']} there"] if machine else []
+    clauses += [_clause(d) for d in by_key.values() if not _is_of_machine(d.key)]
+    same = {"weights_sha256": "weights", "preprocessing": "preprocessing"}
+    equal = [same[key] for key in same if key in here and key in there and key not in by_key]
+    clauses += [f"the same {' and '.join(equal)}"] if equal else []
+    return "; ".join(clauses)
+
+
+def _is_of_machine(key: str) -> bool:
+    return key.partition(".")[0] in _MACHINE
+
+
+def _made(values: Mapping[str, Any]) -> str:
+    """What features were made with and on, of what differs: "with torch 2.13.0 on 2 threads"."""
+    versions = [
+        f"{key.removeprefix('versions.')} {_shown(value)}"
+        for key, value in values.items()
+        if key.startswith("versions.")
+    ]
+    places = [
+        f"{value} thread{'s' * (value != 1)}" if key == "threads" else _shown(value)
+        for key, value in values.items()
+        if key in _PLACES
+    ]
+    others = [form.format(_shown(values[key])) for key, form in _HOW.items() if key in values]
+    with_versions = [f"with {', '.join(versions)}"] if versions else []
+    return " ".join([*with_versions, *([f"on {', '.join(places)}"] if places else []), *others])
+
+
+_HOW = {"batch_size": "in batches of {}", "memory_format": "in the memory format {}"}
+_IN_WORDS = {
+    "weights_sha256": "other weights: sha256 {one}… here, {other}… there",
+    "images": "{one} images here, {other} there",
+    "skipped": "{one} broken images left out here, {other} there",
+    "content": "other images: names, sizes, labels or class names of files differ",
+    "imported": "imported from other files",
+    "split": "another split",
+    "preprocessing": "other preprocessing: {one} here, {other} there",
+}
+
+
+def _clause(difference: Difference) -> str:
+    """One difference of encoders or sources in words."""
+    key, one, other = difference
+    if key == "weights_sha256":
+        one, other = str(one)[:_DIGITS], str(other)[:_DIGITS]
+    if key == "preprocessing":
+        one, other = _apart(one, other), _apart(other, one)
+    form = _IN_WORDS.get(key, "{key} {one} here, {other} there")
+    return form.format(key=key.replace("_", " "), one=_shown(one), other=_shown(other))
+
+
+def _apart(text: str, other: str) -> str:
+    """What of one preprocessing is not in another."""
+    parts = [part for part in str(text).split(", ") if part not in str(other).split(", ")]
+    return ", ".join(parts) or "nothing else"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else short(str(value))

@@ -1,0 +1,108 @@
+"""Recorded runs beside the same settings on other features: old, new, difference."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.sheet import Sheet, SheetRow
+from zsntta_cli.report.tables import View, run_notes, stopped_notes
+from zsntta_cli.results import frame
+from zsntta_cli.results.frame import ResultRow
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.repeating import Repeated
+from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.record import Record
+
+_HEADS = ("Old", "New", "Difference")
+
+
+def render_both(
+    repeated: Sequence[Repeated],
+    notes: Sequence[str],
+    form: str,
+    view: View,
+    to_file: bool = False,
+) -> str:
+    """Both results as a text in one of FORMS, `notes` below; csv and json have a row a metric."""
+    if FORMS[form].of_rows:
+        return write_rows([row for pair in repeated for row in _rows(*_both(pair))], form)
+    sheets = list(_sheets(repeated, view))
+    for sheet in sheets[-1:]:
+        sheet.notes += notes
+    return draw(sheets, form, to_file)
+
+
+def _both(pair: Repeated) -> tuple[Record | None, Record]:
+    return pair[0].record, pair[1]
+
+
+def _rows(old: Record | None, new: Record) -> Iterator[dict[str, Any]]:
+    """A row for each metric that one of two records of a run has."""
+    run = new.settings
+    facts = {
+        "method": run.method, "encoder": run.encoder, "id_set": run.id_set, "ood_set": run.ood_set,
+        "ratio": run.stream.ratio, "seed": run.stream.seed,
+    }  # fmt: skip
+    for name in METRICS:
+        values = [math.nan if record is None else record.metric(name) for record in (old, new)]
+        if not all(map(math.isnan, values)):
+            texts = dict(zip(("old", "new", "difference"), _with_difference(*values), strict=True))
+            yield {**facts, "metric": name, **texts}
+
+
+def _with_difference(old: float, new: float) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in (old, new, new - old)]
+
+
+def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
+    """A sheet for each ID set and encoder: a row for each method, settings and OOD set."""
+    news = [Kept(new, {}) for _, new in repeated]
+    olds = {new.settings: old for old, new in map(_both, repeated)}
+    for table in frame.tables(news):
+        varying = frame.varying(table.rows)
+        rows = [
+            SheetRow(
+                (_label(row, varying, view), ood_set or "-"),
+                {view.head(metric): _texts(row, ood_set, metric, olds) for metric in view.shown},
+            )
+            for row in table.rows
+            for ood_set in (table.columns if frame.CLEAN not in row.runs else [frame.CLEAN])
+            if row.on(ood_set)
+        ]
+        columns = {view.head(metric): _HEADS for metric in view.shown}
+        title = f"ID: {table.id_set}, {table.encoder}: recorded results beside those here"
+        records = [run.record for row in table.rows for run in row.every_run]
+        notes = stopped_notes(records) + run_notes(records, view.shown)
+        yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)
+
+
+def _label(
+    row: ResultRow[Kept], varying: Mapping[str, Sequence[str]], view: View
+) -> str:  # fmt: skip
+    """A row's method, as the view calls it, and the settings that set it apart."""
+    label = frame.label(row, varying, ())
+    return view.labels.get(row.method, row.method) + label.removeprefix(row.method)
+
+
+def _texts(
+    row: ResultRow[Kept], ood_set: str, metric: Metric, olds: dict[Any, Record | None]
+) -> list[str]:
+    """A metric's old and new mean over seeds, of the seeds that both have, and the difference."""
+    new = row.by_seed(ood_set, metric.name)
+    records = {seed: olds[row.on(ood_set)[seed].record.settings] for seed in new}
+    old = {seed: record.metric(metric) for seed, record in records.items() if record is not None}
+    value = frame.fold({seed: new[seed] for seed in new if seed in old or not old})
+    before = frame.fold(old)
+    return [
+        metric.text(before.mean, before.std),
+        metric.text(value.mean, value.std),
+        _signed(value.mean - before.mean, metric),
+    ]
+
+
+def _signed(difference: float, metric: Metric) -> str:
+    """A difference with its sign; without one where it rounds to nothing."""
+    text = metric.text(abs(difference))
+    is_something = bool(text.strip("0.")) and not math.isnan(difference)
+    return ("-" if difference < 0 else "+") * is_something + text

@@ -1,0 +1,271 @@
+"""Methods over ID-OOD pairs: who is better where, and whether that is more than chance.
+
+What varies here is the pair, not the seed: seeds show the same images in other orders, so a pair's
+values are averaged over its seeds first, and each pair speaks once. Two methods are compared by
+Wilcoxon's signed-rank test (1945). Pairs that share an ID set share its images (corruptions and
+splits of a set are that set), so all signs of an ID set are flipped together, as Rosner, Glynn and
+Lee do with clusters ("The Wilcoxon signed rank test for paired comparisons of clustered data",
+Biometrics 62, 2006); where no two pairs share one, this is Wilcoxon's own test. Differences of zero
+are ranked and have no sign (Pratt 1959), equal ones share their mean rank, and p is exact given
+these ranks. That pairs share OOD sets, too, no test here knows.
+
+Many methods are compared by Friedman's test on their ranks on each pair and by Nemenyi's critical
+difference (Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006).
+"""
+
+import functools
+import math
+import re
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.results.frame import average, fold, mean_ranks
+from zsntta_cli.results.significance import LEVEL, holm
+from zsntta_cli.simulation.metrics import Metric
+
+FEWEST = 6  # ID sets, or pairs that share none: of five signs, p is 2 / 2^5 = 6.25 % at the least
+_DIGITS = 12  # of a difference: what is beyond is the noise of a sum, and would break a tie
+_MOST_STEPS = 10**8  # of the exact distribution: some tenths of a second; that of 44 pairs has 10^5
+
+# Studentized ranges of infinite freedom over the root of 2, at 5 %, of 2, 3, 4 … methods: Demšar's
+# table 5(a), which ends at 10, and the same quantiles behind it.
+_NEMENYI = (
+    1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164,
+    3.219, 3.268, 3.313, 3.354, 3.391, 3.426, 3.458, 3.489, 3.517, 3.544,
+)  # fmt: skip
+MOST_RANKED = len(_NEMENYI) + 1  # methods
+
+# What names of splits end in: of classes, by a seed; of images, to choose on and to report on.
+_SPLIT = re.compile(r"-\d+-s\d+-id$|-(tune|rest)(-s\d+)?$")
+
+Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
+ByPair = Mapping[Pair, Mapping[int, float]]  # a metric of one method: by pair, then by seed
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class PairComparison:
+    """How a method stands to another over pairs; above 0 it is the better one."""
+
+    differences: Mapping[Pair, float]  # the method's value minus the other's, turned to better
+    p: float | None  # None where no test over pairs can reach 5 %
+    adjusted: float | None = None  # for the number of comparisons (Holm)
+
+    @property
+    def mean(self) -> float:
+        """The mean difference over pairs; nan where they have none in common."""
+        return fold(dict(enumerate(self.differences.values()))).mean
+
+    @property
+    def wins(self) -> int:
+        """Pairs on which it is better."""
+        return sum(value > 0 for value in self.differences.values())
+
+    @property
+    def losses(self) -> int:
+        """Pairs on which it is worse."""
+        return sum(value < 0 for value in self.differences.values())
+
+    @property
+    def ties(self) -> int:
+        """Pairs on which both are equal."""
+        return len(self.differences) - self.wins - self.losses
+
+
+def best_of(by_row: Mapping[K, ByPair], metric: Metric) -> K | None:
+    """The best by its average over all pairs, if it has one."""
+    sign = -1 if metric.lower_is_better else 1
+    means = {row: sign * average(by_pair).mean for row, by_pair in by_row.items()}
+    whole = {row: mean for row, mean in means.items() if not math.isnan(mean)}
+    return max(whole, key=whole.__getitem__, default=None)
+
+
+def against_best(best: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
+    """All others against the one that looks best.
+
+    It was chosen by the same values, so every comparison of two methods was as good as made: p is
+    corrected for the number of all of these. For that of the rivals alone, one family in ten of
+    equal methods would have a "worse" one.
+    """
+    pairings = list(combinations(by_row, 2))
+    every = _adjust({(a, b): compare(by_row[a], by_row[b], metric) for a, b in pairings})
+    return {
+        row: every[row, best] if (row, best) in every else _turn(every[best, row])
+        for row in by_row
+        if row != best
+    }
+
+
+def against(reference: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
+    """All others against one that was chosen beforehand: p is corrected for their number."""
+    others = {row: by_pair for row, by_pair in by_row.items() if row != reference}
+    return _adjust({r: compare(of, by_row[reference], metric) for r, of in others.items()})
+
+
+def compare(values: ByPair, others: ByPair, metric: Metric) -> PairComparison:
+    """One method against another, over the pairs and seeds that both have."""
+    sign = -1 if metric.lower_is_better else 1
+    differences = {}
+    for pair, by_seed in values.items():
+        other = others.get(pair, {})
+        steps = {seed: sign * (by_seed[seed] - other[seed]) for seed in by_seed if seed in other}
+        if not math.isnan(mean := fold(steps).mean):
+            differences[pair] = round(mean, _DIGITS)
+    can_tell = count_id_sets(differences) >= FEWEST
+    return PairComparison(differences, signed_rank_test(differences) if can_tell else None)
+
+
+def _turn(comparison: PairComparison) -> PairComparison:
+    """The same, seen from the other method."""
+    turned = {pair: -value for pair, value in comparison.differences.items()}
+    return replace(comparison, differences=turned)
+
+
+def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
+    p_values = {key: one.p for key, one in family.items() if one.p is not None}
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return {key: replace(one, adjusted=adjusted.get(key)) for key, one in family.items()}
+
+
+@functools.cache
+def image_source(id_set: str) -> str:
+    """The set whose images an ID set shows: those of corruptions and of splits are another's."""
+    base = _SPLIT.sub("", SetName.parse(id_set).base)
+    return base.removesuffix("-c") if base in CATALOGUE else base
+
+
+def count_id_sets(pairs: Collection[Pair]) -> int:
+    """How many ID sets some pairs are of, those of one source once: so many signs are thrown."""
+    return len({image_source(id_set) for id_set, _ in pairs})
+
+
+def least_p(pairs: Collection[Pair]) -> float:
+    """The smallest p-value that a test over some pairs can have: all signs alike, two-sided."""
+    return min(1.0, 2.0 ** (1 - count_id_sets(pairs)))
+
+
+# The signed-rank test.
+
+
+def signed_rank_test(differences: Mapping[Pair, float]) -> float:
+    """The two-sided p-value of differences on pairs, all signs of an ID set flipped together."""
+    sums: dict[str, int] = {}
+    ranks = signed_ranks(list(differences.values()))
+    for (id_set, _), rank in zip(differences, ranks, strict=True):
+        source = image_source(id_set)
+        sums[source] = sums.get(source, 0) + int(rank)
+    return sign_flip_test(list(sums.values()))
+
+
+def signed_ranks(differences: Sequence[float]) -> NDArray[np.int64]:
+    """Twice the mean rank of each size, with its sign; a zero takes a rank and has no sign."""
+    values = np.asarray(differences, float)
+    _, places, counts = np.unique(np.abs(values), return_inverse=True, return_counts=True)
+    doubled = 2 * np.cumsum(counts) - counts + 1
+    ranks: NDArray[np.int64] = (np.sign(values) * doubled[places]).astype(np.int64)
+    return ranks
+
+
+def sign_flip_test(scores: Sequence[int]) -> float:
+    """How often random signs make a sum as far from 0 as these scores do: exact, two-sided.
+
+    Of hundreds of scores the sum is as good as normal, and p is the normal one's.
+    """
+    sizes = [abs(score) for score in scores if score]
+    total, seen = sum(sizes), abs(sum(scores))
+    if len(sizes) * total > _MOST_STEPS:
+        return math.erfc(seen / math.sqrt(2 * math.fsum(size * size for size in sizes)))
+    shares = np.zeros(total + 1)  # of each sum of the scores whose sign is a plus
+    shares[0] = 1.0
+    for size in sizes:
+        moved = shares / 2
+        moved[size:] += shares[: total + 1 - size] / 2
+        shares = moved
+    return min(1.0, float(shares[np.abs(2 * np.arange(total + 1) - total) >= seen].sum()))
+
+
+# Many methods at once.
+
+
+@dataclass(frozen=True)
+class RankTest(Generic[K]):
+    """Friedman's test, and from how far on two mean ranks differ by Nemenyi's."""
+
+    mean_ranks: Mapping[K, float]  # over pairs, 1 is the best; the best first
+    weight: float  # as how many pairs they count: those of an ID set as one
+    p: float
+    critical_difference: float
+
+    @property
+    def groups(self) -> list[tuple[K, ...]]:
+        """The longest runs of neighbours that are not told apart.
+
+        All are one group where Friedman's test does not find that any differ.
+        """
+        if self.p >= LEVEL:
+            return [tuple(self.mean_ranks)]
+        rows = list(self.mean_ranks)
+        ends = [self._end(rows, start) for start in range(len(rows))]
+        return [
+            tuple(rows[start : end + 1])
+            for start, end in enumerate(ends)
+            if end > start and (start == 0 or end > ends[start - 1])
+        ]
+
+    def _end(self, rows: Sequence[K], start: int) -> int:
+        """The place of the last row that does not differ from the one at `start`."""
+        most = self.mean_ranks[rows[start]] + self.critical_difference
+        return max(i for i, row in enumerate(rows) if self.mean_ranks[row] < most or i == start)
+
+
+def rank_test(by_row: Mapping[K, ByPair], metric: Metric) -> RankTest[K] | None:
+    """The mean ranks of methods that all have some pairs, tested; None where there are too few.
+
+    Ranks on pairs of one ID set hang together, at most as if they were one: n pairs count as
+    (Σ nᵢ)² / Σ nᵢ² of nᵢ an ID set, which is the number of ID sets where all have as many.
+    """
+    means = {row: dict(_means(by_pair)) for row, by_pair in by_row.items()}
+    by_pair = mean_ranks(means, metric)
+    ranks = np.array([list(of_row.values()) for of_row in by_pair.values()], float)
+    pairs = list(next(iter(by_pair.values()), {}))
+    if not 3 <= len(ranks) <= MOST_RANKED or count_id_sets(pairs) < FEWEST:
+        return None
+    weight = _weight(pairs)
+    order = sorted(zip(by_pair, ranks.mean(axis=1).tolist(), strict=True), key=lambda one: one[1])
+    width = critical_value(len(ranks)) * math.sqrt(len(ranks) * (len(ranks) + 1) / (6 * weight))
+    return RankTest(dict(order), weight, _friedman(ranks, weight), width)
+
+
+def critical_value(methods: int) -> float:
+    """Nemenyi's at 5 %, for so many methods."""
+    return _NEMENYI[methods - 2]
+
+
+def _means(by_pair: ByPair) -> list[tuple[Pair, float]]:
+    """The mean over seeds on each pair, without the noise of its sum."""
+    return [(pair, round(fold(by_seed).mean, _DIGITS)) for pair, by_seed in by_pair.items()]
+
+
+def _weight(pairs: Sequence[Pair]) -> float:
+    counts = np.unique([image_source(id_set) for id_set, _ in pairs], return_counts=True)[1]
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+def _friedman(ranks: NDArray[Any], weight: float) -> float:
+    """The p-value of ranks (methods, pairs) that count as `weight` pairs, corrected for ties."""
+    from scipy.special import chdtrc
+
+    methods = len(ranks)
+    apart = ranks - (methods + 1) / 2
+    spread = (apart**2).sum(axis=0).mean()
+    if not spread:
+        return 1.0
+    statistic = (methods - 1) * weight * (apart.mean(axis=1) ** 2).sum() / spread
+    return float(chdtrc(methods - 1, statistic))

@@ -1,0 +1,84 @@
+"""Recorded runs on the features that are here: which of them lack, and what of them differs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.origin import Origin, differences_in_words
+from zsntta_cli.datasets.names import WORDS, SetName
+from zsntta_cli.errors import MissingSets, OtherFeatures
+from zsntta_cli.results.exchange import RecordedRun
+from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Library
+
+Repeated = tuple[RecordedRun, Record]  # what was recorded, and the same settings run here
+
+
+def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
+    """Refuse records of sets that have no feature file here, before anything is run.
+
+    Raises:
+        MissingSets: all that is missing, with how it was made where the records say so.
+    """
+    missing: dict[str, list[str]] = {}
+    origins: dict[str, dict[str, Origin]] = {}
+    for run in runs:
+        folder = run.settings.encoder
+        read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
+        for name in dict.fromkeys([*read, *run.origins]):
+            if not feature_path(root, folder, name).exists():
+                missing.setdefault(folder, []).append(name)
+                if name in run.origins:
+                    origins.setdefault(folder, {})[name] = run.origins[name]
+    if missing:
+        names = {folder: list(dict.fromkeys(names)) for folder, names in missing.items()}
+        raise MissingSets(names, str(root), origins)
+
+
+def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repeated]:
+    """Each recorded run with its new record; those that Ctrl-C came before are left out."""
+    by_run: Mapping[RunSettings, Record] = {record.settings: record for record in records}
+    return [(run, by_run[run.settings]) for run in runs if run.settings in by_run]
+
+
+def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeatures]:
+    """Which features here are not those that recorded runs saw, and what of them differs.
+
+    Known before anything is run. Each is an error, for whoever wants the same features to raise.
+    """
+    library, foreseen = Library(root), Foreseen(root)
+    sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
+    seen = set[tuple[str, str]]()
+    for run in runs:
+        for name, digest in (foreseen.digests(run.settings) or {}).items():
+            is_new = "/" in name  # older records do not have these
+            is_same = run.digests.get(name, digest if is_new else "") == digest
+            if not is_same and (run.settings.encoder, name) not in seen:
+                seen.add((run.settings.encoder, name))
+                about, _, of = name.rpartition("/")
+                sets.setdefault((about, _what_differs(run, library, name)), []).append(of)
+    return [OtherFeatures(_in_words(about, sets[about, why]), why) for about, why in sets]
+
+
+def _in_words(about: str, names: Sequence[str]) -> str:
+    """What some of a run's digests are of."""
+    if MORE_TEXT in names:
+        return "the features of the word lists"
+    what = "the class text features" if about == "text" else "the features"
+    return f"{what} of {', '.join(repr(name) for name in names)}"
+
+
+def _what_differs(run: RecordedRun, library: Library, name: str) -> str:
+    """What differs of the features that one of a run's digests is of."""
+    here, there = library.origins(run.settings), run.origins
+    if name != MORE_TEXT:
+        of = name.rpartition("/")[2]
+        return differences_in_words(here.get(of, {}), there.get(of, {}))
+    lists = {file for file in here if SetName.parse(file).kind == WORDS}
+    lists_there = {file for file in there if SetName.parse(file).kind == WORDS}
+    if lists_there and lists != lists_there:
+        return f"{', '.join(sorted(lists))} here, {', '.join(sorted(lists_there))} there"
+    each = {file: differences_in_words(here[file], there.get(file, {})) for file in sorted(lists)}
+    return "; ".join(f"{file}: {words}" for file, words in each.items()) or "other text features"
