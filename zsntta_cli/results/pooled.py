@@ -51,8 +51,8 @@ def compare_by_seeds(by_row: Mapping[K, Mapping[int, float]], best: K) -> dict[K
 
 def spread_alike(values: Mapping[K, Sequence[float]]) -> set[K]:
     """The rows that vary over seeds, without outliers: their error may be pooled."""
-    variances = {row: float(np.var(of_row, ddof=1)) for row, of_row in values.items()}
-    variances = {row: v for row, v in variances.items() if v > _EQUAL**2}
+    all_variances = np.var(list(values.values()), axis=1, ddof=1).tolist()
+    variances = {row: v for row, v in zip(values, all_variances, strict=True) if v > _EQUAL**2}
     freedom = len(next(iter(values.values()))) - 1
     while len(variances) > 2 and cochran(variances.values(), freedom) < _OUTLIER:
         del variances[max(variances, key=variances.__getitem__)]
@@ -65,7 +65,7 @@ def cochran(variances: Collection[float], freedom: int) -> float:
     The share that one has of their sum is Beta(freedom / 2, the others' freedom / 2).
     """
     a, b = freedom / 2, (len(variances) - 1) * freedom / 2
-    share, steps = max(variances) / math.fsum(variances), 2000
+    share, steps = max(variances) / math.fsum(variances), 1000
     x = share + (1 - share) * (np.arange(steps) + 0.5) / steps
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     density = np.exp(scale + (a - 1) * np.log(x) + (b - 1) * np.log1p(-x))
