@@ -197,7 +197,8 @@ def read_board_page(cells):
 def read_board_screen(cells):
     lines = board_screen(*board_of(cells)).splitlines()[3:]
     cell = slice(LABEL + 8 * COLUMN, LABEL + 8 * (COLUMN + 1))
-    rows = {line[:LABEL].strip(): line[cell].strip() for line in itertools.takewhile(bool, lines)}
+    lines = itertools.islice(lines, len(methods_of(cells)))
+    rows = {line[:LABEL].strip(): line[cell].strip() for line in lines}
     seen = answer(rows, lambda c: "*" in c, lambda c: "~" in c, lambda c: c.strip("*~"))
     full = read_board(cells).texts
     assert seen.texts == {method: text.partition("±")[0] for method, text in full.items()}
@@ -225,7 +226,6 @@ def test_every_view_has_the_averages_of_the_rules(read, cells):
 @given(cells=seeded_grids())
 def test_every_view_has_the_same_marks(cells):
     sheet = read_sheet(cells)
-    assert sheet.texts == expected_averages(cells)
     assert sheet.best == best_averages(cells)
     for read in VIEWS:
         texts, best, close = read(cells)
