@@ -47,7 +47,8 @@ def _loaded() -> Callable[[], None]:
     from zsntta_cli.cli import COMMANDS
     from zsntta_cli.cli import main as command
 
-    any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
+    if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
+        any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
     if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, _interrupt)
     return command

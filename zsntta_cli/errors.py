@@ -5,6 +5,8 @@ It exits with 2 on a SettingsError, which the command alone can tell, and with 1
 ZsnttaError
 ├── SettingsError     a setting out of its range, or two that do not go together
 │   ├── UnknownName     a name that is none of its choices
+│   ├── PluginError     a script of one's own that cannot be loaded
+│   ├── UnknownMethod   a method of a record that only its own code can run again
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
 ├── EncoderError      a model or its weights cannot be had
@@ -64,6 +66,21 @@ class UnknownName(SettingsError):
         value, choices = short(self.value), ", ".join(self.choices)
         meant = near(value, self.choices)
         return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
+
+
+class PluginError(SettingsError):
+    """A script of one's own, or a distribution, whose methods or data sets cannot be had."""
+
+
+class UnknownMethod(SettingsError):
+    """A method of a record whose code is not here: its runs can be shown, not repeated."""
+
+    def __init__(self, method: str, files: Sequence[str] = ()) -> None:
+        super().__init__(method, files)
+        self.method, self.files = method, files  # of its source, the script first
+
+    def __str__(self) -> str:
+        return f"the code of the method '{short(self.method)}' is not here"
 
 
 class NoPartner(StoreError):

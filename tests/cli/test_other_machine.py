@@ -167,9 +167,18 @@ def test_a_split_is_made_of_its_whole_and_an_import_imported(features):
         "--precision fp16",
         "zsntta cache split pets37 --id-classes 2 --seed 7",
     ]
+    part = {**ORIGIN, "split": {"of": "shapes", "images": "20%", "seed": 3}}
+    assert hints.making_again("x", {"shapes-tune": part}, {})[1] == (
+        "zsntta cache split shapes --images 20% --seed 3"
+    )
     imported = {"model": "theirs", "pretrained": "imported", "imported": ["x.npz"]}
     assert hints.making_again("theirs", {"sky": imported}, {}) == [
         "zsntta cache import sky --encoder theirs --features FILE"
+    ]
+    both = {**imported, "split": {"of": "pets", "classes": [0]}}
+    assert hints.making_again("theirs", {"half-id": both}, {}) == [
+        "zsntta cache import pets --encoder theirs --features FILE",
+        "zsntta cache split pets --id-classes FILE --name half",
     ]
 
 

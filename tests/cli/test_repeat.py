@@ -1,8 +1,8 @@
 """The command that a report shows for a row: read back, it is these runs and no others."""
 
+import importlib
 import itertools
 import shlex
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +26,7 @@ def read_back(monkeypatch, tmp_path):
         met.append(list(asked))
         raise Asked
 
-    monkeypatch.setattr(sys.modules["zsntta_cli.cli.simulate"], "_run", remember)
+    monkeypatch.setattr(importlib.import_module("zsntta_cli.cli.simulate"), "_run", remember)
     monkeypatch.chdir(tmp_path)
 
     def read(line):

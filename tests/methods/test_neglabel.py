@@ -17,7 +17,8 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, NOUN_PROMPT, SPEECH_PROMPTS
-from zsntta_cli.simulation.runs import build_run, run_from_record
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
 TEXT = np.eye(2, 3, dtype=np.float32)

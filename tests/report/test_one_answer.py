@@ -152,7 +152,7 @@ def read_sheet(cells):
 
 
 def read_page(cells):
-    html = page([run_of(cell) for cell in cells], lambda runs: "").html
+    html = page([run_of(cell) for cell in cells], lambda *_: "").html
     [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
     rows = [re.findall(r"<t[hd]([^>]*>[^<\n]*)", row) for row in body.split("<tr>")[1:]]
     return answer(
@@ -387,7 +387,7 @@ def test_items_that_were_kept_decide_in_every_table():
     assert {m: type(text) for m, text in texts.items()} == {
         "zs-clip": str, "ridge": Best, "tda": Close,
     }  # fmt: skip
-    html = page([*kept, close], lambda runs: "").html
+    html = page([*kept, close], lambda *_: "").html
     for method, mark in (("ridge", ' class="b">70.00'), ("tda", ' class="u">62.50')):
         assert re.search(rf">{method}\s*<td{mark}", html)
     assert re.search(r">zs-clip\s*<td>50.00", html)

@@ -1,6 +1,7 @@
 """Results that are kept: keys, what is taken from the store and what is not, the command."""
 
 import dataclasses
+import importlib
 import sys
 
 import numpy as np
@@ -196,7 +197,10 @@ def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_
     assert record.revision.startswith("1.1+")
     assert kept_before(features, runs, keeping)
     path.write_text(OWN.replace("u > 0.5", "u > 0.6"))
-    assert not kept_before(features, runs, keeping)
+    assert kept_before(features, runs, keeping), "what is loaded is what it was"
+    own = importlib.reload(own)
+    monkeypatch.setitem(METHODS, "own", Method(own.run, own.OwnSettings))
+    assert not kept_before(features, grid(features, ["own"]), keeping)
 
     made = {}
     exec(OWN, made)  # as in a notebook: no file tells what it was
@@ -268,7 +272,7 @@ def test_remove_wants_to_know_which(some):
 
 def test_the_python_api_keeps_and_takes(features, tmp_path, counted):
     call = {"encoder": "made", "id_set": "pets", "ood_set": "sky", "features_dir": features,
-            "records": tmp_path / "kept.sqlite"}  # fmt: skip
+            "records": tmp_path / "kept.sqlite", "ratio": 0.4}  # fmt: skip
     one = z.simulate("zs-clip", **call)
     assert z.simulate("zs-clip", **call) == one
     assert len(counted) == 1

@@ -4,7 +4,7 @@ import pytest
 from kept import kept_run
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.simulation.runs import run_from_record
+from zsntta_cli.simulation.recorded import run_from_record
 
 
 def plain(**options):

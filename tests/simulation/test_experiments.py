@@ -23,7 +23,8 @@ from zsntta_cli.results import obtain
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.runs import build_run, run_from_record
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
 CHOICE = EncoderChoice(folder="made")

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 import tomllib
 import urllib.error
@@ -174,11 +175,16 @@ def run(line, folder, on_built_in=False):
     program, *words = shlex.split(line)
     if program in PLAIN:
         return
-    if program == "zsntta":
+    if words[:1] == ["--plugin"]:  # options are made once in a process
+        done = python(folder, "-m", "zsntta_cli", *words[:2], *fitted(words[2:], on_built_in))
+        code, output = done.returncode, done.stdout + done.stderr
+    elif program == "zsntta":
         from typer.testing import CliRunner
 
-        words = fitted(words, on_built_in)
+        words, before = fitted(words, on_built_in), dict(METHODS)
         result = CliRunner().invoke(app, words)
+        METHODS.clear()  # of what a script registered in this process
+        METHODS.update(before)
         code, output = result.exit_code, result.output
     else:
         assert program == "python", f"no test knows how to run: {line}"
@@ -218,18 +224,19 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     [source] = [b.text for b in blocks(page) if "save as margin.py" in b.text]
     assert source.count("METHODS[") == 1, "one registration"
     (tmp_path / "margin.py").write_text(source)
-    command = ["margin.py", "simulate", "--model", "tiny", "--features-dir",
-               str(everything / "features"), "--method", "zs-clip", "--method", "margin",
-               "--runner-up", "1", "--runner-up", "0.5", "--jobs", "2"]  # fmt: skip
+    command = ["-m", "zsntta_cli", "--plugin", "margin.py", "simulate", "--model", "tiny",
+               "--features-dir", str(everything / "features"), "--method", "zs-clip",
+               "--method", "margin", "--runner-up", "1", "--runner-up", "0.5",
+               "--jobs", "2"]  # fmt: skip
     done = python(tmp_path, *command)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"│ (zs-clip|margin) +│ ([\d.-]+)", done.stdout) == [
         ("zs-clip", "-"), ("margin", "0.5"), ("margin", "1.0"),
     ]  # fmt: skip
-    refused = python(tmp_path, *command[:7], "zs-clip", "--runner-up", "1")
+    refused = python(tmp_path, *command[:10], "zs-clip", "--runner-up", "1")
     assert refused.returncode == 2
     assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
-    assert "--runner-up NUMBER" in python(tmp_path, "margin.py", "simulate", "--help").stdout
+    assert "--runner-up NUMBER" in python(tmp_path, *command[:5], "--help").stdout
 
 
 def test_the_example_of_the_package_is_its_file_and_its_line():
@@ -238,7 +245,7 @@ def test_the_example_of_the_package_is_its_file_and_its_line():
     assert shown in [block.text for block in blocks(page)]
     [line] = [b.text for b in blocks(page) if b.text.startswith('"cma": ')]
     table = (ROOT / "zsntta_cli" / "methods" / "__init__.py").read_text(encoding="utf-8")
-    assert f"    {line}" in table
+    assert textwrap.indent(line, "    ") in table
 
 
 def test_the_recipes_service_answers(everything, tmp_path):

@@ -1,19 +1,25 @@
-"""Open-set splits: some classes of a cached set become an ID set, the others its OOD set.
+"""Splits of a cached set, by its classes or by its images. Nothing is encoded again.
 
-As the open-set literature makes them (six of CIFAR-10's classes against four, 20 of Tiny-ImageNet's
-against 180): near OOD, of one set's own kind. Nothing is encoded again.
+By classes, as the open-set literature has it (six of CIFAR-10's classes against four, 20 of
+Tiny-ImageNet's against 180): some become an ID set, the others its OOD set, near OOD of one set's
+own kind. By images: a part to choose settings on, and the rest to report on.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
+from zsntta_cli.datasets.names import REST, TUNE, image_parts
+from zsntta_cli.errors import SettingsError, StoreError, short
 
 
 def split_names(name: str) -> tuple[str, str]:
@@ -69,33 +75,107 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     whole = read_features(path)
     if not whole.class_names or (whole.labels < 0).any():
         raise StoreError(f"'{whole.name}' has no class labels, and so no classes to split.")
-    ids = np.array(read_sample_ids(path), dtype=object)
     is_id = np.isin(whole.labels, chosen)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
     parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)
     for part, rows, classes in parts:
-        yield _write(whole, part, rows, classes, ids[rows].tolist(), with_text=part.endswith("-id"))
+        texts = whole.text_features if part.endswith("-id") else {}
+        yield _write(
+            whole, part, rows, {"classes": classes},
+            labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
+            class_names=[whole.class_names[i] for i in classes],
+            texts=[Text(template, text[classes]) for template, text in texts.items()],
+        )  # fmt: skip
+
+
+def split_images(path: Path, share: Fraction, seed: int) -> Iterator[Path]:
+    """Write a share of a set's images, drawn by a seed, and the rest of them: TUNE and REST.
+
+    Both keep all classes and all text features; text features that the set has got since the split
+    are added. The names of both are those of `image_parts`.
+
+    Raises:
+        SettingsError: a part would have no image. StoreError: it is no set of images, or other
+            features are there under these names.
+    """
+    whole = read_features(path)
+    if whole.kind != DATASET:
+        raise StoreError(f"'{whole.name}' is no data set, so it has no images to split.")
+    is_drawn = drawn_images(whole.labels, share, seed)
+    texts = [Text(template, text) for template, text in whole.text_features.items()]
+    parts = zip((TUNE, REST), image_parts(whole.name, seed), (is_drawn, ~is_drawn), strict=True)
+    for part, name, rows in parts:
+        drawn = {"part": part, "images": f"{float(100 * share):g}%", "seed": seed}
+        yield _write(
+            whole, name, rows, {**drawn, "digest": whole.digest},
+            labels=whole.labels[rows], class_names=whole.class_names, texts=texts,
+        )  # fmt: skip
+
+
+def parsed_share(text: str) -> Fraction:
+    """A share of a set's images, of a text such as "20%" or "12.5%".
+
+    Raises:
+        SettingsError: the text is none, or the share is not between 0 and 100 %.
+    """
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,9})?%", text) or not 0 < Fraction(text[:-1]) < 100:
+        raise SettingsError(f"images is '{short(text)}', must be a share such as 20%.")
+    return Fraction(text[:-1]) / 100
+
+
+def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArray[np.bool_]:
+    """Which images of some labels (N,) are drawn: the share of each class, within one image.
+
+    Together they are the share of all, to the next whole number. Where the parts that classes have
+    of an image must be rounded, the largest are rounded up.
+
+    Raises:
+        SettingsError: a part would have no image.
+    """
+    count = math.floor(share * len(labels) + Fraction(1, 2))
+    if not 0 < count < len(labels):
+        shown = f"{float(100 * share):g}%"
+        raise SettingsError(f"images is {shown}, of {len(labels):,} images: both parts need some.")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    order = generator.permutation(len(labels))
+    _, of_class, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    wanted = [share * size for size in sizes.tolist()]
+    counts = [math.floor(number) for number in wanted]
+    in_any_order = generator.permutation(len(sizes)).tolist()
+    by_remainder = sorted(in_any_order, key=lambda i: counts[i] - wanted[i])
+    for i in by_remainder[: count - sum(counts)]:
+        counts[i] += 1
+    is_drawn = np.zeros(len(labels), np.bool_)
+    for i, number in enumerate(counts):
+        is_drawn[order[of_class[order] == i][:number]] = True
+    return is_drawn
 
 
 def _write(
     whole: FeatureSet,
     name: str,
     rows: NDArray[np.bool_],
-    classes: list[int],
-    ids: list[str],
+    split_by: Mapping[str, Any],
     *,
-    with_text: bool,
+    labels: NDArray[np.int32],
+    class_names: Sequence[str],
+    texts: Sequence[Text],
 ) -> Path:
-    """Write the rows of some classes, numbered anew; a file with the same is left as it is."""
+    """Write some rows of a set; a file with the same is left as it is, but for texts it lacks."""
     target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
-    labels = np.searchsorted(classes, whole.labels[rows]).astype(np.int32)
-    source = {**whole.source, "split": {"of": whole.name, "classes": classes}}
+    before = whole.source.get("split", {})  # the set may be a part itself
+    of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
+    source = {**whole.source, "split": {**of, **split_by}}
     if target.exists():
         existing = read_features(target)
-        if (existing.source, existing.identity) == (source, whole.identity):
-            return target
-        raise StoreError(f"{target} holds another split or set", remedy="other-split")
-    texts = whole.text_features if with_text else {}
+        if (existing.source, existing.identity) != (source, whole.identity):
+            remedy = "other-part" if "part" in split_by else "other-split"
+            raise StoreError(f"{target} holds another split or set", remedy=remedy)
+        missing = [text for text in texts if text.template not in existing.text_features]
+        if missing:
+            add_texts(target, missing)
+        return target
+    ids = np.array(read_sample_ids(whole.path), dtype=object)[rows]
     write_features(
         target,
         kind=DATASET,
@@ -104,9 +184,9 @@ def _write(
         source=source,
         blocks=[whole.image_features[rows]],
         labels=labels,
-        sample_ids=ids,
-        class_names=[whole.class_names[i] for i in classes],
-        texts=[Text(template, text[classes]) for template, text in texts.items()],
+        sample_ids=ids.tolist(),
+        class_names=class_names,
+        texts=texts,
         normalized=whole.normalized,
         machine=whole.machine,
     )

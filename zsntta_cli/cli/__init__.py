@@ -1,14 +1,17 @@
 """The command line: a command parses, builds settings, calls one library function, prints."""
 
 import functools
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from zsntta_cli import __version__
-from zsntta_cli.cli.command import Command, Group
+from zsntta_cli import __version__, plugins
+from zsntta_cli.cli.command import Command, Group, end, say
+from zsntta_cli.errors import PluginError
 
 _PLACES = {
     "extract": "extract.extract",
@@ -22,7 +25,10 @@ _PLACES = {
     "encoders": "datasets.encoders",
     "cache": "cache.app",
     "datasets": "datasets.app",
+    "methods": "methods.app",
+    "cite": "cite.cite",
     "records": "results.records.app",
+    "replay": "results.replay.replay",
 }
 
 
@@ -44,6 +50,7 @@ COMMANDS = Commands()
 
 @functools.cache
 def _load(name: str) -> Any:
+    _load_declared()
     module, _, attribute = _PLACES[name].rpartition(".")
     loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
     if isinstance(loaded, typer.Typer):
@@ -51,6 +58,15 @@ def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(cls=Command)(loaded)
     return typer.main.get_command(single)
+
+
+@functools.cache
+def _load_declared() -> None:
+    """Load what installed distributions add, before options are made of it."""
+    if plugins.is_any_declared():
+        import_module("zsntta_cli.methods")
+        import_module("zsntta_cli.datasets.catalogue")
+        plugins.load_declared(lambda words: say(f"note: {words}", err=True))
 
 
 class Zsntta(Group):
@@ -74,12 +90,32 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _load_scripts(scripts: list[Path] | None) -> None:
+    """Load scripts of the user's own, before options are made of what they add."""
+    for script in scripts or ():
+        try:
+            plugins.load_script(script)
+        except PluginError as error:
+            if "--debug" in sys.argv or plugins.is_loading():
+                raise
+            end(f"error: {error}", 2, error)
+
+
 @app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks of errors.")] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--plugin",
+            callback=_load_scripts,
+            metavar="FILE.py",
+            help="A script that adds methods or data sets (docs/extending.md).",
+        ),
+    ] = None,
 ) -> None:
     pass
 

@@ -1,11 +1,12 @@
 """`zsntta cache`: what is in the features folder, is it whole, take in features made elsewhere."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group, say
+from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     EncoderName,
@@ -79,33 +80,67 @@ def verify(
 
 @app.command(cls=Command)
 def split(
-    name: Annotated[str, typer.Argument(help="A cached set with labels.")],
+    name: Annotated[str, typer.Argument(help="A cached set; with labels, to split its classes.")],
     id_classes: Annotated[
-        str, typer.Option(metavar="N|FILE", help="How many classes are ID, or a list of them.")
-    ],
-    seed: Annotated[int, typer.Option(help="Of the drawing of classes.")] = 0,
+        str | None,
+        typer.Option(metavar="N|FILE", help="How many classes are ID, or a list of them."),
+    ] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Share of the images to choose settings on: 20%."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the drawing.", min=0)] = 0,
     new: Annotated[
-        str | None, typer.Option("--name", help="Of the split. [NAME-N-sSEED, or NAME-FILE]")
+        str | None,
+        typer.Option("--name", help="Of a split of classes. [NAME-N-sSEED, or NAME-FILE]"),
     ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make an ID set and an OOD set of one set's classes, for every encoder's features."""
-    from zsntta_cli.cache import split as splits
+    """Make two sets of one set's classes or of its images, for every encoder's features.
+
+    Of classes, an ID set and its OOD set; of images, NAME-tune and NAME-rest, to choose settings on
+    the one and to report on the other (of another seed, NAME-tune-sSEED).
+    """
     from zsntta_cli.cache.folder import find
+
+    if (id_classes is None) == (images is None):
+        raise misused("say what to split: --id-classes N, or --images 20%.")
+    if images is not None and new is not None:
+        raise misused(f"parts of the images are {name}-tune and {name}-rest: leave --name out.")
+    paths = find(features_dir, [name], encoder)
+    if images is not None:
+        parts = _parts_of_images(paths, images, seed)
+    else:
+        parts = _parts_of_classes(paths, str(id_classes), seed, new)
+    for part in parts:
+        say(str(part))
+
+
+def _parts_of_classes(
+    paths: Sequence[Path], id_classes: str, seed: int, new: str | None
+) -> Iterator[Path]:
+    from zsntta_cli.cache import split as splits
     from zsntta_cli.cache.hdf5 import read_features
 
     is_number = id_classes.isdecimal()
     stem = f"{id_classes}-s{seed}" if is_number else Path(id_classes).stem
-    for path in find(features_dir, [name], encoder):
+    for path in paths:
         class_names = read_features(path).class_names
         chosen = (
             splits.drawn_classes(len(class_names), int(id_classes), seed)
             if is_number
             else splits.named_classes(Path(id_classes), class_names)
         )
-        for part in splits.split(path, new or f"{name}-{stem}", chosen):
-            say(str(part))
+        yield from splits.split(path, new or f"{path.stem}-{stem}", chosen)
+
+
+def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[Path]:
+    from zsntta_cli.cache import split as splits
+
+    part = splits.parsed_share(share)
+    for path in paths:
+        yield from splits.split_images(path, part, seed)
 
 
 @app.command("import", cls=Command)

@@ -78,16 +78,16 @@ class Command(TyperCommand):
             from zsntta_cli.cli.hints import worded
 
             code = 2 if isinstance(error, SettingsError) else 1
-            _end(f"error: {worded(error, ctx.params)}", code, error)
+            end(f"error: {worded(error, ctx.params)}", code, error)
         except KeyboardInterrupt as error:
             resumable = ctx.info_name in _RESUMABLE
             kept = ": what was finished is kept; the same command resumes" if resumable else ""
-            _end(f"interrupted{kept}.", 130, error)
+            end(f"interrupted{kept}.", 130, error)
         except (OSError, MemoryError) as error:
             is_pipe = isinstance(error, BrokenPipeError)  # `| head` has seen enough: no error
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
-            _end(f"error: {foreign(error)}", 1, error)
+            end(f"error: {foreign(error)}", 1, error)
 
 
 def _collect_seldom() -> None:
@@ -107,7 +107,7 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        _end(f"error: {error.format_message().rstrip('.')}. See {ctx.command_path} -h.", 2, error)
+        end(f"error: {error.format_message().rstrip('.')}. See {ctx.command_path} -h.", 2, error)
 
 
 def misused(message: str) -> Exception:
@@ -116,7 +116,7 @@ def misused(message: str) -> Exception:
     return error
 
 
-def _end(line: str, code: int, error: BaseException) -> NoReturn:
+def end(line: str, code: int, error: BaseException) -> NoReturn:
     """One line on stderr, and the exit code."""
     drop_unwritten()
     typer.echo(printable(line), err=True)
@@ -166,7 +166,7 @@ class Group(TyperGroup):
             with _usage_in_a_line(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:  # before the command runs
-            _end("interrupted.", 130, error)
+            end("interrupted.", 130, error)
 
 
 class ListUnasked(Group):

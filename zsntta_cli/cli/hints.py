@@ -12,7 +12,7 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.datasets.names import NOISE, WORDS, SetName
+from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
     MissingFeatures,
     MissingSets,
@@ -21,6 +21,7 @@ from zsntta_cli.errors import (
     NoPartner,
     SettingsError,
     StoreError,
+    UnknownMethod,
     ZsnttaError,
     near,
 )
@@ -79,6 +80,7 @@ _REMEDIES = {
     "other-device": "try --device cpu",
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
+    "other-part": "draw the images by another --seed, or delete both parts",
     "other-prompt": "take another with --prompt",
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
@@ -87,6 +89,7 @@ _REMEDIES = {
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
+    "tune-by": "take another metric with --tune-by",
 }
 
 Given = Mapping[str, Any]  # the parameters of the command that failed
@@ -108,6 +111,9 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 def _(error: MissingFeatures, given: Given) -> str:
     from zsntta_cli.datasets import CATALOGUE
 
+    parts = SetParts.parse(error.name)
+    if parts.steps and parts.whole in error.there:
+        return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
     return "" if meant else "type " + _making(error.name, _of_encoder(given, error.encoder))
@@ -127,7 +133,9 @@ def _(error: MissingText, given: Given) -> str:
     ) and not imported:  # class names get what no one types along with the words
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
-    return f"type {_making(error.name, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    parts = SetParts.parse(error.name)
+    embed = f"type {_making(parts.whole, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
 
 
 @mend.register
@@ -141,6 +149,13 @@ def _(error: MissingWords, given: Given) -> str:
 
 
 @mend.register
+def _(error: UnknownMethod, given: Given) -> str:
+    plugin, record = error.files[0] if error.files else "FILE.py", given.get("record")
+    words = ["zsntta", "--plugin", plugin, "simulate", *(["--from", str(record)] * bool(record))]
+    return f"name its script, {shlex.join(words)}"
+
+
+@mend.register
 def _(error: NoPartner, given: Given) -> str:
     from zsntta_cli.datasets import needs_no_hand
 
@@ -149,6 +164,16 @@ def _(error: NoPartner, given: Given) -> str:
     easy = [name for name in error.partners if needs_no_hand(name)]
     named = " ".join(f"--dataset {name}" for name in easy or error.partners)
     return f"type zsntta extract {named}{options_of(given)}"
+
+
+def _splitting(name: str, given: Given) -> str:
+    """The command that makes both parts of the images of a set, of the name of one of them."""
+    part, seed = SetParts.parse(name).steps[-1]
+    words = ["zsntta", "cache", "split", name.removesuffix(f"-{part}{seed}"), "--images", "20%"]
+    words += ["--seed", seed.removeprefix("-s")] if seed else []
+    if given.get("features_dir", FEATURES) != FEATURES:
+        words += ["--features-dir", str(given["features_dir"])]
+    return shlex.join(words)
 
 
 def _making(name: str, given: Given) -> str:
@@ -206,13 +231,13 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
     come quoted words and whole numbers alone.
     """
     wanted: dict[str, list[str]] = {}  # by the options: sets
-    parts = list[str]()
+    importing, splitting = list[str](), list[str]()
     for name, origin in sorted(origins.items(), key=lambda item: _is_noise(item[0])):
         of, split = _whole_of(name, origin)
-        parts += [split] if split else []
+        splitting += [split] if split else []
         choice = _recorded_choice(origin)
         if choice is None or origin.get("imported"):
-            parts.append(_making(of, {**given, "encoder": folder}))
+            importing.append(_making(of, {**given, "encoder": folder}))
             continue
         options = _recorded_options(of, origin) + options_of({**vars(choice), **_folders(given)})
         if _is_noise(name):  # beside sets, whose limit and prompt are nothing to it
@@ -223,7 +248,7 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
         f"zsntta extract {' '.join(dict.fromkeys(sets))}{_only(sets)}{options}"
         for options, sets in wanted.items()
     ]
-    return list(dict.fromkeys([*extracting, *parts]))
+    return list(dict.fromkeys([*extracting, *importing, *splitting]))
 
 
 def _is_noise(name: str) -> bool:
@@ -289,10 +314,16 @@ def _base(name: str) -> str:
 
 def _whole_of(name: str, origin: "Origin") -> tuple[str, str]:
     """The set that a split was made of, and the command that makes the split; else the set."""
-    split = origin.get("split")
+    split: Any = origin.get("split")
     of = split.get("of") if isinstance(split, dict) else None
     if not isinstance(of, str):
         return name, ""
+    share, seed = split.get("images"), split.get("seed")
+    if isinstance(share, str) and isinstance(seed, int):
+        return (
+            of,
+            f"zsntta cache split {shlex.quote(of)} --images {shlex.quote(share)} --seed {seed}",
+        )
     drawn = re.fullmatch(rf"{re.escape(of)}-(\d+)-s(\d+)-(id|ood)", name)
     how = f"--id-classes {drawn[1]} --seed {drawn[2]}" if drawn else "--id-classes FILE"
     stem = name.removesuffix("-id").removesuffix("-ood")

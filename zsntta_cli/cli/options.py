@@ -270,7 +270,7 @@ def _shown(value: Any) -> str:
 
 def _threshold(text: str) -> float | None:
     """A fixed threshold as a number, the adaptive one as None."""
-    return None if text == _ADAPTIVE else _parsed("fixed", float, text)
+    return None if text == _ADAPTIVE else _parsed("threshold", float, text)
 
 
 def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
@@ -286,18 +286,48 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
         method, dot, option = left.rpartition(".")
         if not (equals and dot):
             raise SettingsError(f"set is '{text}', must be METHOD.SETTING=VALUE.")
-        name, kind = _setting(method, option)
-        parsed = _threshold(value) if name == "fixed" else _parsed(option, kind, value)
-        own.setdefault(method, {}).setdefault(name, []).append(parsed)
+        field = _setting(option, method)
+        own.setdefault(method, {}).setdefault(field.name, []).append(_value(field, value))
     return own
 
 
-def _setting(method: str, option: str) -> tuple[str, type]:
-    """The name and type of a method's setting, from that of its option."""
-    check_method(method)
-    names = {option_name(field): field for field in declared(method).values()}
-    check_choice(f"the setting of {method}", option, tuple(names))
-    return names[option].name, value_type(names[option])[0]
+def candidate_settings(
+    texts: Sequence[str],
+) -> tuple[dict[str, list[Any]], dict[str, dict[str, list[Any]]]]:
+    """Values to choose from, by setting and by method: "warmup=3,10", "adand.warmup=3,10".
+
+    Raises:
+        SettingsError: a text of another form, an unknown method or setting, or a value of another
+            type.
+    """
+    shared: dict[str, list[Any]] = {}
+    own: dict[str, dict[str, list[Any]]] = {}
+    for text in texts:
+        left, equals, values = text.partition("=")
+        method, _, option = left.rpartition(".")
+        if not (equals and values):
+            raise SettingsError(f"tune is '{text}', must be SETTING=V1,V2.")
+        field = _setting(option, method)
+        axes = own.setdefault(method, {}) if method else shared
+        axes.setdefault(field.name, []).extend(_value(field, one) for one in values.split(","))
+    return shared, own
+
+
+def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
+    """The setting that an option names, of a method or of the first one that has it."""
+    if method:
+        check_method(method)
+    methods = [method] if method else list(METHODS)
+    fields = {option_name(f): f for m in reversed(methods) for f in declared(m).values()}
+    check_choice(f"the setting of {method}" if method else "setting", option, tuple(fields))
+    return fields[option]
+
+
+def _value(field: "dataclasses.Field[Any]", text: str) -> Any:
+    """A setting's value, of what was typed."""
+    if field.name == "fixed":
+        return _threshold(text)
+    return _parsed(option_name(field), value_type(field)[0], text)
 
 
 def _parsed(option: str, kind: type, text: str) -> Any:

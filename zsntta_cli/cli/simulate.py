@@ -19,6 +19,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
+from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.tuning import Tunings
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -74,6 +76,7 @@ def simulate(
     own: Annotated[
         list[str] | None, _repeatable("For one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
+    tuning: TuningOptions,
     record: Annotated[
         Path | None, typer.Option("--from", help="Run again what these JSON records say.")
     ] = None,
@@ -125,14 +128,16 @@ def simulate(
     named = {
         "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
         "set": own, "encoder": encoder.encoder, "model": encoder.model,
-        "precision": encoder.precision,
+        "precision": encoder.precision, **vars(tuning),
     }  # fmt: skip
     values = given_settings(settings)
     _check_usage(record, {**named, **values}, other_features)
+    plan = tuning.plan(id_set, ood_set)
     form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
+    from zsntta_cli.results.tuning import choose, with_tunings
 
     view = View(
         report, spread, tuple(columns or ()), _labels(label or ()), aggregate, caption, tex_label,
@@ -157,10 +162,20 @@ def simulate(
         differing = differing_from(features_dir, recorded)
         if differing and not other_features:
             raise differing[0]
-    runs = [run.settings for run in recorded] or grid.runs(features_dir)
     keeping = store.keeping(keep_items)
+    tunings: Tunings = {}
+    if plan:
+
+        def run_candidates(runs: "Sequence[RunSettings]") -> "Sequence[Record]":
+            _tell_notes(features_dir, runs, is_below=False)
+            return _run(features_dir, runs, jobs, False, live_settings, store.keeping())[0]
+
+        tunings = choose(features_dir, grid, plan, run_candidates)
+    runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
+    if not recorded:
+        records = with_tunings(records, tunings, keeping, partial(say, err=True))
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 

@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import SetName, SetParts
 from zsntta_cli.errors import DatasetError, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -70,6 +71,8 @@ def known(name: str) -> DatasetEntry:
 def _entry(name: str) -> DatasetEntry | None:
     """The entry of a known set, by its name or by `cifar10-c:fog:1`; no set takes no parameters."""
     parsed = SetName.parse(name)
+    if parsed.base not in CATALOGUE:
+        plugins.load_declared()
     entry = CATALOGUE.get(parsed.base)
     return None if entry and parsed.parameters and not entry.parameters else entry
 
@@ -94,8 +97,8 @@ def has_text(images: "ImageSet") -> bool:
 
 
 def default_prompt(name: str) -> str:
-    """The prompt template of a set used as ID."""
-    entry = _entry(name)
+    """The prompt template of a set used as ID; of a part of its images, too."""
+    entry = _entry(SetParts.parse(name).whole)
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
@@ -106,6 +109,11 @@ def needs_no_hand(name: str) -> bool:
 
 
 def partners(name: str) -> tuple[str, ...]:
-    """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
-    entry = _entry(name)
-    return entry.partners if entry else ()
+    """The OOD sets that an ID set is paired with; none for a set the paper does not know.
+
+    A part of an ID set's images is paired with the same part of each.
+    """
+    parts = SetParts.parse(name)
+    entry = _entry(parts.whole)
+    part = name.removeprefix(parts.whole)
+    return tuple(partner + part for partner in entry.partners) if entry else ()

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zsntta_cli import plugins
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class DatasetEntry:
     downloads: bool = False  # whether it is fetched where it is not on disk
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
+    cites: tuple[str, ...] = ()  # keys of report/references.bib
 
 
 # The paper's 44 ID-OOD pairs.
@@ -66,17 +68,20 @@ _ID_SETS = {
         "id", 10_000, 10, "test", Reader("readers.originals:cifar10"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
+        cites=("krizhevsky2009learning",),
     ),
     "cifar100": DatasetEntry(
         "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
+        cites=("krizhevsky2009learning",),
     ),
     "cub200": DatasetEntry(
         "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
         home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
+        cites=("wah2011caltech",),
     ),
     "cars196": DatasetEntry(
         "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
@@ -84,12 +89,14 @@ _ID_SETS = {
         layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
         "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
         megabytes=1_954, licence="not stated",
+        cites=("krause20133d",),
     ),
     "food101": DatasetEntry(
         "id", 25_250, 101, "test", Reader("readers.originals:food101"), partners=_PARTNERS,
         home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
+        cites=("bossard2014food",),
     ),
     "pets37": DatasetEntry(
         "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
@@ -97,24 +104,28 @@ _ID_SETS = {
         layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
         "images/*.jpg",
         megabytes=811, licence="CC BY-SA 4.0", downloads=True,
+        cites=("parkhi2012cats",),
     ),
     "imagenet": DatasetEntry(
         "id", 50_000, 1_000, "val", Reader("readers.imagenet:by_wnid", path="imagenet/val"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
+        cites=("deng2009imagenet", "russakovsky2015imagenet"),
     ),
     "imagenet-sketch": DatasetEntry(  # the paper's ImageNet-K
         "id", 50_889, 1_000, "all", Reader("readers.imagenet:by_wnid", path="sketch"),
         partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
+        cites=("wang2019learning",),
     ),
     "imagenet-a": DatasetEntry(
         "id", 7_500, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-a", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
+        cites=("hendrycks2021natural",),
     ),
     "imagenet-v2": DatasetEntry(
         "id", 10_000, 1_000, "matched-frequency",
@@ -122,12 +133,14 @@ _ID_SETS = {
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
         licence="repository MIT; images not stated",
+        cites=("recht2019imagenet",),
     ),
     "imagenet-r": DatasetEntry(
         "id", 30_000, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-r", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
         licence="repository MIT; images not stated",
+        cites=("hendrycks2021many",),
     ),
 }  # fmt: skip
 
@@ -136,38 +149,45 @@ _OOD_SETS = {
         "ood", 26_032, 10, "test", Reader("readers.originals:svhn"),
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
+        cites=("netzer2011reading",),
     ),
     "lsun": DatasetEntry(
         "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
         layout="lsun/ with images, in class folders or not", licence="not stated",
+        cites=("yu2015lsun",),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
+        cites=("van2018inaturalist", "huang2021mos"),
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
+        cites=("xiao2010sun", "huang2021mos"),
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
+        cites=("zhou2017places", "huang2021mos"),
     ),
     "texture": DatasetEntry(
         "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
+        cites=("cimpoi2014describing",),
     ),
     "ninco": DatasetEntry(
         "ood", 5_879, 64, "all",
         Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
+        cites=("bitterwolf2023or",),
     ),
 }  # fmt: skip
 
@@ -178,6 +198,7 @@ _SHIFTED_SETS = {
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
+        cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
     ),
     "cifar100-c": DatasetEntry(
         "shift", 10_000, 100, "test, corrupted",
@@ -185,12 +206,14 @@ _SHIFTED_SETS = {
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
+        cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
     ),
     "imagenet-c": DatasetEntry(
         "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
         parameters=_SEVERITY_1,
+        cites=("hendrycks2019benchmarking",),
     ),
 }  # fmt: skip
 
@@ -202,17 +225,25 @@ BUILTIN: dict[str, DatasetEntry] = {
     "shapes": DatasetEntry(
         "id", 10_000, 10, "built in", _DRAWN,
         partners=("glyphs", "textures", "other-shapes", "digits"), home=_AT_HAND, licence="MIT",
+        cites=("zsntta",),
     ),
     "glyphs": DatasetEntry(
-        "ood", 10_000, 20, "built in", _DRAWN, _LETTERS, home=_AT_HAND, licence="MIT"
+        "ood", 10_000, 20, "built in", _DRAWN, _LETTERS, home=_AT_HAND, licence="MIT",
+        cites=("zsntta",),
     ),
-    "textures": DatasetEntry("ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"),
+    "textures": DatasetEntry(
+        "ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT", cites=("zsntta",)
+    ),
     "other-shapes": DatasetEntry(
-        "ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT"
+        "ood", 10_000, 10, "built in", _DRAWN, home=_AT_HAND, licence="MIT",
+        cites=("zsntta",),
     ),
     "digits": DatasetEntry(
         "both", 1_797, 10, "built in", _DRAWN, _DIGITS, home="scikit-learn", licence="BSD",
+        cites=("alpaydin1998optical", "pedregosa2011scikit"),
     ),
 }  # fmt: skip
 
 CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN
+
+plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")

@@ -59,13 +59,6 @@ class Encoder:
         identity = _identity(choice, self, weights_sha256)
         self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
 
-    @property
-    def gpu_name(self) -> str | None:
-        """The model of the GPU that it runs on, if it is one of CUDA's."""
-        import torch
-
-        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else None
-
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels (H, W, 3) that the encoder is to see: resized and cropped by PIL."""
         if image.size != self._final or image.mode != "RGB":

@@ -257,20 +257,59 @@ class Family:
     lacks: tuple[str, ...] = ()  # live methods that refuse it
     sigmoid: bool = False  # trained as SigLIP: `--score match` by its own bias
     installs: str = ""  # what its tokenizer needs besides
+    cites: tuple[str, ...] = ()  # keys of report/references.bib
+    sign: str = "none"  # letters that names of its models or of their weights have
 
 
 _TRANSFORMERS = "transformers"
 # Families of open_clip's models that were tried, with weights of chance, and what they lack.
 FAMILIES: dict[str, Family] = {
-    "MetaCLIP": Family(EncoderChoice("ViT-B-16-quickgelu", "metaclip_400m")),
-    "DFN": Family(EncoderChoice("ViT-B-16-quickgelu", "dfn2b")),
-    "EVA-CLIP": Family(EncoderChoice("EVA02-B-16", "merged2b_s8b_b131k")),
-    "MobileCLIP": Family(EncoderChoice("MobileCLIP-S1", "datacompdr")),
-    "ConvNeXt": Family(EncoderChoice("convnext_base_w", "laion2b_s13b_b82k")),
-    "CoCa": Family(EncoderChoice("coca_ViT-B-32", "laion2b_s13b_b90k")),
-    "CLIPA": Family(
-        EncoderChoice("ViT-L-14-CLIPA", "datacomp1b"), ("tpt",), installs=_TRANSFORMERS
+    "MetaCLIP": Family(
+        EncoderChoice("ViT-B-16-quickgelu", "metaclip_400m"), cites=("xu2024demystifying",),
+        sign="metaclip",
     ),
-    "SigLIP": Family(EncoderChoice("ViT-B-16-SigLIP", "webli"), ("tpt",), True, _TRANSFORMERS),
-    "SigLIP 2": Family(EncoderChoice("ViT-B-16-SigLIP2", "webli"), ("tpt",), True, _TRANSFORMERS),
-}
+    "DFN": Family(
+        EncoderChoice("ViT-B-16-quickgelu", "dfn2b"), cites=("fang2024data",), sign="dfn"
+    ),
+    "EVA-CLIP": Family(
+        EncoderChoice("EVA02-B-16", "merged2b_s8b_b131k"), cites=("sun2023eva",), sign="eva0"
+    ),
+    "MobileCLIP": Family(
+        EncoderChoice("MobileCLIP-S1", "datacompdr"), cites=("vasu2024mobileclip",),
+        sign="mobileclip",
+    ),
+    "ConvNeXt": Family(
+        EncoderChoice("convnext_base_w", "laion2b_s13b_b82k"),
+        cites=("cherti2023reproducible", "liu2022convnet"), sign="convnext",
+    ),
+    "CoCa": Family(
+        EncoderChoice("coca_ViT-B-32", "laion2b_s13b_b90k"), cites=("yu2022coca",), sign="coca"
+    ),
+    "CLIPA": Family(
+        EncoderChoice("ViT-L-14-CLIPA", "datacomp1b"), ("tpt",), installs=_TRANSFORMERS,
+        cites=("li2023inverse",), sign="clipa",
+    ),
+    "SigLIP": Family(
+        EncoderChoice("ViT-B-16-SigLIP", "webli"), ("tpt",), True, _TRANSFORMERS,
+        cites=("zhai2023sigmoid",), sign="siglip",
+    ),
+    "SigLIP 2": Family(
+        EncoderChoice("ViT-B-16-SigLIP2", "webli"), ("tpt",), True, _TRANSFORMERS,
+        cites=("tschannen2025siglip",), sign="siglip2",
+    ),
+}  # fmt: skip
+
+
+def family_of(name: str) -> str:
+    """The family of an encoder by its model's name or its features' folder; nothing of CLIP's."""
+    signs = {
+        family.sign: known for known, family in FAMILIES.items() if family.sign in name.lower()
+    }
+    return signs[max(signs, key=len)] if signs else ""
+
+
+def encoder_cites(name: str) -> tuple[str, ...]:
+    """What an encoder is of, beside CLIP: keys of report/references.bib."""
+    if name == TINY:
+        return ("zsntta",)
+    return FAMILIES[family].cites if (family := family_of(name)) else ()

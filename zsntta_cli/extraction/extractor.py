@@ -227,7 +227,7 @@ class Extractor:
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
             class_names=images.class_names,
             texts=self._texts(images.class_names, templates if images.class_names else ()),
-            machine=machine_facts(ENCODING, gpu=encoder.gpu_name, batch_size=size),
+            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
         )
         parts.discard()
         seconds = time.monotonic() - started
@@ -259,6 +259,15 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def _gpu_name(encoder: Encoder) -> str | None:
+    """The model of the GPU that an encoder runs on, if it does."""
+    if encoder.identity.get("device") != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.get_device_name(encoder.device)
 
 
 def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from multiprocessing.context import SpawnProcess
 
 from zsntta_cli.errors import EncoderError, ZsnttaError
 from zsntta_cli.extraction.jobs import Advance, Encoded, EncodingJob, work_on
+from zsntta_cli.plugins import LoadedScripts
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ class Processes:
         with _ctrl_c_ignored():
             for device in self._devices[len(self._workers) : count]:
                 connection, end = context.Pipe()
-                process = context.Process(target=_serve, args=(device, end), daemon=True)
+                process = context.Process(
+                    target=_serve, args=(LoadedScripts(), device, end), daemon=True
+                )
                 process.start()
                 end.close()
                 self._workers.append(_Worker(device, process, connection))
@@ -106,7 +109,7 @@ def _ctrl_c_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _serve(device: str, connection: Connection) -> None:
+def _serve(_scripts: LoadedScripts, device: str, connection: Connection) -> None:
     """Encode, as a worker process, its share of every job, until it is stopped."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:

@@ -16,6 +16,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from zsntta_cli import plugins
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
 from zsntta_cli.methods.live import settings as live_settings
@@ -62,6 +63,8 @@ class Method:
     note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # goes up when its decisions change: older results are then not shown
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
+    cites: tuple[str, ...] = ()  # keys of report/references.bib, or entries of one's own
+    cost: str = ""  # what it keeps of a stream, and what it does with an item, in words
 
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
@@ -95,6 +98,8 @@ class Classifier:
     settings: type[Any]  # a dataclass
     note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # as a method's
+    cites: tuple[str, ...] = ()  # as a method's
+    cost: str = ""  # as a method's
 
     def load(self) -> Callable[..., Any]:
         """The function `classes`, imported when it is first needed."""
@@ -118,6 +123,8 @@ def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:
 # AdaND and Syde inject noise as part of the method; others only where it is asked to.
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # Tent's on ImageNet, and no AugMix for TPT: as they were published
+_PAPER = "cao2025noisy"
+_TDA_COST = "keeps positive-shots + negative-shots images a class; an item is compared with all"
 _STAGE_1 = WarmUp(attrgetter("stage1_items"), "warmup x update-every")
 
 
@@ -129,6 +136,9 @@ class _Methods(dict[str, Method]):
     """
 
     def __missing__(self, name: str) -> Method:
+        plugins.load_declared()  # at the first name that is none of the package's
+        if name in self:
+            return self[name]
         detector, _, classifier = name.rpartition("+")
         if classifier not in CLASSIFIERS or detector not in self:
             raise KeyError(name)
@@ -146,6 +156,7 @@ def behind(detector: str, classifier: str) -> Method:
         _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
         warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
+        cites=first.cites + second.cites,
     )  # fmt: skip
 
 
@@ -182,12 +193,25 @@ def _both_given(detector: type[Any], classifier: type[Any], values: Mapping[str,
     return _both_settings(detector, classifier)(**values)  # type: ignore[arg-type]
 
 
+def find_method(name: str) -> Method | None:
+    """The method of a name, one of two parts too; None where its code is not here."""
+    try:
+        return METHODS[name]
+    except KeyError:
+        return None
+
+
 def check_method(name: str, what: str = "method") -> None:
     """Raise UnknownName where there is no such method, nor one of two parts."""
-    try:
-        METHODS[name]
-    except KeyError:
-        raise UnknownName(what, name, tuple(METHODS)) from None
+    if find_method(name) is None:
+        raise UnknownName(what, name, tuple(METHODS))
+
+
+def detector_of(name: str) -> str:
+    """Whose score a method decides by: of "adand+tda", AdaND's; of "mine+tda" that of `mine`."""
+    method, (detector, _, classifier) = find_method(name), name.rpartition("+")
+    is_pair = method.parts if method else detector in METHODS or classifier in CLASSIFIERS
+    return detector if detector and is_pair else name
 
 
 def method_place(name: str) -> tuple[int, int, str]:
@@ -206,71 +230,153 @@ def _index(listed: Mapping[str, object], name: str) -> int:
 
 
 CLASSIFIERS: dict[str, Classifier] = {
-    "tda": Classifier("classifiers.tda:adapted_classes", settings.TDASettings),
-    "oga": Classifier("classifiers.oga:classes", settings.OGASettings),
-    "onzeta": Classifier("classifiers.onzeta:classes", settings.OnZetaSettings),
-    "bca": Classifier("classifiers.bca:classes", settings.BCASettings),
+    "tda": Classifier(
+        "classifiers.tda:adapted_classes", settings.TDASettings, cites=("karmanov2024efficient",),
+        cost=_TDA_COST,
+    ),
+    "oga": Classifier(
+        "classifiers.oga:classes", settings.OGASettings, cites=("fuchs2025online",),
+        cost="keeps oga-shots images a class and a covariance of D² numbers",
+    ),
+    "onzeta": Classifier(
+        "classifiers.onzeta:classes", settings.OnZetaSettings, cites=("qian2024online",),
+        cost="keeps a proxy of D numbers and a weight a class",
+    ),
+    "bca": Classifier(
+        "classifiers.bca:classes", settings.BCASettings, cites=("zhou2025bayesian",),
+        cost="keeps a mean of D numbers and a prior of C a class",
+    ),
     "dota": Classifier(
         "classifiers.dota:classes", settings.DOTASettings,
-        note=settings.DOTASettings.note,
+        note=settings.DOTASettings.note, cites=("han2025dota",),
+        cost="keeps a mean and a covariance, D² numbers, a class, or one of all (dota-memory)",
     ),
 }  # fmt: skip
 
 METHODS: dict[str, Method] = _Methods({
     "zs-clip": Method(
-        "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper"
+        "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper",
+        cites=(_PAPER, "ming2022delving", "li2023robustness"),
+        cost="keeps the last N_q scores",
     ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
-        stepper="detectors.adand:stepper", warm_up=_STAGE_1,
+        stepper="detectors.adand:stepper", warm_up=_STAGE_1, cites=(_PAPER,),
+        cost="keeps a layer of D + 1 numbers with Adam's moments, L items, the last N_q scores",
     ),
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
-        warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"),
+        warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
+        cost="keeps D² numbers (up to 2,048 dims), D + 9 of each of the last M items, 4 a class",
     ),
-    "cma": Method("detectors.cma:run", settings.CmaSettings, needs=WORDS),
-    "oodd": Method("detectors.oodd:run", settings.OoddSettings),
+    "cma": Method(
+        "detectors.cma:run", settings.CmaSettings, needs=WORDS, cites=("lee2025concept",),
+        cost="keeps the last N_q scores; k C texts more in the product with the texts",
+    ),
+    "oodd": Method(
+        "detectors.oodd:run", settings.OoddSettings, cites=("yang2025oodd",),
+        cost="keeps N items of D numbers; an item is compared with all of them",
+    ),
     "syde": Method(
-        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1
+        "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1,
+        cites=("syde2026",),
+        cost="keeps a layer of D + 1 numbers, syde-shots images a class, syde-map² cells of D",
     ),
-    "etlt": Method("detectors.etlt:run", settings.EtltSettings, offline=True),
-    "tda": Method("classifiers.tda:run", settings.TDASettings),
+    "etlt": Method(
+        "detectors.etlt:run", settings.EtltSettings, offline=True,
+        cites=("fan2022simple", "fan2024test"),
+        cost="one least squares of the whole stream on D dims",
+    ),
+    "tda": Method(
+        "classifiers.tda:run", settings.TDASettings, cites=("karmanov2024efficient",),
+        cost=_TDA_COST,
+    ),
 })  # fmt: skip
 
-for _classifier in CLASSIFIERS:  # alone, a classifier is behind ZS-CLIP; TDA as it was published
-    METHODS.setdefault(_classifier, behind("zs-clip", _classifier))
 
+def _list_classifiers() -> None:
+    """Make each classifier alone a method: it is behind ZS-CLIP, TDA as it was published."""
+    for classifier in CLASSIFIERS:
+        if classifier not in METHODS:
+            METHODS[classifier] = behind("zs-clip", classifier)
+
+
+_list_classifiers()
 METHODS.update({
-    "max-logit": Method("ood_scores:max_logit", settings.ScoreSettings, decides=False),
-    "energy": Method("ood_scores:energy", settings.ScoreSettings, decides=False),
-    "mcm": Method("ood_scores:maximum_concept_matching", settings.McmSettings, decides=False),
-    "neglabel": Method(
-        "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2
+    "max-logit": Method(
+        "ood_scores:max_logit", settings.MaxLogitSettings, decides=False,
+        cites=("hendrycks2022scaling",),
+        cost="keeps nothing: an item is one product with C texts",
     ),
-    "csp": Method("words.neglabel:run", words_settings.CspSettings, needs=WORDS),
-    "adaneg": Method("words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS),
-    "tanl": Method("words.tanl:run", words_settings.TanlSettings, needs=WORDS),
+    "energy": Method(
+        "ood_scores:energy", settings.EnergySettings, decides=False, cites=("liu2020energy",),
+        cost="keeps nothing: an item is one product with C texts",
+    ),
+    "mcm": Method(
+        "ood_scores:maximum_concept_matching", settings.McmSettings, decides=False,
+        cites=("ming2022delving",),
+        cost="keeps nothing: an item is one product with C texts",
+    ),
+    "neglabel": Method(
+        "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2,
+        cites=("jiang2024negative",),
+        cost="keeps the last N_q scores; M words more in the product with the texts",
+    ),
+    "csp": Method(
+        "words.neglabel:run", words_settings.CspSettings, needs=WORDS,
+        cites=("chen2024conjugated",),
+        cost="keeps the last N_q scores; the mined words more in the product with the texts",
+    ),
+    "adaneg": Method(
+        "words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS, cites=("zhang2024adaneg",),
+        cost="keeps up to adaneg-shots images a class and a word",
+    ),
+    "tanl": Method(
+        "words.tanl:run", words_settings.TanlSettings, needs=WORDS, cites=("zhang2026activation",),
+        cost="keeps the activations of all words by the last L images of either kind",
+    ),
     "neglabel+adand": Method(
         "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
+        cites=("zsntta", "jiang2024negative", _PAPER),
+        cost="keeps what adand does; M words more in the product with the texts",
     ),
     "csp+adand": Method(
         "words.neglabel:run_taught", words_settings.CspAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="csp"),
+        cites=("zsntta", "chen2024conjugated", _PAPER),
+        cost="keeps what adand does; the mined words more in the product with the texts",
     ),
-    "clipn": Method("ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT),
-    "tent": Method("live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD),
+    "clipn": Method(
+        "ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT,
+        cites=("wang2023clipn",),
+        cost="keeps nothing; C texts more in the product with the texts",
+    ),
+    "tent": Method(
+        "live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD,
+        cites=("wang2021tent",),
+        cost="a forward pass an item, and a backward pass of each that passes the filter",
+    ),
     "sotta": Method(  # the items between two steps are one pass
         "live.sotta:run", live_settings.SottaSettings, live=True,
-        at_once=attrgetter("update_every"),
+        at_once=attrgetter("update_every"), cites=("gong2023sotta",),
+        cost="a forward pass an item; two steps, forward and back, on the memory every L items",
     ),
-    "tpt": Method("live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False}),
+    "tpt": Method(
+        "live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False},
+        cites=("shu2022test",),
+        cost="for each item that passes the filter its views forward, the prompts forward and back",
+    ),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
-        imagenet=_SGD, warm_up=_STAGE_1,
+        imagenet=_SGD, warm_up=_STAGE_1, cites=(_PAPER, "wang2021tent"),
+        cost="what adand does; a forward and a backward pass of each item that it calls clean",
     ),
 })  # fmt: skip
 
 for _detector in ("adand", "ridge"):  # those to choose from; others are made when asked for
     for _classifier in CLASSIFIERS:
         METHODS[f"{_detector}+{_classifier}"] = behind(_detector, _classifier)
+
+plugins.watch("classifier", CLASSIFIERS, Classifier, "zsntta.classifiers", _list_classifiers)
+plugins.watch("method", METHODS, Method, "zsntta.methods")

@@ -182,7 +182,7 @@ class EtltSettings(Settings):
 
 @dataclass(frozen=True)
 class TDASettings(Settings):
-    """TDA: positive and negative cache (arXiv 2403.18293); noise is decided as ZS-CLIP does."""
+    """TDA, arXiv 2403.18293: a cache of what classes look like, one of what samples are not."""
 
     # Of the noise threshold only; the caches always go item by item.
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
@@ -211,7 +211,10 @@ class TDASettings(Settings):
 
 @dataclass(frozen=True)
 class OGASettings(Settings):
-    """OGA, arXiv 2501.04352, with the values that its released code has for all sets."""
+    """OGA, arXiv 2501.04352: a Gaussian a class from the samples that are surest of it.
+
+    The values are those that its released code has for all sets.
+    """
 
     oga_shots: int = option(8, "Samples a class in the memory.", within=_FROM_ONE)
     oga_scale: float = option(0.05, "τ: of the Gaussians' log densities.", within=_FROM_ZERO)
@@ -224,7 +227,10 @@ class OGASettings(Settings):
 
 @dataclass(frozen=True)
 class OnZetaSettings(Settings):
-    """OnZeta, arXiv 2408.13320, with its paper's values for ImageNet."""
+    """OnZeta, arXiv 2408.13320: class weights and visual proxies, learned online.
+
+    The values are its paper's for ImageNet.
+    """
 
     onzeta_balance: float = option(
         1.0, "α: share of 1/C that each class has at least; 1: equal shares.", within=_SHARE
@@ -241,7 +247,10 @@ class OnZetaSettings(Settings):
 
 @dataclass(frozen=True)
 class BCASettings(Settings):
-    """BCA, arXiv 2503.09248; the values are those of a port, not confirmed by the authors' code."""
+    """BCA, arXiv 2503.09248: class means and a prior of the classes that move with the samples.
+
+    The values are those of a port, not confirmed by the authors' code.
+    """
 
     bca_mean_least: float = option(
         0.05, "Probability above which an item moves its class.", within=_SHARE
@@ -259,7 +268,10 @@ class BCASettings(Settings):
 
 @dataclass(frozen=True)
 class DOTASettings(Settings):
-    """DOTA, arXiv 2409.19375; its values are of each set, these are those of a port."""
+    """DOTA, arXiv 2409.19375: a Gaussian a class, learned from the frozen model's soft labels.
+
+    The paper's values are of each set; these are a port's.
+    """
 
     dota_variance: float = option(1e-4, "σ: of a class at the start.", within=_ABOVE_ZERO)
     dota_shrinkage: float = option(
@@ -292,8 +304,13 @@ class DOTASettings(Settings):
 
 
 @dataclass(frozen=True)
-class ScoreSettings(Settings):
-    """A zero-shot OOD score without settings of its own: max-logit, energy."""
+class MaxLogitSettings(Settings):
+    """Max-logit, arXiv 1911.11132: the largest scaled cosine of an image and a class."""
+
+
+@dataclass(frozen=True)
+class EnergySettings(Settings):
+    """Energy, arXiv 2010.03759: minus the free energy, log Σ exp of the scaled cosines."""
 
 
 @dataclass(frozen=True)

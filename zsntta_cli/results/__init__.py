@@ -2,13 +2,16 @@
 
 import functools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zsntta_cli.results.grid import Grid, Pair
+    from zsntta_cli.results.tuning import TuningPlan, Tunings
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.record import Record
+    from zsntta_cli.simulation.runs import RunSettings
 
 NAME = "records.sqlite"  # in the features folder
 
@@ -33,7 +36,12 @@ def simulate(
     records: str | Path | None = None,
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
+    plugins: Sequence[str | Path] = (),
     live: "LiveSettings | None" = None,
+    tune: Mapping[str, Any] | None = None,
+    tune_on: "Sequence[Pair]" = (),
+    report_on: "Sequence[Pair]" = (),
+    tune_by: str = "acc_h",
     **settings: Any,
 ) -> "list[Record]":
     """Replay streams, as `zsntta simulate` does: a record for each run of the grid, in order.
@@ -45,17 +53,26 @@ def simulate(
     beside the features, and taken from there unless they are wanted `fresh`. What a reader of the
     numbers has to know comes as warnings, and stands in the records.
 
+    `tune` has settings with the values to choose from, a mapping of them for one method alone:
+    `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best by `tune_by` on the pairs
+    `tune_on`, as [("shapes", "glyphs")], is run on those of `report_on`, which stand in place of
+    `id_set` and `ood_set`.
+
     Raises:
         ZsnttaError: what the command would end with.
     """
     command = _call_in_python(dict(locals()))
+    from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
+    from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import live_session
     from zsntta_cli.simulation.notes import notes_before
 
+    for script in plugins:
+        load_script(Path(script))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
@@ -66,10 +83,48 @@ def simulate(
     path = Path(records) if records else None
     keeping = Keeping.beside(root, path, fresh, command=command)
     session = functools.partial(live_session, live or LiveSettings())
-    runs = grid.runs(root)
-    for note in notes_before(root, runs):
+    run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
+    notes: list[str] = []
+    tunings: Tunings = {}
+    if plan := _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by):
+
+        def run_candidates(runs: "Sequence[RunSettings]") -> "list[Record]":
+            notes.extend(notes_before(root, runs))
+            return run(runs)
+
+        tunings = choose(root, grid, plan, run_candidates)
+    runs = list(tunings) or grid.runs(root)
+    for note in dict.fromkeys([*notes, *notes_before(root, runs)]):
         warnings.warn(note.removeprefix("note: "), stacklevel=2)
-    return run_all(root, runs, jobs, session, keeping=keeping)
+    return with_tunings(run(runs), tunings, keeping)
+
+
+def _tuning_plan(
+    grid: "Grid",
+    tune: Mapping[str, Any],
+    tune_on: "Sequence[Pair]",
+    report_on: "Sequence[Pair]",
+    tune_by: str,
+) -> "TuningPlan | None":
+    """What is to be tuned; None where no pairs and no settings are named for it.
+
+    Raises:
+        SettingsError: some are, and others lack, or sets are named beside the pairs.
+    """
+    from zsntta_cli.errors import SettingsError
+    from zsntta_cli.results.tuning import TuningPlan
+
+    if not (tune or tune_on or report_on):
+        return None
+    if grid.id_sets or grid.ood_sets:
+        raise SettingsError("report_on says which sets are reported: leave id_set and ood_set out.")
+    axes = {k: _several(v) for k, v in tune.items() if not isinstance(v, Mapping)}
+    own = {
+        method: {k: _several(v) for k, v in some.items()}
+        for method, some in tune.items()
+        if isinstance(some, Mapping)
+    }
+    return TuningPlan(tune_on, report_on, axes, own, tune_by)
 
 
 def _call_in_python(values: Mapping[str, Any]) -> str:

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from zsntta_cli.cache.origin import origins_in
-from zsntta_cli.errors import SettingsError, StoreError, UnknownName, first_line, short
+from zsntta_cli.errors import SettingsError, StoreError, UnknownMethod, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.methods import check_method
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
-from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings, run_from_record
+from zsntta_cli.simulation.record import OwnMethod, Record
+from zsntta_cli.simulation.recorded import check_runnable, run_from_record
+from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
@@ -60,31 +60,29 @@ def to_line(kept: Kept) -> str:
     return json.dumps(plain)
 
 
-def read_lines(path: Path, note: Callable[[str], None] = lambda _: None) -> list[Kept]:
-    """The runs of a file that `records export` wrote, or `--format json`.
+def read_text(path: Path, text: str) -> list[Kept]:
+    """The runs of a text that stands in a file, as `read_lines` reads them.
 
-    Runs of methods that are not known here are left out, and noted.
+    Raises:
+        StoreError: it is something else; it says in which line.
+    """
+    return [_read(path, where, plain, _kept) for where, plain in _objects(path, text)]
+
+
+def read_lines(path: Path) -> list[Kept]:
+    """The runs of a file that `records export` wrote, or `--format json`, of any method.
 
     Raises:
         StoreError: the file holds something else; it says in which line.
     """
-    runs, strange = list[Kept](), list[str]()
-    for where, plain in _read_objects(path):
-        if (method := _strange_method(plain)) is None:
-            runs.append(_read(path, where, plain, _kept))
-        else:
-            strange.append(method)
-    if strange:
-        names = ", ".join(short(ascii(name)[1:-1]) for name in sorted(set(strange)))
-        count = f"{len(strange):,} runs of methods that are not known here"
-        note(f"{path}: {count} are left out: {names}.")
-    return runs
+    return [_read(path, where, plain, _kept) for where, plain in _read_objects(path)]
 
 
 def read_recorded(path: Path) -> list[RecordedRun]:
     """The runs that the records of such a file describe; all else of it may be missing.
 
     Raises:
+        UnknownMethod: the code of a run's method is not here.
         StoreError: the file holds something else; it says in which line.
     """
     return [_read(path, where, plain, _recorded) for where, plain in _read_objects(path)]
@@ -96,6 +94,10 @@ def _read_objects(path: Path) -> list[tuple[str, Any]]:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
+    return _objects(path, text)
+
+
+def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
     records = _records_alone(path, text)
     if records is None:
         lines = [(f"line {i}", line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -124,17 +126,6 @@ def _parsed(path: Path, where: str, text: str) -> Any:
         raise StoreError(f"{path} holds no results ({where}{first_line(error)}).") from error
 
 
-def _strange_method(plain: Any) -> str | None:
-    """The name of a run's method, where that is one that is not known here."""
-    try:
-        check_method(plain["record"]["settings"]["method"])
-    except UnknownName as error:
-        return error.value
-    except (AttributeError, LookupError, TypeError):  # it has none: the schema says so
-        return None
-    return None
-
-
 def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _Run:
     """What a line holds.
 
@@ -143,6 +134,8 @@ def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _R
     """
     try:
         return read(plain)
+    except UnknownMethod:
+        raise
     except (SettingsError, StoreError) as error:
         reason = short(str(error).removesuffix("."), 200)
         raise StoreError(f"{path} holds no results ({where}: {reason}).") from error
@@ -153,8 +146,9 @@ def _recorded(plain: Any) -> RecordedRun:
 
     check_schema(RecordedLine, plain)
     record = plain["record"]
-    preset = record.get("preset")
     run = run_from_record(record["settings"])
+    check_runnable(run, (record.get("own") or {}).get("files", {}))
+    preset = record.get("preset")
     run = replace(run, preset=preset if isinstance(preset, str) else "")
     origins = origins_in(record["features"]) if "features" in record else {}
     return RecordedRun(run, dict(record["digests"]), origins, _measured(record))
@@ -179,10 +173,10 @@ def _kept(plain: Any) -> Kept:
         packed = None if items is None else b64decode(items, validate=True)
     except ValueError as error:
         raise SettingsError(f"items are no base64: {first_line(error)}") from error
-    return Kept(record, plain.get("curves", {}), _items(record, packed))
+    return Kept(record, plain.get("curves", {}), _items(record, packed), plain.get("key", ""))
 
 
-def read_row(record: str, curves: str, items: bytes | None) -> Kept | None:
+def read_row(key: str, record: str, curves: str, items: bytes | None) -> Kept | None:
     """A run from its row in a store; None where this version cannot read it.
 
     Raises:
@@ -192,7 +186,7 @@ def read_row(record: str, curves: str, items: bytes | None) -> Kept | None:
         read, plain_curves = _record(json.loads(record)), json.loads(curves)
     except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return None
-    return Kept(read, plain_curves, _items(read, items))
+    return Kept(read, plain_curves, _items(read, items), key)
 
 
 def _items(record: Record, packed: bytes | None) -> KeptItems | None:
@@ -204,7 +198,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
     """A record from its plain values, as `Record.to_dict` gives them; older ones lack some.
 
     Raises:
-        SettingsError: a method, or a setting, is not known here.
+        SettingsError: its settings are none.
         AttributeError, LookupError, TypeError, ValueError: it is no record.
     """
     return Record(
@@ -227,7 +221,15 @@ def _record(plain: Mapping[str, Any]) -> Record:
         command=str(plain.get("command", "")),
         features=dict(plain.get("features", {})),
         tuning=dict(plain.get("tuning", {})),
+        own=_own(plain.get("own")),
     )
+
+
+def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:
+    if plain is None:
+        return None
+    files = {name: str(digest) for name, digest in plain["files"].items()}
+    return OwnMethod(files, dict(plain["changed"]))
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:

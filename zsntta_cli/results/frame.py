@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import METHODS, method_place
+from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
@@ -161,7 +161,11 @@ class ResultRow(Generic[R]):
     @property
     def advantage(self) -> str:
         """What it knows that no online method can know, in words; nothing of most."""
-        if METHODS[self.method].offline:
+        method = find_method(self.method)
+        is_offline = (
+            method.offline if method else any(r.record.is_reference for r in self.every_run)
+        )
+        if is_offline:
             return "sees the whole stream before it decides"
         is_shown_truth = self.settings.get("pipeline") == "gt"
         return "is shown by its pipeline gt which samples are noise" * is_shown_truth
@@ -170,6 +174,11 @@ class ResultRow(Generic[R]):
     def competes(self) -> bool:
         """Whether it may be the best: a row with an advantage is a reference."""
         return not self.advantage
+
+    @property
+    def decides(self) -> bool:
+        """Whether its method says what is noise, or gives a score alone."""
+        return any(run.record.decides for run in self.every_run)
 
     @property
     def every_run(self) -> list[R]:
@@ -427,4 +436,7 @@ def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
         values["rounded_odds"] = False  # nothing to round
     if not stream.ratio:
         values["ood_fill"] = StreamSettings.ood_fill
-    return tuple((k, v) for k, v in values.items() if v != getattr(StreamSettings, k))  # defaults
+    changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
+    # What a newer version added may make it another one.
+    added = {k: v for k, v in vars(stream).items() if not hasattr(StreamSettings, k)}
+    return tuple((changed | added).items())

@@ -19,6 +19,7 @@ from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting
 ALL = "all"  # every cached set as OOD
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
+Pair = tuple[str, str]  # an ID set and its OOD set
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Grid:
     presets: Sequence[str] = ()
     axes: Axes = field(default_factory=dict)  # of all methods that have the setting
     own: Mapping[str, Axes] = field(default_factory=dict)  # by method: values for it alone
+    pairs: Sequence[Pair] = ()  # in place of ID sets, each with OOD sets
 
     def runs(self, root: Path) -> list[RunSettings]:
         """All runs, equal ones once: a setting that a method does not have makes no other run.
@@ -41,12 +43,11 @@ class Grid:
             SettingsError: a value out of range, a setting that no method has, or no OOD set for a
                 ratio above 0.
         """
-        self._check_settings()
+        self.check_settings()
         folder = folder_name(root, self.encoder)
         runs = [
             build_run(method, folder, id_set, ood_set, prompt, preset, **values)
-            for id_set in self.id_sets or [default_id_set(self.encoder)]
-            for ood_set in self._ood_sets(root, folder, id_set)
+            for id_set, ood_set in self._pairs(root, folder)
             for method in self.methods
             for preset in self.presets or ["paper"]
             for prompt in self._prompts(id_set)
@@ -58,13 +59,20 @@ class Grid:
 
     def _values(self, method: str) -> Iterator[dict[str, Any]]:
         """All combinations of a method's values."""
-        axes = {name: given for name, given in self.axes.items() if given}
-        axes |= self.own.get(method, {})
+        axes = self.axes_of(method)
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
 
-    def _check_settings(self) -> None:
-        """Refuse a setting that none of the methods it is meant for has."""
+    def axes_of(self, method: str) -> dict[str, Sequence[Any]]:
+        """The values to run of each setting that a method has and that is given any."""
+        return axes_of(method, self.axes, self.own)
+
+    def check_settings(self) -> None:
+        """Refuse a setting that none of the methods it is meant for has.
+
+        Raises:
+            SettingsError: such a setting, or an unknown method.
+        """
         for method in (*self.methods, *self.own):
             check_method(method)
         for method in self.own:
@@ -80,6 +88,15 @@ class Grid:
 
     def _prompts(self, id_set: str) -> list[str]:
         return [prompt_template(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
+
+    def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
+        if self.pairs:
+            return list(self.pairs)
+        return [
+            (id_set, ood_set)
+            for id_set in self.id_sets or [default_id_set(self.encoder)]
+            for ood_set in self._ood_sets(root, folder, id_set)
+        ]
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
@@ -98,6 +115,12 @@ class Grid:
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
+
+
+def axes_of(method: str, axes: Axes, own: Mapping[str, Axes]) -> dict[str, Sequence[Any]]:
+    """Of values by setting those of the settings that a method has; `own` go before `axes`."""
+    values = {**{name: given for name, given in axes.items() if given}, **own.get(method, {})}
+    return {name: given for name, given in values.items() if name in declared(method)}
 
 
 def default_id_set(encoder: EncoderChoice) -> str:

@@ -1,7 +1,7 @@
 """Results taken from the store where they are there, and kept at once where they are made."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +62,18 @@ def kept_before(
     }
 
 
+def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
+    """How many kept results of some runs are by another source of their methods, and why."""
+    methods = {run.method for run in runs if METHODS[run.method].own_code}
+    if not methods or keeping.fresh or not keeping.path.exists():
+        return []
+    from zsntta_cli.results.selection import current  # not for every start
+
+    with RecordStore(keeping.path) as store:
+        kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
+    return current(kept, by_rules=False)[1]
+
+
 def _has_all(kept: Kept, keeping: Keeping) -> bool:
     """Whether all that is to be kept of a run was kept of it."""
     needs_gradients = keeping.gradients and METHODS[kept.record.settings.method].live
@@ -71,7 +83,7 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
 
 def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
     """The items of finished runs, for tests by items; None of those that did not keep them."""
-    keys = [run_key(record.settings, record.digests, record.revision) for record in records]
+    keys = [Kept(record, {}).key for record in records]
     try:
         with RecordStore(keeping.path) as store:
             packed = store.items(keys)

@@ -6,13 +6,13 @@ key; whoever takes a record compares all of its settings with those wanted, so a
 changed since gives no stale one.
 """
 
-import dataclasses
 import functools
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
-from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.recorded import changed_settings, has_recorded_settings
 from zsntta_cli.simulation.runs import RunSettings
 
 Words = NDArray[np.uint64]
@@ -92,11 +92,21 @@ class Kept:
     record: Record
     curves: Curves  # as they were kept, by this version or elsewhere
     items: KeptItems | None = None
+    read_key: str = field(default="", compare=False)  # where it was read; of a new one nothing
 
     @property
     def key(self) -> str:
-        """Under which it is found."""
-        return run_key(self.record.settings, self.record.digests, self.record.revision)
+        """Under which it is found.
+
+        Where settings are declared nowhere here their defaults are not known: the key is the one
+        that it was read with, or made of what its own record says.
+        """
+        record = self.record
+        is_recorded = has_recorded_settings(record.settings)
+        if is_recorded and re.fullmatch(r"[0-9a-f]{64}", self.read_key):
+            return self.read_key
+        changed = record.own.changed if record.own and is_recorded else None
+        return run_key(record.settings, record.digests, record.revision, changed)
 
     @functools.cached_property
     def bits(self) -> Bits | None:
@@ -125,29 +135,28 @@ def _items_of(replay: Replay) -> KeptItems | None:
     return KeptItems(judged.class_index.astype(np.uint16), judged.noise, judged.is_right)
 
 
-def run_key(settings: RunSettings, digests: Mapping[str, str], revision: str) -> str:
-    """SHA-256 (hex) of what decides a run's numbers."""
+def run_key(
+    settings: RunSettings,
+    digests: Mapping[str, str],
+    revision: str,
+    changed_options: Mapping[str, Any] | None = None,
+) -> str:
+    """SHA-256 (hex) of what decides a run's numbers.
+
+    `changed_options` are those that are not their defaults, where no class here can tell.
+    """
+    if changed_options is None:
+        changed_options = changed_settings(settings.options)
     plain = {
         "method": settings.method,
         "encoder": settings.encoder,
         "id_set": settings.id_set,
         "ood_set": settings.ood_set,
         "prompt": settings.prompt,
-        "stream": _changed(settings.stream),
-        "threshold": _changed(settings.threshold),
-        "options": _changed(settings.options),
+        "stream": changed_settings(settings.stream),
+        "threshold": changed_settings(settings.threshold),
+        "options": dict(changed_options),
         "digests": dict(digests),
         "revision": revision,
     }
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-def _changed(group: Any) -> dict[str, Any]:
-    """Values of settings that are not their defaults: of equal ones, equal."""
-    changed = {}
-    for field in dataclasses.fields(group):
-        value = getattr(group, field.name)
-        if value != field.default:
-            is_number = value_type(field)[0] is float and value is not None
-            changed[field.name] = float(value) if is_number else value
-    return changed

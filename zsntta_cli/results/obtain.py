@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
-from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
+from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
@@ -67,6 +68,8 @@ def run_all(
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = [run for run in runs if run not in kept_runs]
+    for words in changed_sources(set(new_runs), keeping) if keeping else ():
+        reporter.note(f"note: kept before and run again: {words}")
     if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(new_runs) < _FEW:
@@ -94,7 +97,9 @@ def _run_apart(
     if simulator:  # for all copies of this process
         simulator.prepare(runs)
     queue = RunQueue(runs, processes)
-    with ProcessPoolExecutor(jobs, processes, _begin, (queue, root, simulator)) as workers:
+    with ProcessPoolExecutor(
+        jobs, processes, _begin, (LoadedScripts(), queue, root, simulator)
+    ) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
         futures = [workers.submit(_run_from_queue, keeping, threads) for _ in range(jobs)]
@@ -193,8 +198,10 @@ class RunQueue:
 _of_process: list[tuple[RunQueue, Simulator]] = []
 
 
-def _begin(queue: RunQueue, root: Path, simulator: Simulator | None) -> None:
-    """Begin a process; a copy of the first one has what that had read."""
+def _begin(
+    _scripts: LoadedScripts, queue: RunQueue, root: Path, simulator: Simulator | None
+) -> None:
+    """Begin a process; a copy of the first one has what that had read, others begin anew."""
     _of_process[:] = [(queue, simulator or Simulator(root))]
 
 

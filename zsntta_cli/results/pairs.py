@@ -19,13 +19,14 @@ import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import SetName, SetParts
 from zsntta_cli.results.frame import average, fold, mean_ranks
 from zsntta_cli.results.significance import LEVEL, holm
 from zsntta_cli.simulation.metrics import Metric
@@ -42,8 +43,7 @@ _NEMENYI = (
 )  # fmt: skip
 MOST_RANKED = len(_NEMENYI) + 1  # methods
 
-# What names of splits end in: of classes, by a seed; of images, to choose on and to report on.
-_SPLIT = re.compile(r"-\d+-s\d+-id$|-(tune|rest)(-s\d+)?$")
+_SPLIT = re.compile(r"-\d+-s\d+-id$")  # what names of splits of classes end in
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 ByPair = Mapping[Pair, Mapping[int, float]]  # a metric of one method: by pair, then by seed
@@ -61,7 +61,7 @@ class PairComparison:
     @property
     def mean(self) -> float:
         """The mean difference over pairs; nan where they have none in common."""
-        return fold(dict(enumerate(self.differences.values()))).mean
+        return fmean(self.differences.values()) if self.differences else math.nan
 
     @property
     def wins(self) -> int:
@@ -115,8 +115,8 @@ def compare(values: ByPair, others: ByPair, metric: Metric) -> PairComparison:
     differences = {}
     for pair, by_seed in values.items():
         other = others.get(pair, {})
-        steps = {seed: sign * (by_seed[seed] - other[seed]) for seed in by_seed if seed in other}
-        if not math.isnan(mean := fold(steps).mean):
+        steps = [sign * (value - other[seed]) for seed, value in by_seed.items() if seed in other]
+        if steps and not math.isnan(mean := fmean(steps)):
             differences[pair] = round(mean, _DIGITS)
     can_tell = count_id_sets(differences) >= FEWEST
     return PairComparison(differences, signed_rank_test(differences) if can_tell else None)
@@ -137,7 +137,7 @@ def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
 @functools.cache
 def image_source(id_set: str) -> str:
     """The set whose images an ID set shows: those of corruptions and of splits are another's."""
-    base = _SPLIT.sub("", SetName.parse(id_set).base)
+    base = _SPLIT.sub("", SetName.parse(SetParts.parse(id_set).whole).base)
     return base.removesuffix("-c") if base in CATALOGUE else base
 
 

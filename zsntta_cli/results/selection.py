@@ -2,14 +2,17 @@
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.frame import all_settings, latest_of_each, shown
+from zsntta_cli.methods import find_method
+from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.revision import is_of_these_rules, revision, source_digests
 
 ValueOf = Callable[[Record], Any]
 
@@ -93,6 +96,51 @@ def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) ->
             k for k in usual_runs if k.record.settings.threshold.fixed is None
         ] or usual_runs
     return usual_runs
+
+
+def current(runs: Sequence[R], by_rules: bool = True) -> tuple[list[R], list[str]]:
+    """The runs by their method's source of today; how many others are left out, and why.
+
+    Those by other rules than this version's are others, too, but where `by_rules` is false. Of a
+    method whose code is not here, today's source is that of its run made last.
+    """
+    newest: dict[str, Record] = {}
+    for record in (run.record for run in runs):
+        last = newest.setdefault(record.settings.method, record)
+        newest[record.settings.method] = max(last, record, key=lambda each: each.created)
+    today = {method: _today(method, record) for method, record in newest.items()}
+    reasons = [_reason_against(r.record, *today[r.record.settings.method], by_rules) for r in runs]
+    counts = Counter(filter(None, reasons))
+    notes = [f"{run_count(count)} {reason}" for reason, count in counts.items()]
+    return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
+
+
+def run_count(count: int) -> str:
+    """A number of runs in words."""
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _today(method: str, newest: Record) -> tuple[str, Mapping[str, str]]:
+    """The revision by which a method's runs are made today, and its source, if it is one's own."""
+    if find_method(method):
+        return revision(method) or "", source_digests(method)
+    return newest.revision, newest.own.files if newest.own else {}
+
+
+def _reason_against(record: Record, today: str, source: Mapping[str, str], by_rules: bool) -> str:
+    """Why a run does not count by the revision and the source of today; nothing where it does."""
+    method, (numbers, _, digest) = record.settings.method, record.revision.partition("+")
+    is_foreign = find_method(method) is None and not is_of_these_rules(today)
+    if numbers != today.partition("+")[0] or is_foreign:
+        return "by rules other than this version's" * by_rules
+    if record.revision == today:
+        return ""
+    if digest and not record.own:
+        return f"of {method} that an older version kept, which told its source by its bytes"
+    before = record.own.files if record.own else {}
+    changed = [name for name in {**source, **before} if source.get(name) != before.get(name)]
+    have = "has" if len(changed) == 1 else "have"
+    return f"of {method}: {', '.join(changed)} {have} changed since"
 
 
 def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
+from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Run, Value
-from zsntta_cli.settings import StreamSettings
+from zsntta_cli.results.tuning import tuned_on
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
@@ -22,7 +23,7 @@ _BEFORE = (
     "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", "ratio", "noise",
     "order", "limit", "seed", "seeds",
 )  # fmt: skip
-_BEHIND = ("n_id", "n_ood", "repeated", "complete", "revision", "source")
+_BEHIND = ("n_id", "n_ood", "repeated", "complete", "revision", "source", "tuned_on")
 _OWN_COLUMN = {"ratio", "noise", "order", "limit", "seed"}  # settings that `settings` leaves out
 
 TidyRow = dict[str, Any]
@@ -109,6 +110,7 @@ def common_facts(records: Sequence[Record]) -> dict[str, Any]:
         "complete": not any(record.unfinished for record in records),
         "revision": _common(record.revision for record in records),
         "source": MEASURED,
+        "tuned_on": _common(tuned_on(record) for record in records) or None,
     }
 
 
@@ -135,12 +137,17 @@ def _common(values: Iterable[Any]) -> Any:
 
 def settings_text(run: RunSettings) -> str:
     """Settings in which a run differs from its preset, but for those with columns of their own."""
-    usual = _settings_of_preset(run.method, run.id_set, preset_of(run))
-    values = {name: value for name, value in run.flat().items() if name not in _OWN_COLUMN}
-    differing = {name: value for name, value in values.items() if value != usual[name]}
+    values = differing_settings(run, preset_of(run))
+    differing = {name: value for name, value in values.items() if name not in _OWN_COLUMN}
     if run.prompt != datasets.default_prompt(run.id_set):
         differing["prompt"] = run.prompt
     return ";".join(f"{name}={_text(value)}" for name, value in differing.items())
+
+
+def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
+    """Settings in which a run differs from a preset; those whose default is not known here, too."""
+    usual = _settings_of_preset(run.method, run.id_set, preset)
+    return {k: v for k, v in run.flat().items() if k not in usual or v != usual[k]}
 
 
 def _text(value: Any) -> str:
@@ -151,4 +158,7 @@ def _text(value: Any) -> str:
 
 @functools.lru_cache(maxsize=1000)
 def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]:
-    return build_run(method, "", id_set, None, "", preset, ratio=StreamSettings.ratio).flat()
+    if find_method(method):
+        return build_run(method, "", id_set, None, "", preset).flat()
+    run = build_run("zs-clip", "", id_set, None, "", preset)
+    return vars(run.stream) | vars(run.threshold)

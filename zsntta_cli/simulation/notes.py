@@ -18,7 +18,7 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
-OFFLINE = "offline"  # the kind of a note that tables give by their rows (`ResultRow.advantage`)
+OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 
 

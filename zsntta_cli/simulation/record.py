@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import RunNote, SetSizes, run_notes
-from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
+from zsntta_cli.simulation.recorded import changed_settings
+from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -29,6 +31,14 @@ Columns = dict[str, NDArray[Any]]
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True)
+class OwnMethod:
+    """What a record says of a method from outside the package, to whoever has not its code."""
+
+    files: dict[str, str]  # its source: digests of the syntax by name, the script and its modules
+    changed: dict[str, Any]  # settings that are not their defaults
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,7 @@ class Record:
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
     tuning: dict[str, Any] = field(default_factory=dict)  # how its settings were chosen, if so
+    own: OwnMethod | None = None  # of a method from outside the package
 
     def metric(self, metric: str | Metric) -> float:
         """A metric of METRICS, a fraction; nan where it has no samples."""
@@ -61,9 +72,22 @@ class Record:
         group: Measures = getattr(self, line.group)
         return group.get(line.name, math.nan)
 
+    @property
+    def decides(self) -> bool:
+        """Whether its method said what is noise, or gave a score alone."""
+        return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether its method saw the whole stream before it decided, as its notes say."""
+        return any(note.kind == OFFLINE for note in self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
-        plain = dataclasses.asdict(self)
+        plain = dataclasses.asdict(dataclasses.replace(self, features={}))
+        plain["features"] = self.features  # plain as they are: a copy takes 0.1 ms
+        for group in ("stream", "threshold", "options"):  # that no class here may declare
+            plain["settings"][group] = dict(vars(getattr(self.settings, group)))
         del plain["settings"]["preset"]  # a value of the record's own
         for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
@@ -140,6 +164,7 @@ class Replay:
             },
             unfinished=self.unfinished,
             revision=revision(self.settings.method) or "",
+            own=_own_method(self.settings),
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
             notes=tuple(self._notes()),
@@ -147,6 +172,14 @@ class Replay:
             command=self.command,
             features=dict(self.features),
         )
+
+
+def _own_method(run: RunSettings) -> OwnMethod | None:
+    """What is to be said of a run's method, where it is from outside the package."""
+    method, files = METHODS[run.method], source_digests(run.method)
+    if not method.own_code:
+        return None
+    return OwnMethod(dict(files), changed_settings(run.options))
 
 
 def resident_peak() -> int:

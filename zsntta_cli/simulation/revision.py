@@ -1,30 +1,148 @@
-"""The revision of what decides a run's numbers: results of another one are never shown."""
+"""The revision of what decides a run's numbers: results of another one are never shown.
 
+A method of a user's own has the digests of its source in its revision: of the script and of what it
+imports from its own folder. They are of the syntax, so comments, docstrings, line breaks and the
+version of Python do not matter.
+"""
+
+import ast
+import functools
 import hashlib
 import inspect
+import sysconfig
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from zsntta_cli.methods import METHODS
 
 RULES = 1  # of streams, scores, thresholds and metrics: goes up where one changes a number
+_PACKAGE = Path(__file__).parents[1]
+_INSTALLED = frozenset(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def revision(method: str) -> str | None:
     """The revision of all that decides a method's numbers, as "RULES.METHOD".
 
-    A method of a user's own script also has a digest of the files that it and its settings are
-    written in; None where there are no files to tell by, so that nothing can be kept.
+    A method of a user's own script also has a digest of its source; None where there are no files
+    to tell by, so that nothing can be kept.
     """
     chosen = METHODS[method]
     numbers = f"{RULES}.{chosen.revision}"
     if not chosen.own_code:
         return numbers
+    files = source_digests(method)
+    digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
+    return f"{numbers}+{digest[:16]}" if files else None
+
+
+def is_of_these_rules(revised: str) -> bool:
+    """Whether a revision is of the rules of this version; one that nothing tells is, too."""
+    return revised.partition(".")[0] in ("", str(RULES))
+
+
+def source_digests(method: str) -> Mapping[str, str]:
+    """SHA-256 (hex) of the source of a method of one's own, by its files' names, the script first.
+
+    Names are those within the script's folder, or within the place where its package lies. Nothing
+    of a method of this package, nor where there are no files to tell by.
+    """
     try:
-        files = {inspect.getsourcefile(one) for one in chosen.own_code}
-        contents = [Path(file).read_bytes() for file in sorted(filter(None, files))]
-    except (OSError, TypeError):
-        return None
-    if None in files or not contents:
-        return None
-    source = hashlib.sha256(b"".join(contents)).hexdigest()
-    return f"{numbers}+{source[:16]}"
+        return _digests(METHODS[method].own_code)
+    except (OSError, TypeError, SyntaxError, ValueError, LookupError, RecursionError):
+        return _NOTHING
+
+
+@functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
+def _digests(own_code: tuple[Any, ...]) -> Mapping[str, str]:
+    files = _source_files(own_code)
+    return MappingProxyType({n: syntax_digest(path.read_bytes()) for n, path in files.items()})
+
+
+def source_files(method: str) -> Mapping[str, Path]:
+    """The files of `source_digests`, by the same names."""
+    return _source_files(METHODS[method].own_code) if source_digests(method) else {}
+
+
+def _source_files(own_code: tuple[Any, ...]) -> dict[str, Path]:
+    files = dict[str, Path]()
+    scripts = dict.fromkeys(Path(inspect.getsourcefile(part) or "") for part in own_code)
+    for name, path in dict.fromkeys(source for script in scripts for source in _sources(script)):
+        name = f"{path.parent.name}/{name}" if name in files else name  # another's of that name
+        files[name] = path
+    return files
+
+
+def syntax_digest(source: bytes) -> str:
+    """SHA-256 (hex) of a source's syntax tree, without its docstrings."""
+    return hashlib.sha256(_dump(ast.parse(source)).encode()).hexdigest()
+
+
+def _dump(node: Any) -> str:
+    """A syntax tree as a text: `ast.dump` writes what is empty in some versions of Python."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dump, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
+    if isinstance(node, ast.Constant):  # None is a value of it
+        fields = {"value": node.value}
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    return f"{type(node).__name__}({', '.join(f'{k}={_dump(v)}' for k, v in fields.items())})"
+
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _sources(path: Path) -> Iterator[tuple[str, Path]]:
+    """A file of a user's own and those of its own that it imports, with their names."""
+    path = path.resolve(strict=True)
+    top, own = _folders(path)
+    waiting, met = [path], set[Path]()
+    while waiting:
+        path = waiting.pop(0)
+        if path not in met:
+            met.add(path)
+            yield path.relative_to(top).as_posix(), path
+            imported = (file for base, name in _imports(path, top) for file in _files(base, name))
+            waiting += [file for file in imported if own and file.is_relative_to(own)]
+
+
+def _folders(path: Path) -> tuple[Path, Path | None]:
+    """Where the names of a file's modules begin, and where what it imports is of the user's own.
+
+    That is the package that it is in, or else its folder; but for what is installed, and for files
+    of this package, whose revision says what they are.
+    """
+    top = path.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    if path.is_relative_to(_PACKAGE):
+        return top, None
+    if path.parent == top:
+        return top, None if top in _INSTALLED else top
+    return top, top / path.relative_to(top).parts[0]
+
+
+def _imports(path: Path, top: Path) -> Iterator[tuple[Path, str]]:
+    """The modules that a file says it imports, each with the folder that its name begins in."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from ((top, alias.name) for alias in node.names)
+        if isinstance(node, ast.ImportFrom):  # the names may be modules, too
+            base = path.parents[node.level - 1] if node.level else top
+            for alias in node.names:
+                yield base, ".".join(filter(None, (node.module, alias.name)))
+
+
+def _files(base: Path, module: str) -> Iterator[Path]:
+    """The files that a module and the packages around it are in, if they are below a folder."""
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        place = base.joinpath(*parts[:count])
+        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if file.is_file():
+                yield file

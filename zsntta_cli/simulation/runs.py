@@ -6,19 +6,15 @@ the command line) says where each value belongs.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName, check_plain
-from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.options import check, check_choice
-from zsntta_cli.settings.prompts import prompt_template
-
-_LONGEST_PROMPT = 1000  # characters
+from zsntta_cli.settings.options import check_choice
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -57,7 +53,7 @@ class RunSettings:
     prompt: str
     stream: StreamSettings = field(default_factory=StreamSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
-    options: Any = field(default_factory=ZsClipSettings)  # of the class that METHODS names
+    options: Any = field(default_factory=ZsClipSettings)  # of its method's class, or recorded ones
     preset: str = field(default="", compare=False)  # that was asked for; its values stand above
 
     def flat(self) -> dict[str, Any]:
@@ -125,53 +121,6 @@ def _preset_of(*groups: Any) -> str:
         if of_run and all(flat[key] == value for key, value in of_run.items()):
             return name
     return "paper"
-
-
-def run_from_record(settings: Any) -> RunSettings:
-    """The run that a record's `settings` describe; what it does not say has its default.
-
-    Raises:
-        SettingsError: they are not such settings.
-    """
-    _check_names("a run", settings, RunSettings)
-    method, prompt = settings.get("method"), settings.get("prompt")
-    check_method(method if isinstance(method, str) else "")
-    check(isinstance(prompt, str) and len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
-    names = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
-    for what, name in names.items():
-        if name is not None or what != "ood_set":
-            check_plain(what, name)
-    groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
-    groups["options"] = METHODS[method].settings
-    values = {what: settings.get(what, {}) for what in groups}
-    for what, group in groups.items():
-        _check_names(what, values[what], group)
-    made = {what: _made(group, values[what]) for what, group in groups.items()}
-    return RunSettings(method, **names, prompt=prompt_template(prompt), **made)
-
-
-def _made(group: type[Any], values: Mapping[str, Any]) -> Any:
-    """A group of settings: of thousands of records, most have the same ones."""
-    remembered: Callable[..., Any] = _remembered
-    try:
-        return remembered(group, **values)
-    except TypeError:  # a list, say, which its check refuses
-        return group(**values)
-
-
-# By type, too: to Python 1, 1.0 and true are one, and to a check they are not.
-@functools.lru_cache(maxsize=4096, typed=True)
-def _remembered(group: type[Any], /, **values: Any) -> Any:
-    return group(**values)
-
-
-def _check_names(what: str, given: Any, settings: type[Any]) -> None:
-    """Raise SettingsError where settings read of a record are no object, or of other names."""
-    check(isinstance(given, dict), f"the settings of {what} are no JSON object.")
-    known = {field.name for field in dataclasses.fields(settings)}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise SettingsError(f"{short(ascii(unknown[0]))} is no setting of {what}.")
 
 
 def _pick(settings: type[Any], flat: Mapping[str, Any]) -> Any:

@@ -29,7 +29,7 @@ def file(tmp_path_factory):
     kept.append(kept_run("tda", known=10, digests={"shapes": "9" * 64}))
     said = [Reported("=1+1", "shapes", "glyphs", "tiny", 0.5, 0.8, 0.9, 0.85, 'a "paper", table 2')]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(kept, lambda runs: "zsntta simulate", HOSTILE, reported=said).html)
+    path.write_text(page(kept, lambda *_: "zsntta simulate", HOSTILE, reported=said).html)
     return path.as_uri()
 
 
@@ -258,7 +258,7 @@ def test_what_is_folded_is_printed(opened):
 def test_a_method_of_ones_own_with_any_name(browser, tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, HOSTILE, METHODS["ridge"])
     path = tmp_path / "page.html"
-    path.write_text(page([kept_run(HOSTILE), kept_run()], lambda runs: HOSTILE).html)
+    path.write_text(page([kept_run(HOSTILE), kept_run()], lambda *_: HOSTILE).html)
     watched = Board(browser)
     watched.page.goto(path.as_uri())
     watched.page.locator("select[name=method]").select_option(HOSTILE)

@@ -24,7 +24,7 @@ from zsntta_cli.simulation.notes import RunNote
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-def command(runs):
+def command(runs, _script=""):
     return f"run {runs[0].method} {len(runs)}"
 
 
@@ -322,7 +322,7 @@ def hostile(monkeypatch):
         for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)
     ]  # fmt: skip
     spoken = Reported(ending, HOSTILE, HOSTILE + "1", HOSTILE + "2", 0.5, 0.5, 0.5, 0.5, ending)
-    return page(kept, lambda runs: ending, ending, HOSTILE, [spoken]).html
+    return page(kept, lambda *_: ending, ending, HOSTILE, [spoken]).html
 
 
 def test_no_string_of_a_record_becomes_markup(monkeypatch):
@@ -441,7 +441,7 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
         for pair in pairs for i in range(5)
     ]  # fmt: skip
     typed = "zsntta simulate " + "--seed 0 " * 20
-    made_of = page(kept, lambda runs: typed, reported=published)
+    made_of = page(kept, lambda *_: typed, reported=published)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
     assert made_of.html.count("published: table") >= 220
     assert len(made_of.html.encode()) <= 410_000

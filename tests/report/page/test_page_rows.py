@@ -27,7 +27,7 @@ def test_runs_of_other_rules_are_left_out_and_counted_and_stopped_ones_are_not()
         kept_run(seed=2, record={"revision": "0.9"}), kept_run(seed=3, record={"revision": ""}),
     ])  # fmt: skip
     assert [run.record.settings.stream.seed for run in selected.runs] == [0, 1]
-    assert selected.outdated == 2
+    assert selected.left_out == ["2 runs by rules other than this version's"]
 
 
 def test_the_order_of_rows_is_their_own_and_not_that_of_their_making():

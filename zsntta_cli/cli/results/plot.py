@@ -1,6 +1,6 @@
 """`zsntta plot`: a figure of kept results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, under, with_groups
 from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
@@ -70,7 +69,9 @@ def plot(
         method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
         _settings(setting or ()),
     )  # fmt: skip
-    figure = plots.plot(_runs(files or (), store), kind, filters, metric)
+    runs = _runs(files or (), store)
+    _check_settings(filters.settings, runs)
+    figure = plots.plot(runs, kind, filters, metric)
     put_figure(figure, width, output)
 
 
@@ -79,23 +80,29 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
     from zsntta_cli.results.exchange import read_lines
 
     if files:
-        return [kept for path in files for kept in read_lines(path, lambda note: say(note, True))]
+        return [kept for path in files for kept in read_lines(path)]
     with store.open() as records:
         return list(records.all())
 
 
 def _settings(texts: Sequence[str]) -> dict[str, list[str]]:
     """Values of settings by name: "warmup=10"."""
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.runs import setting_names
-
-    names = (*setting_names(), "preset", "prompt")
     values: dict[str, list[str]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        name = name.replace("-", "_")
-        check_choice("setting", name, names)
-        values.setdefault(name, []).append(value)
+        values.setdefault(name.replace("-", "_"), []).append(value)
     return values
+
+
+def _check_settings(wanted: Iterable[str], runs: "Sequence[Kept]") -> None:
+    """Refuse a setting that neither a method here nor a run has."""
+    from zsntta_cli.settings.options import check_choice
+    from zsntta_cli.simulation.runs import setting_names
+
+    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
+    for name in wanted:
+        if name not in names:
+            names |= dict.fromkeys(n for kept in runs for n in kept.record.settings.flat())
+        check_choice("setting", name, tuple(names))

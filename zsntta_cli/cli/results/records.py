@@ -8,7 +8,8 @@ import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import StoreOptions, with_groups
-from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.cli.output import command_line, form_of, put
+from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def show(
         if key in runs:
             console().print(run_card(runs[key]))
         else:
-            say(f"{key[:DIGITS]} is of a method or a setting that is not known here.", err=True)
+            say(f"{key[:DIGITS]} is no run that this version can read.", err=True)
 
 
 @app.command(cls=Command)
@@ -109,6 +110,40 @@ def export(
         put(export_text(kept_runs, written), output)
 
 
+@app.command(cls=Command)
+@with_groups
+def bundle(
+    *,
+    keys: Keys = None,
+    wanted: Columns,
+    output: Annotated[Path, typer.Option(help="Write to this .zip, whole or not.")],
+    store: StoreOptions,
+) -> None:
+    """Write kept runs and what it takes to repeat them into one file, for `zsntta replay`.
+
+    It holds the records, which features they saw and how to make these, the sources of methods of
+    your own, versions, commands, and tables for people.
+    """
+    from zsntta_cli.cli.hints import making_again
+    from zsntta_cli.report.bundled import bundle_of, origins_of, without_source
+    from zsntta_cli.results.bundle import write_bundle
+
+    form_of(output, {".zip": "zip"})
+    with store.open() as records:
+        whole_keys = _keys(records, keys, wanted)
+        found = records.find(whole_keys)
+    runs = [found[key] for key in whole_keys if key in found]
+    if not runs:
+        raise SettingsError(f"no run in {store.path} is wanted, so there is nothing to bundle.")
+    makings = [making_again(folder, sets, {}) for folder, sets in origins_of(runs).items()]
+    contents = bundle_of(runs, [line for lines in makings for line in lines], command_line())
+    if lacking := without_source(runs, contents.plugins):
+        names = ", ".join(lacking)
+        say(f"note: the source of {names} is not in it: add --plugin FILE.py in front.", err=True)
+    write_bundle(output, contents)
+    say(", ".join([f"{output}: {len(runs):,} records", *contents.plugins]))
+
+
 @app.command("import", cls=Command)
 @with_groups
 def import_(
@@ -117,11 +152,9 @@ def import_(
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none; equal ones are one."""
-    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
 
-    note = ConsoleReporter().note
-    runs_by_file = {path: read_lines(path, note) for path in files}
+    runs_by_file = {path: read_lines(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
             there = records.add_new(runs)

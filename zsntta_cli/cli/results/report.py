@@ -11,10 +11,11 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, with_groups
 from zsntta_cli.cli.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
+from zsntta_cli.methods import find_method
 from zsntta_cli.report.page import BASELINE, TITLE
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 from zsntta_cli.settings.options import option_name
-from zsntta_cli.simulation.runs import PRESETS, RunSettings, build_run, declared
+from zsntta_cli.simulation.runs import PRESETS, RunSettings, declared
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -38,11 +39,9 @@ def report(
     baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
 ) -> None:
     """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
-    from zsntta_cli.methods import check_method
     from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page
 
-    check_method(baseline, "baseline")
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
     kept = _kept(records or [], store)
@@ -57,13 +56,12 @@ def report(
 
 def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Kept]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
-    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.exchange import read_lines
 
     if store.file is not None or not paths:
         yield from _stored(store.path)
     for path in paths:
-        yield from _stored(path) if _is_store(path) else read_lines(path, ConsoleReporter().note)
+        yield from _stored(path) if _is_store(path) else read_lines(path)
 
 
 def _stored(path: Path) -> "Iterator[Kept]":
@@ -84,8 +82,11 @@ def _is_store(path: Path) -> bool:
         return False
 
 
-def repeat_command(runs: Sequence[RunSettings]) -> str:
-    """The command that runs again what differs in seed and OOD set alone, all of it."""
+def repeat_command(runs: Sequence[RunSettings], script: str = "") -> str:
+    """The command that runs again what differs in seed and OOD set alone, all of it.
+
+    `script` is the file that a method of one's own is in.
+    """
     first = runs[0]
     preset, changed = _nearest_preset(first)
     words = [f"--method={first.method}", *_encoder_words(first.encoder), f"--id={first.id_set}"]
@@ -94,7 +95,8 @@ def repeat_command(runs: Sequence[RunSettings]) -> str:
     words += [f"--prompt={first.prompt}"] * (first.prompt != default_prompt(first.id_set))
     words += [f"--ratio={first.stream.ratio}"]
     words += [f"--seed={seed}" for seed in dict.fromkeys(run.stream.seed for run in runs)]
-    return shlex.join(["zsntta", "simulate", *_spaced([*words, *changed])])
+    plugin = [f"--plugin={script}"] * bool(script)
+    return shlex.join(["zsntta", *_spaced(plugin), "simulate", *_spaced([*words, *changed])])
 
 
 def _spaced(words: Sequence[str]) -> list[str]:
@@ -128,14 +130,19 @@ def _nearest_preset(run: RunSettings) -> tuple[str, list[str]]:
 
 def _beside(preset: str, run: RunSettings) -> list[str] | None:
     """The options that make a preset's run this one; None where no option can say a value."""
-    stream = {"ratio": run.stream.ratio, "seed": run.stream.seed}
-    usual = build_run(run.method, "", run.id_set, run.ood_set, run.prompt, preset, **stream).flat()
+    from zsntta_cli.results.tidy import differing_settings  # which imports NumPy
+
     words = []
-    for name, value in run.flat().items():
-        if value != usual[name]:
+    for name, value in differing_settings(run, preset).items():
+        if name not in ("ratio", "seed"):
             if value is None and name != "fixed":
                 return None
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            option = option_name(declared(run.method)[name])
-            words.append(f"--{option}={'adaptive' if value is None else text}")
+            words.append(f"--{_option(run.method, name)}={'adaptive' if value is None else text}")
     return words
+
+
+def _option(method: str, name: str) -> str:
+    """The option of a setting; of a method whose code is not here, what it is called usually."""
+    fields = declared(method) if find_method(method) else {}
+    return option_name(fields[name]) if name in fields else name.replace("_", "-")

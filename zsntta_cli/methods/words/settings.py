@@ -28,7 +28,10 @@ class WordSettings(Settings):
 
 @dataclass(frozen=True)
 class NegLabelSettings(WordSettings):
-    """NegLabel, arXiv 2403.20078, with its paper's settings; `official` has its released code's."""
+    """NegLabel, arXiv 2403.20078: the class names against words that are far from them.
+
+    The settings are its paper's; `official` has its released code's.
+    """
 
     groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
     grouping: str = option(
@@ -58,7 +61,10 @@ class CspSettings(NegLabelSettings):
 
 @dataclass(frozen=True)
 class AdaNegSettings(NegLabelSettings):
-    """AdaNeg, arXiv 2410.20149, but for its fixed thresholds."""
+    """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that images of the stream adapt.
+
+    Its fixed thresholds are the online one here.
+    """
 
     groups: int = option(5, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
     grouping: str = option(
@@ -71,7 +77,10 @@ class AdaNegSettings(NegLabelSettings):
 
 @dataclass(frozen=True)
 class TanlSettings(WordSettings):
-    """TANL, arXiv 2603.25250, by what the stream was like up to now (its α = 1)."""
+    """TANL, arXiv 2603.25250: the words that noise activates more than ID images do.
+
+    They are chosen by what the stream was like up to now: its α = 1.
+    """
 
     tanl_candidates: str = option(
         "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")

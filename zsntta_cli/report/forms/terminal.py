@@ -17,13 +17,15 @@ _CLOSE = "~"  # behind a value that cannot be told from the best
 def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     """Sheets one below the other, each with its notes; as wide as the terminal, if there is one."""
     screen = console(plain=to_file)
-    width = screen.width if screen.is_terminal else _ANY_WIDTH
+    usual = screen.width  # 80 where there is no terminal
+    width = usual if screen.is_terminal else _ANY_WIDTH
     with screen.capture() as captured:
         for sheet in sheets:
             for line in sheet.above:
                 screen.print(Text(printable(line)))
             for part, needed in rich_tables(sheet, width):
-                screen.width = max(width, needed)  # no number is cut, however narrow it is
+                # No number is cut, however narrow it is; sentences are folded.
+                screen.width = max(width, needed) if sheet.columns else usual
                 screen.print(part)
             screen.width = width
             for note in sheet.notes_on(f"A value with {_CLOSE}"):
@@ -33,6 +35,8 @@ def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
 
 def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
     """A sheet as the rich tables that it takes to show all columns, each with its own width."""
+    if not sheet.columns:
+        return [(_text_table(sheet), 0)]
     cells = {column: _aligned(sheet.texts(column)) for column in sheet.columns}
     labels = sum(
         max(len(head), *(len(row.labels[i]) for row in sheet.rows), 0) + _FRAME
@@ -49,6 +53,17 @@ def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
         (_rich(sheet, {c: cells[c] for c in part}), labels + sum(needs[c] for c in part) + 1)
         for part in parts
     ]
+
+
+def _text_table(sheet: Sheet) -> Table:
+    """A sheet of labels alone: sentences, which are folded where they are longer than the line."""
+    title = Text(printable(sheet.title)) if sheet.title else None
+    table = Table(title=title, title_justify="left", show_header=any(sheet.heads))
+    for i, head in enumerate(sheet.heads):
+        table.add_column(Text(printable(head)), overflow="fold", no_wrap=i == 0)
+    for row in sheet.rows:
+        table.add_row(*(Text(printable(label, kept="\n")) for label in row.labels))
+    return table
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:

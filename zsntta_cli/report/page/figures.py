@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from zsntta_cli.methods import METHODS, method_place
+from zsntta_cli.methods import method_place
 from zsntta_cli.report.figure import LINE, UPRIGHT, Panel, Series, tick_text
 from zsntta_cli.report.forms.svg import Looks, draw, legend
 from zsntta_cli.report.page.document import PageSheet, render
@@ -70,7 +70,7 @@ def sweeps(tables: Tables, all_looks: Looks) -> str:
     streams = [
         (table, stream, groups)
         for table in tables
-        for stream, groups in _by_stream(table, lambda row: METHODS[row.method].decides).items()
+        for stream, groups in _by_stream(table, lambda row: row.decides).items()
     ]
     count = sum(len(_sets(table, groups)) for table, _, groups in streams)
     panels = [
@@ -161,7 +161,7 @@ def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
 def _gain(inside: _Inside, baseline: str) -> float:
     """The largest difference in Acc_H to the baseline's first row; 0 without one."""
     *_, ood_set, groups = inside
-    rows = [r for same in groups.values() for r in same if METHODS[r.method].decides]
+    rows = [r for same in groups.values() for r in same if r.decides]
     values = [(row.method, row.value(ood_set, "acc_h").mean) for row in rows]
     base = [value for method, value in values if method == baseline]
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import CLOSE_MEANS, SheetRow
@@ -15,6 +14,7 @@ from zsntta_cli.report.tables import (
     run_notes,
     stopped_notes,
 )
+from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
@@ -54,7 +54,7 @@ def name_of(stream: ResultStream) -> str:
 def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
-        decided = [row for row in rows if METHODS[row.method].decides]
+        decided = [row for row in rows if row.decides]
         for title, some, metrics in (
             ("accuracies in %", [row for row in decided if row.ratio], metrics_of("accuracy")),
             ("clean streams, Acc_S in %", [r for r in decided if not r.ratio], [METRICS["acc_s"]]),
@@ -71,6 +71,7 @@ def _sheet(
     ood_sets = table.ood_sets(rows)
     columns = [AVERAGE] * (len(ood_sets) > 1) + ood_sets
     bodies: dict[str, list[SheetRow]] = {}
+    every_text: dict[RunRow, dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
@@ -78,9 +79,13 @@ def _sheet(
             for row, text in _cells(table, contest, column, metric, marks):
                 texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
+        every_text |= texts
         bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
     heads = tuple(metric.head for metric in metrics)
-    notes = list(_notes(table, rows, is_averaged=AVERAGE in columns))
+    notes = [
+        *_notes(table, rows, is_averaged=AVERAGE in columns),
+        *selection_notes(every_text),
+    ]
     return PageSheet(title, ("Method",), dict.fromkeys(columns, heads), bodies, notes)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import check_method
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
 from zsntta_cli.report.page.document import PageSheet, document, render
@@ -14,6 +15,7 @@ from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import run_count
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,14 @@ def page(
 
     Raises:
         StoreError: there is nothing to show.
+        UnknownName: the baseline is no method, neither here nor of the runs.
     """
     selected = select_runs(kept)
-    outdated = f"{_runs(selected.outdated)} by rules other than this version's"
-    left_out = (outdated,) * bool(selected.outdated)
+    left_out = tuple(selected.left_out)
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
+    if baseline not in {run.record.settings.method for run in selected.runs}:
+        check_method(baseline, "baseline")
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
@@ -99,10 +103,6 @@ def page(
     return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
-
-
 def _count_rows(rows: Sequence[RunRow]) -> int:
     """How many rows the leaderboard has of its own."""
     return sum(len(row.runs) for row in rows)
@@ -117,11 +117,11 @@ def _about(rows: Sequence[RunRow]) -> str:
     }
     lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
     count = sum(len(row.every_run) for row in rows)
-    return " ".join([f"{_runs(count)} in {_count_rows(rows):,} rows.", *lists])
+    return " ".join([f"{run_count(count)} in {_count_rows(rows):,} rows.", *lists])
 
 
 def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
     """What a reader has to know before the tables."""
     stopped = sum(bool(run.record.unfinished) for run in selected.runs)
-    of_stopped = f"Stopped before its end: {_runs(stopped)}. What was stopped enters no mean."
+    of_stopped = f"Stopped before its end: {run_count(stopped)}. What was stopped enters no mean."
     return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]

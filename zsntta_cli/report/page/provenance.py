@@ -11,7 +11,7 @@ from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, set_place, shown
 from zsntta_cli.simulation.runs import RunSettings
 
-Command = Callable[[Sequence[RunSettings]], str]
+Command = Callable[[Sequence[RunSettings], str], str]  # of runs, and of their method's script
 _MIB = 2**20
 _OF_LINES = ("ratio", FEATURES)  # settings of the rows that share a card
 
@@ -48,7 +48,8 @@ def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[s
     records = [run.record for run in row.every_run]
     memory = max(record.memory for record in records)
     devices = ", ".join(sorted({record.device for record in records}))
-    typed = Code("\n".join(map(command, by_seeds.values())))
+    script = next((name for record in records if record.own for name in record.own.files), "")
+    typed = Code("\n".join(command(runs, script) for runs in by_seeds.values()))
     return (
         (label, shown("ratio", row.ratio), typed, devices),
         (str(len(records)), f"{mean_seconds(row.every_run):.3g}", f"{memory / _MIB:,.0f}"),

@@ -10,8 +10,8 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Bits, Kept
+from zsntta_cli.results.selection import current
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.revision import revision
 
 STOPPED = "†"  # behind a value of a run that was stopped
 
@@ -32,25 +32,20 @@ class PageRun:
 
 @dataclass(frozen=True)
 class PageRuns:
-    """The runs of a page, and how many it leaves out."""
+    """The runs of a page, and those that it leaves out."""
 
     runs: Sequence[PageRun]
-    outdated: int  # of other rules or another revision of the method
+    left_out: Sequence[str]  # of other rules or another source of the method: how many, why
 
 
 def select_runs(kept: Iterable[Kept]) -> PageRuns:
     """The runs to show, each once: the later of two records, with the items of either."""
+    light = (PageRun(k.record, k.curves, k.items.bits if k.items else None) for k in kept)
+    runs, left_out = current(list(light))
     twins: dict[Hashable, list[PageRun]] = {}
-    outdated = 0
-    current = functools.cache(revision)
-    for each in kept:
-        record = each.record
-        if record.revision != (current(record.settings.method) or ""):
-            outdated += 1
-        else:
-            run = PageRun(record, each.curves, each.items.bits if each.items else None)
-            twins.setdefault(frame.identity(record), []).append(run)
-    return PageRuns([_merge(runs) for runs in twins.values()], outdated)
+    for run in runs:
+        twins.setdefault(frame.identity(run.record), []).append(run)
+    return PageRuns([_merge(same) for same in twins.values()], left_out)
 
 
 def _merge(runs: Sequence[PageRun]) -> PageRun:

@@ -11,7 +11,7 @@ from zsntta_cli.report import forms
 from zsntta_cli.report.figure import Figure, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, latest, usual
+from zsntta_cli.results.selection import Filters, chosen, current, latest, usual
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 
@@ -55,7 +55,9 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     if metric is not None and metric not in what.metrics:
         names = ", ".join(what.metrics) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
-    shown_runs, notes = latest(usual(chosen(runs, filters), filters, what.several))
+    current_runs, left_out = current(runs, by_rules=False)
+    shown_runs, notes = latest(usual(chosen(current_runs, filters), filters, what.several))
+    notes += [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if len(figure.panels) > _MOST_PANELS:
         raise SettingsError(

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import detector_of
 from zsntta_cli.report.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
 from zsntta_cli.report.plots.groups import (
@@ -136,15 +136,10 @@ def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     panels = _along(title, "zero-shot threshold", groups, ood_set, "thresholds", "zero_shot")
     by_detector: dict[str, dict[str, Sequence[DrawnRow]]] = {}
     for name, rows in groups.items():
-        by_detector.setdefault(_detector(rows[0].method), {})[name] = rows
+        by_detector.setdefault(detector_of(rows[0].method), {})[name] = rows
     for detector, own in by_detector.items():
         panels += _along(title, f"{detector}'s threshold", own, ood_set, "thresholds", "detector")
     return panels
-
-
-def _detector(method: str) -> str:
-    """Whose score a method decides by: of "adand+tda", AdaND's."""
-    return method.rpartition("+")[0] if METHODS[method].parts else method
 
 
 def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:

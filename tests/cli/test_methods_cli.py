@@ -1,0 +1,212 @@
+"""`zsntta methods` and `zsntta cite` as a user has them."""
+
+import csv
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pytest
+from made import fails, row
+
+from zsntta_cli import plugins
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings.options import option_name
+from zsntta_cli.simulation.checks import CHECKS
+
+HONEST = '''
+"""Frozen CLIP under another name."""
+from dataclasses import dataclass
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.detectors import zs_clip
+from zsntta_cli.methods.settings import ZsClipSettings
+
+
+@dataclass(frozen=True)
+class PlainSettings(ZsClipSettings):
+    """Decides as zs-clip does."""
+
+
+def run(data, options, threshold):
+    return zs_clip.run(data, options, threshold)
+
+
+METHODS["plain"] = Method(run, PlainSettings)
+'''
+CHEAT = (
+    HONEST
+    + """
+import dataclasses
+
+def cheat(data, options, threshold):
+    decisions = run(data, options, threshold)
+    scores = decisions.id_score
+    return dataclasses.replace(decisions, id_score=scores - scores.sum() / max(len(scores), 1))
+
+METHODS["cheat"] = Method(cheat, PlainSettings)
+"""
+)
+
+
+@pytest.fixture
+def methods(zsntta, monkeypatch):
+    """Run `zsntta methods`; what scripts register is gone afterwards, and lines are wide."""
+    before = dict(METHODS)
+    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(plugins, "_added", {})
+    yield lambda *words: zsntta("methods", *words)
+    METHODS.clear()
+    METHODS.update(before)
+
+
+@pytest.mark.parametrize("command", [(), ("list",)])
+def test_list_has_a_line_a_method(methods, command):
+    result = methods(*command)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for name in METHODS:
+        assert row(result, name)[0] == name
+    assert row(result, "tent")[2:4] == ["live, online", "pixels and the encoder"]
+    assert row(result, "etlt")[2] == "cached, offline"
+    assert row(result, "neglabel")[3:] == ["words", "Jiang et al., ICLR 2024, arXiv 2403.20078"]
+    assert row(result, "adand+tda")[1].startswith("TDA, arXiv 2403.18293: ")
+
+
+def test_list_in_other_forms(methods):
+    rows = list(csv.DictReader(io.StringIO(methods("list", "--format", "csv").stdout)))
+    assert [line["method"] for line in rows] == [*METHODS]
+    assert all(line["about"] and line["paper"] for line in rows)
+    [about] = [line["about"] for line in rows if line["method"] == "adand+tda"]
+    assert about.endswith("; adand decides on noise.")
+    assert json.loads(methods("list", "--format", "json").stdout) == rows
+    assert "| zs-clip | ZS-CLIP, Sec. 2" in methods("list", "--format", "markdown").stdout
+    methods("list", "--output", "methods.html")
+    assert "<td>adand" in Path("methods.html").read_text()
+    assert r"\begin{tabular}" in methods("list", "--format", "latex").stdout
+
+
+@pytest.mark.parametrize("name", ["adand", "ridge", "tent", "neglabel+adand", "oodd+tda", "dota"])
+def test_show_has_every_setting_with_default_and_help(methods, name):
+    result = methods("show", name)
+    assert (result.exit_code, result.stderr) == (0, "")
+    defaults = METHODS[name].defaults
+    for field in dataclasses.fields(METHODS[name].settings):
+        _, default, _, about = row(result, option_name(field))
+        assert about == field.metadata["about"]
+        value = defaults.get(field.name, field.default)
+        if not field.metadata["shown"]:
+            assert default == (
+                "none"
+                if value is None
+                else str(value).lower()
+                if isinstance(value, bool)
+                else str(value)
+            )
+
+
+def test_show_tells_what_its_line_and_its_module_say(methods):
+    output = methods("show", "adand").stdout
+    assert "Noisy Test-Time Adaptation in Vision-Language Models (Cao et al., ICLR 2025)" in output
+    assert "1,280 items, which zs-clip decides (warmup x update-every)" in output
+    assert "official: reevaluate false, late-start true" in output
+    assert "tuned: detector-init zero, warmup 3, evidence 0.1, score-temperature 2.0" in output
+    assert "Sec. 4 and Algorithm 1." in output
+    assert "keeps a layer of D + 1 numbers" in output
+    assert "optimizer sgd" in methods("show", "tent").stdout
+    assert "zsntta extract --words" in methods("show", "csp").stdout
+    assert "no: a score, for --report ood" in methods("show", "energy").stdout
+    both = methods("show", "oodd+tda").stdout
+    assert "Dynamic Dictionary" in both
+    assert "Efficient Test-Time Adaptation" in both
+
+
+def test_show_in_other_forms(methods):
+    rows = json.loads(methods("show", "ridge", "--format", "json").stdout)
+    assert [line["setting"] for line in rows][:2] == ["ridge-first", "ridge-block"]
+    about = "Items that ZS-CLIP decides; least items between updates."
+    assert rows[0] == {
+        "method": "ridge", "setting": "ridge-first", "default": "64", "range": "2 or more",
+        "about": about,
+    }  # fmt: skip
+    assert json.loads(methods("show", "energy", "--format", "json").stdout) == [
+        {"method": "energy"}
+    ]
+    assert (
+        "| ridge-first | 64 | 2 or more |"
+        in methods("show", "ridge", "--format", "markdown").stdout
+    )
+
+
+def test_an_unknown_method_is_named_with_what_is_meant(methods):
+    fails(methods("show", "adnd"), "'adnd'", "did you mean 'adand'?", code=2)
+    fails(methods("check", "adnd"), "'adnd'", "did you mean 'adand'?", code=2)
+
+
+def test_check_says_on_a_page_what_held(methods):
+    result = methods("check", "zs-clip")
+    assert result.exit_code == 0, result.output
+    for check in CHECKS:
+        assert row(result, check)[1] == "held"
+    assert len(result.stdout.splitlines()) < 40
+
+
+def test_check_of_a_script_and_of_one_that_cheats(methods):
+    Path("honest.py").write_text(HONEST)
+    result = methods("check", "honest.py")
+    assert result.exit_code == 0, result.output
+    assert row(result, "another process")[1] == "held"
+    METHODS.pop("plain")  # as in a process of its own: a second one of this name is refused
+    Path("cheat.py").write_text(CHEAT)
+    result = methods("check", "cheat.py:cheat", "--format", "json")
+    assert result.exit_code == 1
+    rows = json.loads(result.stdout)
+    assert [line["check"] for line in rows if line["outcome"] == "FAILED"] == ["no look-ahead"]
+    assert "item 0: id_score" in next(r for r in rows if r["outcome"] == "FAILED")["evidence"]
+    assert {line["method"] for line in rows} == {"cheat"}
+    both = methods("check", "cheat.py")
+    assert both.exit_code == 1
+    assert both.stdout.count("no look-ahead") == 2  # plain held, cheat failed
+
+
+def test_a_script_that_registers_nothing_or_fails(methods):
+    Path("empty.py").write_text("")
+    fails(methods("check", "empty.py"), "registers no method", code=2)
+    Path("broken.py").write_text("import nothing_of_that_name")
+    fails(methods("check", "broken.py"), "broken.py", "nothing_of_that_name", code=2)
+    fails(methods("check", "missing.py"), "missing.py", code=2)
+    Path("honest.py").write_text(HONEST)
+    fails(methods("check", "honest.py:other"), "'other'", code=2)
+
+
+def test_show_and_list_know_what_a_script_registered(methods):
+    Path("honest.py").write_text(HONEST)
+    methods("check", "honest.py")
+    assert row(methods("list"), "plain")[1] == "Decides as zs-clip does."
+    assert "Frozen CLIP under another name." in methods("show", "plain").stdout
+
+
+def test_cite_named_ones(zsntta):
+    result = zsntta(
+        "cite", "--method", "adand", "--method", "tda", "--id", "cifar10", "--ood", "svhn"
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    always = ["zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip"]
+    for key in (*always, "karmanov2024efficient", "krizhevsky2009learning", "netzer2011reading"):
+        assert result.stdout.count(f"{{{key},\n") == 1
+    result = zsntta(
+        "cite", "--id", "mine", "--encoder", "ViT-B-16-SigLIP-webli", "--output", "r.bib"
+    )
+    assert result.stderr == "note: no reference is known of mine.\n"
+    assert "{zhai2023sigmoid," in Path("r.bib").read_text()
+    fails(zsntta("cite", "--method", "adnd"), "did you mean 'adand'?", code=2)
+
+
+def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):
+    simulate("--method", "oodd", "--method", "adand", "--id", "pets", "--ood", "sky")
+    kept = ("--records", tmp_path / "kept.sqlite")
+    result = zsntta("cite", *kept)
+    assert result.exit_code == 0, result.output
+    assert "% oodd\n@inproceedings{yang2025oodd," in result.stdout
+    assert result.stderr == "note: no reference is known of pets, sky.\n"
+    zsntta("records", "export", *kept, "--output", "runs.jsonl")
+    assert zsntta("cite", "--from", "runs.jsonl").stdout == result.stdout
+    fails(zsntta("cite", "--records", "nowhere.sqlite"), "nowhere.sqlite")

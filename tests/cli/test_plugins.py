@@ -1,0 +1,253 @@
+"""Methods and data sets from scripts and from installed distributions, as a user has them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from made import ZSNTTA
+
+OWN = '''"""Noise above a cut."""
+from dataclasses import dataclass
+import shifts
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings.options import Settings, option
+
+@dataclass(frozen=True)
+class OwnSettings(Settings):
+    cut: float = option(0.5, "Where noise begins.")
+
+def run(data, options, threshold):
+    u = data.noise_score + shifts.SHIFT
+    return Decisions(data.class_index, u > options.cut, 1 - u)
+
+METHODS["own"] = Method(run, OwnSettings)
+'''
+CLASSIFIER = """
+from dataclasses import dataclass
+from zsntta_cli.methods import CLASSIFIERS, Classifier
+from zsntta_cli.settings.options import Settings, option
+
+@dataclass(frozen=True)
+class LastSettings(Settings):
+    back: int = option(1, "Classes from the end.")
+
+def classes(data, options, offered):
+    return data.class_index
+
+CLASSIFIERS["last"] = Classifier(classes, LastSettings)
+"""
+SET = """
+import hashlib
+import numpy as np
+from PIL import Image
+from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.datasets.images import ImageSet
+
+def read(name, data_root):
+    return ImageSet(
+        name, lambda i: Image.new("RGB", (32, 32), (40 * i, 0, 0)), np.arange(4, dtype=np.int32),
+        tuple("abcd"), ["red", "green", "blue", "grey"], hashlib.sha256(b"reds").hexdigest(),
+    )
+
+ENTRY = DatasetEntry("id", 4, 4, "all", read, partners=("glyphs",))
+"""
+PAIR = ("--encoder", "made", "--id", "pets", "--ood", "sky")
+
+
+@pytest.fixture
+def typed(tmp_path, features):
+    """Run zsntta in a process of its own, in a folder with some scripts."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
+
+    def run(*words, **environment):
+        command = [ZSNTTA, *map(str, words)]
+        if "simulate" in words:
+            command += ["--features-dir", str(features), "--records", "kept.sqlite"]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def simulated(typed, *words, plugins=("own.py",), **environment):
+    given = [word for script in plugins for word in ("--plugin", script)]
+    code, stdout, stderr = typed(
+        *given, "simulate", *PAIR, "--format", "json", *words, **environment
+    )
+    assert code == 0, stderr
+    return json.loads(stdout)
+
+
+def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
+    (tmp_path / "last.py").write_text(CLASSIFIER)
+    help_text = typed("--plugin", "own.py", "--plugin", "last.py", "simulate", "--help")[1]
+    assert "--cut NUMBER" in help_text
+    assert "--back INTEGER" in help_text, "of a classifier alone, behind ZS-CLIP"
+    records = simulated(
+        typed, "--method", "own", "--method", "own+last", "--cut", "0.25", "--cut", "0.75",
+        plugins=("own.py", "last.py"),
+    )  # fmt: skip
+    assert [record["settings"]["options"] for record in records] == [
+        {"cut": 0.25}, {"cut": 0.75}, {"cut": 0.25, "back": 1}, {"cut": 0.75, "back": 1},
+    ]  # fmt: skip
+    assert [[*record["own"]["files"]] for record in records[1:3]] == [
+        ["own.py", "shifts.py"], ["own.py", "shifts.py", "last.py"],
+    ]  # fmt: skip
+    assert typed("simulate", *PAIR, "--method", "own")[0] == 2, "without the script there is none"
+    code, listed, _ = typed("--plugin=own.py", "records", "list", "--records", "kept.sqlite")
+    assert (code, listed.count("own")) == (0, 4)
+
+
+def test_the_script_may_also_start_the_program_itself(typed, tmp_path, features):
+    (tmp_path / "own.py").write_text(
+        f"{OWN}\nif __name__ == '__main__':\n    from zsntta_cli.cli import main\n    main()\n"
+    )
+    records = simulated(typed, "--method", "own")
+    done = subprocess.run(
+        [sys.executable, "own.py", "simulate", *PAIR, "--method", "own", "--format", "json",
+         "--features-dir", str(features), "--records", "kept.sqlite"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 of 1 runs were kept from before" in done.stderr
+    assert json.loads(done.stdout) == records
+
+
+def test_several_processes_have_the_script_too(typed):
+    seeds = [word for seed in range(8) for word in ("--seed", seed)]
+    records = simulated(typed, "--method", "own", "--jobs", "2", *seeds)
+    assert [record["settings"]["stream"]["seed"] for record in records] == [*range(8)]
+
+
+def test_so_have_processes_that_begin_anew_and_programs(tmp_path, features, typed):
+    (tmp_path / "program.py").write_text(
+        "import threading, warnings\n"
+        "import zsntta_cli\n"
+        "if __name__ == '__main__':\n"
+        "    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"  # no fork
+        "    warnings.simplefilter('ignore')\n"
+        f"    records = zsntta_cli.simulate('own', plugins=['own.py'], jobs=2, seed=range(8),\n"
+        f"        encoder='made', id_set='pets', ood_set='sky', features_dir={str(features)!r},\n"
+        "        records='kept.sqlite')\n"
+        "    print(len(records), {type(record.settings.options).__name__ for record in records})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("8 {'OwnSettings'}\n", 0), done.stderr
+
+
+BROKEN = {
+    "x = 1\nprint(y)\n": "broken.py, line 2: NameError: name 'y' is not defined.",
+    "x = 1\n\nif x\n": "broken.py, line 3: SyntaxError: expected ':' (broken.py, line 3).",
+    "def f():\n    import nothing_of_this_name\nf()\n": "broken.py, line 2: ModuleNotFoundError: "
+    "No module named 'nothing_of_this_name'.",
+    "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3.",
+    "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded: put "
+    "main() at its end under if __name__ == '__main__'.",
+    "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
+    "'x', which is a builtin_function_or_method, must be a Method.",
+    OWN.replace('"own"', '"adand"'): "broken.py adds the method 'adand', and there is one of this "
+    "name: give it another one.",
+}
+
+
+@pytest.mark.parametrize(("source", "words"), BROKEN.items(), ids=range(len(BROKEN)))
+def test_a_script_that_cannot_be_loaded_is_one_line(typed, tmp_path, source, words):
+    (tmp_path / "broken.py").write_text(source)
+    answer = typed("--plugin", "broken.py", "simulate", "--method", "zs-clip")
+    assert answer == (2, "", f"error: {words}\n")
+
+
+def test_two_scripts_with_one_name_and_no_script_are_refused(typed, tmp_path):
+    (tmp_path / "other.py").write_text(OWN)
+    answer = typed("--plugin", "own.py", "--plugin", "other.py", "simulate", "--method", "own")
+    words = "other.py adds the method 'own', and there is one of this name: give it another one."
+    assert answer == (2, "", f"error: {words}\n")
+    assert simulated(typed, "--method", "own", plugins=("own.py", "./own.py")), "the same one"
+    missing = typed("--plugin", "none.py", "simulate", "--method", "own")
+    assert missing == (2, "", "error: plugin is none.py, must be a Python file that is there.\n")
+
+
+# Installed distributions
+
+
+def install(folder, name, modules, **groups):
+    """A distribution as pip leaves it in a folder."""
+    folder.mkdir(exist_ok=True)
+    for module, source in modules.items():
+        (folder / f"{module}.py").write_text(source)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [line for group, points in groups.items() for line in (f"[zsntta.{group}]", *points)]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def exported(source, name):
+    """A script's source as a module of a distribution, which adds nothing by itself."""
+    lines = source.splitlines()
+    assert lines[-1].startswith(("METHODS[", "CLASSIFIERS["))
+    return "\n".join([*lines[:-1], f"{name} = {lines[-1].partition(' = ')[2]}"])
+
+
+@pytest.fixture
+def installed(tmp_path):
+    folder = tmp_path / "site"
+    install(
+        folder, "own-things",
+        {"own_things": exported(OWN, "METHOD"), "own_last": exported(CLASSIFIER, "LAST"),
+         "own_reds": SET, "shifts": "SHIFT = 0.0\n"},
+        methods=["installed = own_things:METHOD"], classifiers=["last = own_last:LAST"],
+        datasets=["reds = own_reds:ENTRY"],
+    )  # fmt: skip
+    return folder
+
+
+def test_what_a_distribution_declares_is_there(typed, installed):
+    path = {"PYTHONPATH": str(installed)}
+    assert "--cut NUMBER" in typed("simulate", "--help", **path)[1]
+    chosen = ("--method", "installed", "--method", "installed+last", "--cut", "0.25")
+    records = simulated(typed, *chosen, plugins=(), **path)
+    assert [*records[0]["own"]["files"]] == ["own_things.py", "shifts.py"]
+    assert "reds" in typed("datasets", "list", **path)[1]
+    assert typed("simulate", *PAIR, "--method", "installed")[0] == 2, "where it is not installed"
+
+
+def test_a_program_finds_it_by_its_name(installed, features, tmp_path):
+    code = (
+        "import zsntta_cli.methods as m\n"
+        "from zsntta_cli.datasets import known\n"
+        "print(m.METHODS['installed+last'].settings.__name__, known('reds').images)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("OwnSettingsAndLastSettings 4\n", "")
+
+
+def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, installed):
+    declared = {"installed": "other", "adand": "own_things", "three": "other", "lost": "broken"}
+    install(
+        installed, "other", {"other": "METHOD = 3\n", "broken": "import nothing_there\n"},
+        methods=[f"{name} = {module}:METHOD" for name, module in declared.items()],
+    )  # fmt: skip
+    code, _, stderr = typed("simulate", *PAIR, "--method", "zs-clip", PYTHONPATH=str(installed))
+    assert code == 0
+    several = "is left out: several distributions add the method 'installed'."
+    for words in (
+        f"note: the entry point 'installed' of own-things {several}",
+        f"note: the entry point 'installed' of other {several}",
+        "note: the entry point 'adand' of other is left out: there is a method of this name.",
+        "note: the entry point 'lost' of other is left out (ModuleNotFoundError: No module named "
+        "'nothing_there').",
+    ):
+        assert f"{words}\n" in stderr
+    assert "'three' of other is left out (PluginError: " in stderr

@@ -1,0 +1,175 @@
+"""References: all that can be cited has one, and the file is BibTeX as BibTeX takes it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import zsntta_cli
+from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.encoders.weights import FAMILIES, encoder_cites, family_of
+from zsntta_cli.methods import CLASSIFIERS, METHODS, Method
+from zsntta_cli.methods.settings import ZsClipSettings
+from zsntta_cli.report import citations
+from zsntta_cli.report.citations import bibtex, find_reference, references, uncited
+
+FILE = Path(citations.__file__).with_name("references.bib")
+TEXT = FILE.read_text(encoding="utf-8")
+LINES = {  # all that has a line with references
+    **{f"method {name}": line for name, line in METHODS.items()},
+    **{f"classifier {name}": line for name, line in CLASSIFIERS.items()},
+    **{f"set {name}": line for name, line in CATALOGUE.items()},
+    **{f"family {name}": line for name, line in FAMILIES.items()},
+}
+WANTED = {
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "article": {"author", "title", "journal", "year"},
+    "techreport": {"author", "title", "institution", "year"},
+    "misc": {"title"},
+}
+ALLOWED = {"eprint", "archivePrefix", "volume", "number", "pages", "url", "doi", "note",
+           "howpublished", "publisher", "author", "year"}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_all_that_can_be_cited_has_a_reference(line):
+    assert LINES[line].cites
+    for cited in LINES[line].cites:
+        assert cited in references(), cited
+
+
+def test_and_every_reference_is_of_something():
+    of_all = {cited for line in LINES.values() for cited in line.cites}
+    assert {*references()} - of_all == {"radford2021learning", "ilharco2021openclip"}
+
+
+def entries(text):
+    """Read entries with a grammar of one's own: braces that close, and no text of another kind."""
+    found, at = [], 0
+    while (at := text.find("@", at)) >= 0:
+        kind = re.compile(r"@([a-z]+)\{").match(text, at)
+        assert kind, text[at : at + 30]
+        depth, end = 1, kind.end()
+        while depth:
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        key, _, body = text[kind.end() : end - 1].partition(",")
+        found.append((kind[1], key, body))
+        at = end
+    return found
+
+
+def test_the_file_is_bibtex():
+    parsed = entries(TEXT)
+    keys = [key for _, key, _ in parsed]
+    assert len(keys) == len(set(keys)) > 50
+    assert keys == [*references()]
+    for kind, key, body in parsed:
+        assert re.fullmatch(r"[a-z0-9]+", key)
+        lines = [line for line in body.splitlines() if line]
+        fields = [re.fullmatch(r"  (\w+) = \{(.+)\},", line) for line in lines]
+        assert all(fields), (key, lines)
+        names = [field[1] for field in fields]
+        assert len(names) == len(set(names)), key
+        assert WANTED[kind] <= {*names} <= WANTED[kind] | ALLOWED, key
+        assert references()[key].fields == {field[1]: field[2] for field in fields}
+
+
+@pytest.mark.parametrize("key", references())
+def test_fields_are_what_latex_takes(key):
+    fields = references()[key].fields
+    for name, value in fields.items():
+        assert value.isascii(), (name, value)
+        if name not in ("url", "doi", "howpublished"):
+            assert not re.search(r"(?<!\\)[&%$#_^~]", value), (name, value)
+    if "year" in fields:
+        assert re.fullmatch(r"(19|20)\d\d", fields["year"])
+    if "eprint" in fields:
+        assert re.fullmatch(r"\d{4}\.\d{4,5}", fields["eprint"])
+        assert fields["archivePrefix"] == "arXiv"
+        assert int(fields["eprint"][:2]) <= int(fields["year"][2:])  # not after it appeared
+    if key not in ("zsntta", "syde2026"):
+        authors = fields["author"].split(" and ")
+        assert len(authors) == len(set(authors))
+        assert all(re.fullmatch(r"[^,]+, [^,]+", author) for author in authors), authors
+        assert key.startswith(re.split(r"[ ,]", authors[0].lower())[0])
+
+
+def test_numbers_of_arxiv_are_those_of_the_settings():
+    for name, line in METHODS.items():
+        if line.parts:
+            continue
+        text = line.settings.__doc__
+        numbers = re.findall(r"arXiv (\d{4}\.\d{5})", text.partition("\n")[0])
+        known = {references()[cited].fields.get("eprint") for cited in line.cites}
+        assert {*numbers} <= known, name
+
+
+def test_the_program_is_cited_as_citation_cff_and_in_its_version():
+    cff = (FILE.parents[2] / "CITATION.cff").read_text(encoding="utf-8")
+    program, setting = references()["zsntta"], references()["cao2025noisy"]
+    assert program.fields["note"] == f"Version {zsntta_cli.__version__}"
+    assert f"version: {zsntta_cli.__version__}" in cff
+    assert program.title.lower() in cff.lower()
+    assert setting.title in cff
+    names = re.findall(r"given-names: (.+)\n +family-names: (.+)", cff)
+    assert setting.fields["author"] == " and ".join(f"{last}, {first}" for first, last in names)
+
+
+@pytest.mark.parametrize(
+    ("key", "short"),
+    [("cao2025noisy", "Cao et al., ICLR 2025"), ("zsntta", "The zsntta authors"),
+     ("qian2024online", "Qian and Hu, ECCV 2024, arXiv 2408.13320"),
+     ("fan2022simple", "Fan et al., 2022, arXiv 2207.08210"),
+     ("krizhevsky2009learning", "Krizhevsky, 2009"), ("syde2026", "Released code, 2026")],
+)  # fmt: skip
+def test_in_a_few_words(key, short):
+    assert references()[key].short == short
+
+
+def test_a_bibliography_names_each_once_and_what_for():
+    purposes = citations.citations(
+        ["adand", "adand+tda", "ridge"],
+        ["cifar10", "cifar10-c:fog:1", "mine"],
+        {"L-SigLIP": encoder_cites("L-SigLIP")},
+    )
+    text = bibtex(purposes)
+    keys = [key for _, key, _ in entries(text)]
+    assert keys == [
+        "zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip",
+        "karmanov2024efficient", "krizhevsky2009learning", "hendrycks2019benchmarking",
+        "zhai2023sigmoid",
+    ]  # fmt: skip
+    assert "% the setting, adand, adand+tda\n@inproceedings{cao2025noisy," in text
+    assert "% cifar10, cifar10-c:fog:1\n@techreport{krizhevsky2009learning," in text
+    assert uncited(["adand", "strange"], ["mine", "svhn"]) == ["strange", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("ViT-B-16-SigLIP2-webli", "SigLIP 2"), ("ViT-B-16-SigLIP-webli", "SigLIP"),
+     ("EVA02-B-16-merged2b_s8b_b131k", "EVA-CLIP"), ("ViT-B-16-quickgelu-dfn2b", "DFN"),
+     ("convnext_base_w-laion2b_s13b_b82k", "ConvNeXt"), ("ViT-B-16-openai", ""), ("tiny", "")],
+)  # fmt: skip
+def test_an_encoders_family_is_told_by_its_name(name, family):
+    assert family_of(name) == family
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_familys_example_is_of_it(family):
+    assert family_of(FAMILIES[family].example.slug) == family
+
+
+def test_a_method_of_ones_own_brings_its_entry(monkeypatch):
+    own = "@article{me2030,\n  author = {Me, I.},\n  title = {Mine},\n  year = {2030},\n}"
+    monkeypatch.setitem(METHODS, "mine", Method("x:y", ZsClipSettings, cites=(own,)))
+    text = bibtex(citations.citations(["mine"]))
+    assert "% mine\n@article{me2030," in text
+    assert find_reference(own).short == "Me, 2030"
+    assert uncited(["mine"]) == []
+
+
+def test_a_name_begins_no_entry(monkeypatch):
+    monkeypatch.setitem(METHODS, "@misc{x", METHODS["adand"])
+    text = bibtex(citations.citations(["@misc{x"]))
+    assert len(entries(text)) == 4

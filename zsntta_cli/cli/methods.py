@@ -1,0 +1,101 @@
+"""`zsntta methods`: what there is to choose from, all about one, and is one of your own honest."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zsntta_cli.cli.command import Command, group, misused
+from zsntta_cli.cli.options import FeaturesDir
+from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw, write_rows
+from zsntta_cli.settings import FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zsntta_cli.report.sheet import Sheet
+
+app = group("The methods: list (also without a command), show one, check one.", lists=True)
+
+_Format = Annotated[
+    Form | None, typer.Option("--format", help="[by the output's ending, or table]")
+]
+_Output = Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")]
+
+
+@app.command("list", cls=Command)
+def list_methods(form: _Format = None, output: _Output = None) -> None:
+    """All methods: what each is, how it runs, what it needs, its paper."""
+    from zsntta_cli.methods import METHODS
+    from zsntta_cli.report.method_cards import method_rows, method_sheet
+
+    rows = method_rows(METHODS)
+    _put(rows, [method_sheet(rows)], form, output)
+
+
+@app.command(cls=Command)
+def show(
+    name: Annotated[str, typer.Argument(help="A method, such as adand or oodd+tda.")],
+    form: _Format = None,
+    output: _Output = None,
+) -> None:
+    """All about a method: its paper, what it needs and costs, its settings, what presets change."""
+    from zsntta_cli.methods import check_method
+    from zsntta_cli.report.method_cards import card_rows, card_sheets
+
+    check_method(name)
+    _put(card_rows(name), card_sheets(name), form, output)
+
+
+@app.command(cls=Command)
+def check(
+    target: Annotated[
+        str, typer.Argument(help="A script that registers methods, SCRIPT.py:NAME, or a method.")
+    ],
+    features_dir: FeaturesDir = FEATURES,
+    form: _Format = None,
+    output: _Output = None,
+) -> None:
+    """Try a method on what all owe: no look-ahead, no labels, the same twice, any stream.
+
+    Exit code 1 where a check failed. It runs on the demo's features where they are at hand.
+    """
+    from zsntta_cli.report.method_cards import check_rows, check_sheet
+    from zsntta_cli.simulation.checks import FAILED, examine
+
+    results = {name: examine(name, features_dir) for name in _methods_of(target)}
+    sheets = [check_sheet(name, found) for name, found in results.items()]
+    _put(check_rows(results), sheets, form, output)
+    if any(result.outcome == FAILED for found in results.values() for result in found):
+        raise typer.Exit(1)
+
+
+def _methods_of(target: str) -> list[str]:
+    """The methods that are meant: a name, those that a script registers, or one of them."""
+    from zsntta_cli.methods import check_method
+    from zsntta_cli.plugins import load_script
+
+    path, name = (target, "") if target.endswith(".py") else target.rpartition(":")[::2]
+    if not path.endswith(".py"):
+        check_method(target)
+        return [target]
+    registered = load_script(Path(path)).get("method", [])
+    if name:
+        check_method(name)
+        return [name]
+    if not registered:
+        raise misused(f"{path} registers no method, as METHODS[NAME] = Method(run, Settings) does")
+    return registered
+
+
+def _put(
+    rows: "Sequence[dict[str, Any]]",
+    sheets: "Sequence[Sheet]",
+    named: str | None,
+    output: Path | None,
+) -> None:
+    """Write rows or sheets, as the form wants."""
+    form = form_of(output, ENDINGS, named, TABLE)
+    of_rows = FORMS[form].of_rows
+    put(write_rows(rows, form) if of_rows else draw(sheets, form, bool(output)), output)

@@ -1,0 +1,103 @@
+"""`zsntta replay`: whether the records of a bundle come out again."""
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import FeaturesDir, LiveOptions, with_groups
+from zsntta_cli.cli.output import put
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings import FEATURES
+from zsntta_cli.simulation import live_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zsntta_cli.results.exchange import RecordedRun
+    from zsntta_cli.results.kept import Kept
+
+
+@with_groups
+def replay(
+    *,
+    file: Annotated[Path, typer.Argument(help="That `zsntta records bundle` wrote.")],
+    features_dir: FeaturesDir = FEATURES,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    run_plugins: Annotated[
+        bool,
+        typer.Option("--run-plugins", help="Run the code of methods that is in it: trust it."),
+    ] = False,
+    live: LiveOptions,
+) -> None:
+    """Run the records of a bundle again, and say which of them come out the same to the bit.
+
+    Exit code 1 where one does not. Nothing is kept of it.
+    """
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.forms import draw
+    from zsntta_cli.report.reproduced import differing_sheet, summary
+    from zsntta_cli.results.repeating import check_present
+    from zsntta_cli.results.reproducing import as_recorded, reproduce
+
+    with _runs(file, run_plugins) as runs:
+        recorded = [as_recorded(kept) for kept in runs]
+        check_present(features_dir, recorded)
+        _tell_what_differs(features_dir, recorded)
+        reporter = ConsoleReporter()
+        session = partial(live_session, live.settings(None), reporter)
+        reproductions = reproduce(features_dir, runs, jobs, session, reporter)
+    differs = not all(each.is_exact for each in reproductions)
+    table = draw([differing_sheet(reproductions)], "table") if differs else ""
+    put(f"{table}{summary(reproductions)}\n", None)
+    if len(reproductions) < len(runs):
+        raise KeyboardInterrupt
+    if differs:
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _runs(file: Path, run_plugins: bool) -> "Iterator[Sequence[Kept]]":
+    """The runs of a bundle, with the code of its methods at hand.
+
+    Raises:
+        SettingsError: it has code, and nobody said that it may be run.
+        UnknownMethod: the code of a method is neither here nor in it.
+    """
+    from zsntta_cli.results.bundle import load_plugins, read_bundle
+    from zsntta_cli.simulation.recorded import check_runnable
+
+    bundle = read_bundle(file)
+    names = ", ".join(bundle.plugins)
+    if bundle.plugins and not run_plugins:
+        raise SettingsError(
+            f"{file} has code of its own ({names}), which nobody checked: read it (unzip -p {file} "
+            f"'plugins/*'), and --run-plugins runs it."
+        )
+    with load_plugins(bundle):
+        runs = read_bundle(file).runs if bundle.plugins else bundle.runs  # by the code of methods
+        for kept in runs:
+            own = kept.record.own
+            check_runnable(kept.record.settings, own.files if own else ())
+        yield runs
+
+
+def _tell_what_differs(root: Path, runs: "Sequence[RecordedRun]") -> None:
+    """Say which features and rules are not those that the records were made by."""
+    from zsntta_cli.results.repeating import other_features
+    from zsntta_cli.simulation.revision import revision
+
+    for difference in other_features(root, runs):
+        say(f"note: {difference}.", err=True)
+    rules = {
+        (run.settings.method, run.record.revision, revision(run.settings.method) or "")
+        for run in runs
+        if run.record
+    }
+    for method, there, here in sorted(rules):
+        if there != here:
+            say(f"note: {method} is of other rules or another source here.", err=True)

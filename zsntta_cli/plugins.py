@@ -1,0 +1,239 @@
+"""Methods, classifiers and data sets from outside the package: of scripts and distributions.
+
+A table that takes them is watched: METHODS, CLASSIFIERS, CATALOGUE. `load_script` executes a
+script, which adds lines to them; `load_declared` adds the entry points of installed distributions,
+a line each. No line takes the place of another one.
+"""
+
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli.errors import PluginError, first_line, short
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+@dataclass
+class _Table:
+    """A table that may be added to."""
+
+    what: str  # a line of it, in words
+    lines: dict[str, Any]
+    kind: type[Any]  # of its lines
+    group: str  # of the entry points that are lines of it
+    complete: Callable[[], None]  # what follows from new lines
+    before: dict[str, Any] = field(default_factory=dict)  # the lines as they are to stay
+    is_asked: bool = False  # whether its entry points were looked for
+
+    def remember(self) -> None:
+        """Take its lines as those that are to stay."""
+        self.before = dict(self.lines)
+
+    @property
+    def added(self) -> list[str]:
+        """The names of its new lines."""
+        return [name for name in self.lines if name not in self.before]
+
+    def restore(self) -> None:
+        """Put the lines back that it had."""
+        self.lines.clear()
+        self.lines.update(self.before)
+
+    def check(self, whose: str) -> None:
+        """Refuse new lines that are none, or that take the place of others.
+
+        Raises:
+            PluginError: which line, and why.
+        """
+        for name, line in self.lines.items():
+            if name in self.before and self.before[name] is not line:
+                raise PluginError(
+                    f"{whose} adds the {self.what} '{short(name)}', and there is one of this name: "
+                    f"give it another one."
+                )
+            if not isinstance(line, self.kind):
+                raise PluginError(
+                    f"{whose} adds the {self.what} '{short(name)}', which is a "
+                    f"{type(line).__name__}, must be a {self.kind.__name__}."
+                )
+
+
+_tables: dict[str, _Table] = {}
+_added: dict[Path, Mapping[str, list[str]]] = {}  # by script, in order, what `load_script` gives
+_loading: list[Path] = []
+
+
+def watch(
+    what: str,
+    lines: dict[str, Any],
+    kind: type[Any],
+    group: str,
+    complete: Callable[[], None] = lambda: None,
+) -> None:
+    """Let scripts and entry points of a group add lines to a table; `complete` is called behind."""
+    _tables[what] = _Table(what, lines, kind, group, complete)
+    _tables[what].remember()
+
+
+def load_script(script: Path) -> Mapping[str, list[str]]:
+    """Execute a script that adds to tables, once, as a module; the names that it adds, by table.
+
+    Raises:
+        PluginError: it cannot be executed, or what it adds is none; it says where.
+    """
+    path = script.resolve()
+    if _loading:
+        raise PluginError(
+            f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
+            f"if __name__ == '__main__'."
+        )
+    if path in _added:
+        return _added[path]
+    if path.suffix != ".py" or not path.is_file():
+        raise PluginError(f"plugin is {short(str(script))}, must be a Python file that is there.")
+    name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
+    for table in _tables.values():
+        table.remember()
+    try:
+        _loading.append(path)
+        _execute(name, path)
+        for table in _tables.values():
+            table.check(path.name)
+    except BaseException:
+        sys.modules.pop(name, None)
+        for table in _tables.values():
+            table.restore()
+        raise
+    finally:
+        _loading.clear()
+    for table in _tables.values():
+        table.complete()
+    _added[path] = {what: table.added for what, table in _tables.items()}
+    return _added[path]
+
+
+def _execute(name: str, path: Path) -> None:
+    """Execute a script as a module of a name; it imports from beside itself first, as scripts do.
+
+    Behind everything else its folder stays where modules are looked for: functions import later.
+    """
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    sys.path.insert(0, folder := str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except PluginError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{path.name}{_place(error, path)}: {_words(error)}.") from error
+    finally:
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """The line of a script that an error came from."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f", line {error.lineno}"
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _words(error: BaseException) -> str:
+    kind, words = type(error).__name__, first_line(error).removesuffix(".")
+    return kind if words == kind else f"{kind}: {words}"
+
+
+def is_loading() -> bool:
+    """Whether a script is being executed."""
+    return bool(_loading)
+
+
+class LoadedScripts:
+    """The scripts that are loaded: another process loads them as soon as it is given this.
+
+    So it has them before it is given anything that is of their classes.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_all, (tuple(map(str, _added)),)
+
+
+def _load_all(paths: tuple[str, ...]) -> LoadedScripts:
+    for path in paths:
+        load_script(Path(path))
+    return LoadedScripts()
+
+
+def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
+    """Add the lines that installed distributions declare, once; `tell` why some are left out."""
+    waiting = [table for table in _tables.values() if not table.is_asked]
+    for table in waiting:
+        table.is_asked = True
+    if waiting and is_any_declared():
+        for table in waiting:
+            for problem in _add_declared(table):
+                tell(f"{problem}.")
+            table.complete()
+
+
+def is_any_declared() -> bool:
+    """Whether an installed distribution may add something: a millisecond.
+
+    importlib.metadata, which tells what, takes forty to be imported.
+    """
+    for folder in sys.path:
+        try:
+            entries = [e.path for e in os.scandir(folder or ".") if e.name.endswith("-info")]
+        except OSError:
+            continue
+        for path in entries:
+            try:
+                with open(os.path.join(path, "entry_points.txt"), "rb") as file:
+                    if b"[zsntta." in file.read():
+                        return True
+            except OSError:
+                continue
+    return False
+
+
+def _add_declared(table: _Table) -> Iterator[str]:
+    """Add a table's entry points; why some are left out."""
+    from importlib.metadata import entry_points
+
+    points = list(entry_points(group=table.group))
+    times = Counter(point.name for point in points)
+    for point in points:
+        table.remember()
+        whose = _whose(point)
+        if times[point.name] > 1:
+            yield f"{whose} is left out: several distributions add the {table.what} '{point.name}'"
+        elif point.name in table.lines:
+            yield f"{whose} is left out: there is a {table.what} of this name"
+        else:
+            try:
+                table.lines[point.name] = point.load()
+                table.check(whose)
+            except Exception as error:
+                table.restore()
+                yield f"{whose} is left out ({_words(error)})"
+
+
+def _whose(point: "EntryPoint") -> str:
+    by = f" of {point.dist.name}" if point.dist else ""
+    return f"the entry point '{short(point.name)}'{by}"

@@ -1,0 +1,131 @@
+"""References: what methods, data sets and encoders cite, as BibTeX and in a few words.
+
+All entries stand in references.bib, a field a line. A method of one's own may bring an entry with
+it: its `cites` then holds the entry instead of a key.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.errors import printable
+from zsntta_cli.methods import METHODS
+
+_FILE = Path(__file__).parent / "references.bib"
+_ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.MULTILINE)
+PROGRAM, SETTING, CLIP, OPEN_CLIP = (
+    "zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip",
+)  # fmt: skip
+Purposes = dict[str, list[str]]  # by key, what it is cited for
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry of BibTeX."""
+
+    key: str
+    kind: str
+    fields: Mapping[str, str]
+    text: str
+
+    @property
+    def short(self) -> str:
+        """Who, where and when, with the number in arXiv: "Jiang et al., ICLR 2024"."""
+        known = self.fields.get("author") or self.fields["note"].partition(";")[0]
+        authors = known.split(" and ")
+        first, *others = [_plain(author.partition(",")[0]) for author in authors]
+        who = f"{first} et al." if len(others) > 1 else " and ".join([first, *others])
+        when = f"{self._venue} {self.fields.get('year', '')}".strip()
+        number = f"arXiv {self.fields['eprint']}" if "eprint" in self.fields else ""
+        return ", ".join(part for part in (who, when, number) if part)
+
+    @property
+    def _venue(self) -> str:
+        place = self.fields.get("booktitle") or self.fields.get("journal", "")
+        letters = re.search(r"\((\w+)\)$", place)
+        return letters[1] if letters else ""
+
+    @property
+    def title(self) -> str:
+        """Its title as plain text."""
+        return _plain(self.fields["title"])
+
+
+def _plain(text: str) -> str:
+    """A text of BibTeX without braces and commands; an accent is left out."""
+    return re.sub(r"\\['\"`^~]|[{}]", "", text).replace("--", "–")
+
+
+@functools.cache
+def references() -> Mapping[str, Reference]:
+    """All entries of the package, by their keys."""
+    return {reference.key: reference for reference in _read(_FILE.read_text(encoding="utf-8"))}
+
+
+def _read(text: str) -> list[Reference]:
+    return [
+        Reference(key, kind, dict(_FIELD.findall(body)), found[0])
+        for found in _ENTRY.finditer(text)
+        for kind, key, body in [found.groups()]
+    ]
+
+
+def find_reference(cited: str) -> Reference | None:
+    """The entry of a key, or the one that stands in its place; None where there is neither."""
+    if cited.lstrip().startswith("@"):
+        return next(iter(_read(cited.strip() + "\n")), None)
+    return references().get(cited)
+
+
+def citations(
+    methods: Iterable[str] = (),
+    sets: Iterable[str] = (),
+    encoders: Mapping[str, Iterable[str]] = MappingProxyType({}),
+) -> Purposes:
+    """What is to be cited, by key, with what for; the program, its setting and CLIP first.
+
+    `encoders` say what each cites beside CLIP. `uncited` names what has no reference.
+    """
+    purposes: Purposes = {PROGRAM: ["the program"], SETTING: ["the setting"]}
+    purposes |= {CLIP: ["the model"], OPEN_CLIP: ["the model's implementation"]}
+    cites: dict[str, Iterable[str]] = {name: _of_method(name) for name in methods}
+    for name, cited in (cites | {name: _of_set(name) for name in sets} | {**encoders}).items():
+        for key in cited:
+            of_key = purposes.setdefault(key, [])
+            of_key += [name] if name not in of_key else []
+    return purposes
+
+
+def uncited(methods: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
+    """Methods and sets that no reference is known of."""
+    cites = {name: _of_method(name) for name in methods}
+    cites |= {name: _of_set(name) for name in sets}
+    return [name for name, cited in cites.items() if not any(map(find_reference, cited))]
+
+
+def _of_method(name: str) -> tuple[str, ...]:
+    try:
+        return METHODS[name].cites
+    except KeyError:
+        return ()
+
+
+def _of_set(name: str) -> tuple[str, ...]:
+    entry = CATALOGUE.get(SetName.parse(name).base)
+    return entry.cites if entry else ()
+
+
+def bibtex(purposes: Purposes) -> str:
+    """Entries, each once, with what it is cited for in the line above it."""
+    parts = []
+    for cited, names in purposes.items():
+        if reference := find_reference(cited):
+            about = printable(", ".join(names)).replace("@", "(at)")  # it would begin an entry
+            parts.append(f"% {about}\n{reference.text}\n")
+    return "\n".join(parts)

@@ -1,0 +1,220 @@
+"""Lists and cards of methods: what each is, its settings, its paper, what it needs and costs.
+
+All of it stands in its line of METHODS, in the fields of its settings and in its docstring.
+"""
+
+import ast
+import dataclasses
+import importlib.util
+import inspect
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli import methods
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method
+from zsntta_cli.report.citations import Reference, find_reference
+from zsntta_cli.report.sheet import Sheet, SheetRow
+from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.simulation.runs import PRESETS
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.checks import CheckResult
+
+_JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- )")  # lines of a paragraph
+_NEEDS = {
+    WORDS: "words: zsntta extract --words",
+    NO_TEXT: "the features of its 'no' text encoder: --no-text",
+}
+_HEADS = {
+    "method": "Method", "about": "What it is", "runs": "Runs", "needs": "Needs", "paper": "Paper",
+}  # fmt: skip
+_SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", "about": "What"}
+
+
+def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
+    """A row a method: name, what it is, how it runs, what it needs, its paper."""
+    return [_row(name, METHODS[name]) for name in names]
+
+
+def _row(name: str, method: Method) -> dict[str, Any]:
+    return {
+        "method": name,
+        "about": about(method),
+        "runs": ", ".join(
+            ("live" if method.live else "cached", "offline" if method.offline else "online")
+        ),
+        "needs": needs(method).partition(":")[0],
+        "paper": "; ".join(paper.short for paper in _papers(method)),
+    }
+
+
+def _papers(method: Method) -> list[Reference]:
+    """Its own articles: of a classifier behind ZS-CLIP, which is always there, the classifier's."""
+    is_alone = method.parts and method.parts[0] is METHODS["zs-clip"]
+    cites = method.parts[1].cites if method.parts and is_alone else method.cites
+    return [paper for cited in dict.fromkeys(cites) if (paper := find_reference(cited))]
+
+
+def method_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
+    """The rows of methods as a sheet of texts."""
+    return _sheet("", _HEADS, rows)
+
+
+def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) -> Sheet:
+    texts = [SheetRow(tuple(str(row[name]) for name in heads), {}) for row in rows]
+    return Sheet(title, tuple(heads.values()), {}, texts)
+
+
+def about(method: Method) -> str:
+    """What a method is, in a sentence: the first line of its settings, or of its function."""
+    if not method.parts:
+        return _sentence(method)
+    detector, classifier = method.parts
+    decides = next((name for name, line in METHODS.items() if line is detector), "a detector")
+    return f"{_sentence(classifier).removesuffix('.')}; {decides} decides on noise."
+
+
+def _sentence(line: Method | Classifier) -> str:
+    for owner in (line.settings, _code(line)):
+        text = "" if isinstance(owner, str) else inspect.getdoc(owner) or ""
+        if text and not text.startswith(
+            f"{getattr(owner, '__name__', '')}("
+        ):  # a dataclass without one has that
+            return text.partition("\n")[0]
+    return ""
+
+
+def _code(line: Method | Classifier) -> Any:
+    return line.run if isinstance(line, Method) else line.classes
+
+
+def needs(method: Method) -> str:
+    """What a method wants besides features and class names."""
+    return "pixels and the encoder" if method.live else _NEEDS.get(method.needs, "")
+
+
+def method_facts(name: str) -> dict[str, Any]:
+    """All that is known of a method, but for its settings."""
+    method = METHODS[name]
+    options = method.settings()
+    return {
+        **_row(name, method),
+        "needs": needs(method) or "nothing but features and class names",
+        "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
+        "decides": "yes" if method.decides else "no: a score, for --report ood",
+        "warm-up": _warm_up(method, options),
+        "at once": _at_once(method.at_once(options)),
+        "by default": _values(method.defaults),
+        "on ImageNet's family": _values(method.imagenet),
+        "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(method)),
+        "in pieces": "it decides as items come: zsntta detect, OnlineDetector"
+        if method.stepper
+        else "",
+        "cost": _cost(method),
+        "how": _how(method),
+    }
+
+
+def _warm_up(method: Method, options: Any) -> str:
+    warm_up, first = method.warm_up, method.warm_up.items(options)
+    if not first:
+        return "none: its own rule decides from the first item on"
+    return f"{first:,} items, which {warm_up.teacher} decides ({warm_up.settings})"
+
+
+def _at_once(items: int) -> str:
+    return "each item by itself" if items <= 1 else f"{items:,} items"
+
+
+def _values(values: Any) -> str:
+    return ", ".join(f"{name.replace('_', '-')} {_text(value)}" for name, value in values.items())
+
+
+def _presets(method: Method) -> list[tuple[str, str]]:
+    """What each preset changes of a method's own settings."""
+    own = {field.name for field in dataclasses.fields(method.settings)}
+    changes = {p: {n: v for n, v in values.items() if n in own} for p, values in PRESETS.items()}
+    return [(preset, _values(values)) for preset, values in changes.items() if values]
+
+
+def _cost(method: Method) -> str:
+    """What is known of the cost, in words: nothing is measured here."""
+    return "; ".join(line.cost for line in method.parts or (method,) if line.cost)
+
+
+def _how(method: Method) -> str:
+    """What its module says of it, without importing that: a live one would bring torch."""
+    texts = [_module_text(_code(line)) for line in method.parts or (method,)]
+    return _JOINED.sub(" ", "\n\n".join(filter(None, texts)))
+
+
+def _module_text(where: Any) -> str:
+    if not isinstance(where, str):
+        return inspect.getdoc(sys.modules[where.__module__]) or ""
+    spec = importlib.util.find_spec(f"{methods.__name__}.{where.partition(':')[0]}")
+    assert spec is not None
+    assert spec.origin is not None
+    return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+
+
+def setting_rows(name: str) -> list[dict[str, Any]]:
+    """A row a setting of a method: its default, its range and its help text."""
+    method = METHODS[name]
+    fields: Sequence[Field[Any]] = dataclasses.fields(method.settings)
+    return [_setting(method, declared) for declared in fields]
+
+
+def _setting(method: Method, declared: "Field[Any]") -> dict[str, Any]:
+    data = declared.metadata
+    value = method.defaults.get(declared.name, declared.default)
+    return {
+        "setting": option_name(declared),
+        "default": data.get("shown") or _text(value),
+        "range": _range(declared),
+        "about": data.get("about", ""),
+    }
+
+
+def _range(declared: "Field[Any]") -> str:
+    data, (kind, _) = declared.metadata, value_type(declared)
+    if data.get("choices"):
+        return ", ".join(data["choices"])
+    return str(data.get("within") or {bool: "true, false", str: "a text"}.get(kind, ""))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def card_sheets(name: str) -> list[Sheet]:
+    """All about a method: facts, then its settings."""
+    facts = [{"fact": fact, "text": text} for fact, text in method_facts(name).items() if text]
+    settings = setting_rows(name)
+    sheets = [_sheet(name, {"fact": "", "text": ""}, facts[1:])]
+    return [*sheets, _sheet("Settings", _SETTING_HEADS, settings)] if settings else sheets
+
+
+def card_rows(name: str) -> list[dict[str, Any]]:
+    """A row a setting, for programs; of a method without settings a row with its name."""
+    return [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
+
+
+def check_rows(results: "Mapping[str, Sequence[CheckResult]]") -> list[dict[str, Any]]:
+    """A row a check of a method, for programs."""
+    return [{"method": name, **vars(one)} for name, found in results.items() for one in found]
+
+
+def check_sheet(name: str, results: "Sequence[CheckResult]") -> Sheet:
+    """What each check found of a method, and below it whether all held."""
+    heads = {"check": "Check", "outcome": "Result", "evidence": "On what, or what differs first"}
+    sheet = _sheet(name, heads, [vars(result) for result in results])
+    counts = Counter(result.outcome for result in results)
+    sheet.notes = [f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}."]
+    return sheet

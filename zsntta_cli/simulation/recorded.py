@@ -1,0 +1,168 @@
+"""Runs as records have them: data that nothing needs a method's code to read, group or show.
+
+Settings that are declared here become objects of their classes, checked. Those of a method whose
+code is not here, and those that a newer version added, are kept as they are.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zsntta_cli.datasets.names import check_plain
+from zsntta_cli.errors import SettingsError, UnknownMethod, short
+from zsntta_cli.methods import METHODS, find_method
+from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.settings.options import check, value_type
+from zsntta_cli.settings.prompts import prompt_template
+from zsntta_cli.simulation.runs import RunSettings
+
+_LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
+_LARGEST = 2**62  # of numbers
+# Names that a run's settings have already, where all of them stand side by side.
+_GROUPS = (RunSettings, StreamSettings, ThresholdSettings)
+_TAKEN = {"features", *(f.name for group in _GROUPS for f in dataclasses.fields(group))}
+
+
+class RecordedSettings:
+    """Settings of which some are declared nowhere here: those of a record, that is data.
+
+    It stands where settings do: `vars` has its values, and equal ones are one.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """Take values that `_check_recorded` has seen."""
+        vars(self).update(values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordedSettings) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(vars(self).items())))
+
+    def __repr__(self) -> str:
+        return f"RecordedSettings({dict(sorted(vars(self).items()))})"
+
+
+def changed_settings(group: Any) -> dict[str, Any]:
+    """Values of settings that are not their defaults: of equal ones, equal.
+
+    Where a setting is declared nowhere here its default is unknown, so all of them are given.
+    """
+    if isinstance(group, RecordedSettings):
+        return dict(vars(group))
+    changed = {}
+    for field in dataclasses.fields(group):
+        value = getattr(group, field.name)
+        if value != field.default:
+            is_number = value_type(field)[0] is float and value is not None
+            changed[field.name] = float(value) if is_number else value
+    return changed
+
+
+def has_recorded_settings(run: RunSettings) -> bool:
+    """Whether some of a run's settings are declared nowhere here."""
+    return any(isinstance(g, RecordedSettings) for g in (run.stream, run.threshold, run.options))
+
+
+def run_from_record(settings: Any) -> RunSettings:
+    """The run that a record's `settings` describe; what it does not say has its default.
+
+    Nothing of it needs a method's code: settings that are declared nowhere here are kept as they
+    are. `check_runnable` says whether it can be run again.
+
+    Raises:
+        SettingsError: they are not such settings.
+    """
+    _check_object("a run", settings)
+    names = [field.name for field in dataclasses.fields(RunSettings) if field.compare]
+    _check_no_others("a run", settings, names)
+    method, prompt = settings.get("method"), settings.get("prompt")
+    is_name = isinstance(method, str) and method.isprintable() and 0 < len(method) <= _LONGEST_NAME
+    check(is_name, f"method is {short(ascii(method))}, which cannot be the name of a method.")
+    check(isinstance(prompt, str) and len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
+    places = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
+    for what, name in places.items():
+        if name is not None or what != "ood_set":
+            check_plain(what, name)
+    chosen = find_method(method)
+    classes = {"stream": StreamSettings, "threshold": ThresholdSettings}
+    classes["options"] = chosen.settings if chosen else _NoSettings
+    groups = {what: _read_group(what, classes[what], settings.get(what, {})) for what in classes}
+    return RunSettings(method, **places, prompt=prompt_template(prompt), **groups)
+
+
+@dataclass(frozen=True)
+class _NoSettings:
+    """What is declared here of a method whose code is not: nothing."""
+
+
+def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
+    """A group of settings of a record; where it has others than the class declares, all as data."""
+    _check_object(what, values)
+    names = {field.name for field in dataclasses.fields(declaring)}
+    others = {name: value for name, value in values.items() if name not in names}
+    group = _made(declaring, {name: values[name] for name in values if name in names})
+    if declaring is not _NoSettings and not others:
+        return group
+    for name, value in others.items():
+        _check_recorded(what, name, value)
+    return RecordedSettings(vars(group) | others)
+
+
+def _check_recorded(what: str, name: str, value: Any) -> None:
+    """Hold a setting that is declared nowhere here to what any setting is: a name, a value."""
+    is_name = name.isidentifier() and not name.startswith("_") and len(name) <= _LONGEST_NAME
+    is_free = is_name and name not in _TAKEN
+    check(is_free, f"{short(ascii(name))} cannot be the name of a setting of {what}.")
+    is_text = isinstance(value, str) and len(value) <= _LONGEST_PROMPT
+    is_number = isinstance(value, int | float) and abs(value) < _LARGEST  # nan is none
+    check(
+        value is None or is_text or is_number,
+        f"{what}.{name} must be a number, a short text, true, false or null.",
+    )
+
+
+def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
+    """Refuse to run what is data alone: a method or a setting that is not known here.
+
+    `files` are those that its record says the method's source is in.
+
+    Raises:
+        UnknownMethod: the method's code is not here.
+        SettingsError: it has a setting that this version does not know.
+    """
+    if find_method(run.method) is None:
+        raise UnknownMethod(run.method, tuple(files))
+    groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
+    groups["options"] = METHODS[run.method].settings
+    for what, declaring in groups.items():
+        names = [field.name for field in dataclasses.fields(declaring)]
+        _check_no_others(what, vars(getattr(run, what)), names)
+
+
+def _made(group: type[Any], values: Mapping[str, Any]) -> Any:
+    """A group of settings: of thousands of records, most have the same ones."""
+    remembered: Callable[..., Any] = _remembered
+    try:
+        return remembered(group, **values)
+    except TypeError:  # a list, say, which its check refuses
+        return group(**values)
+
+
+# By type, too: to Python 1, 1.0 and true are one, and to a check they are not.
+@functools.lru_cache(maxsize=4096, typed=True)
+def _remembered(group: type[Any], /, **values: Any) -> Any:
+    return group(**values)
+
+
+def _check_object(what: str, given: Any) -> None:
+    check(isinstance(given, dict), f"the settings of {what} are no JSON object.")
+
+
+def _check_no_others(what: str, given: Mapping[str, Any], names: Collection[str]) -> None:
+    """Raise SettingsError where there is a setting of another name."""
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise SettingsError(f"{short(ascii(unknown[0]))} is no setting of {what}.")
