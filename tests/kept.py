@@ -1,6 +1,7 @@
 """Kept runs that several tests make by hand; none of it is a test."""
 
 import numpy as np
+from made import measures
 
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import Measures, harmonic_mean
@@ -33,10 +34,20 @@ def kept_run(
     seen |= {"noise-gaussian": "4" * 64} if settings.stream.noise != "none" else {}
     made = {
         "settings": settings,
-        "accuracies": Measures(
-            acc_s=float(acc_s), acc_n=float(acc_n), acc_h=harmonic_mean(acc_s, acc_n)
+        "accuracies": measures(
+            "accuracies",
+            acc_s=float(acc_s),
+            acc_n=float(acc_n),
+            acc_h=harmonic_mean(acc_s, acc_n),
         ),
-        "detection": Measures(auroc=auroc, fpr95=1 - auroc, aupr=auroc),
+        "detection": measures(
+            "detection",
+            auroc=auroc,
+            fpr95=1 - auroc,
+            fpr95_ood=1 - auroc,
+            aupr=auroc,
+            aupr_ood=auroc,
+        ),
         "flags": Measures(precision=0.5, flagged=0.5, clean_flagged=0.5),
         "counts": {"id": samples, "ood": n_ood, "noise": 0},
         "repeated": {},
@@ -67,5 +78,6 @@ def curves(points=64, bins=50):
             "low": 0.0, "high": 1.0, "id": [*range(bins)], "ood": [*range(bins, 0, -1)],
         },
         "running": {"item": items, "acc_s": rising, "acc_n": [None, *rising[1:]]},
+        "windows": {"item": items[:20], "acc_s": rising[:20], "acc_n": [None, *rising[1:20]]},
         "thresholds": {"item": items, "zero_shot": rising, "detector": [None, *rising[:-1]]},
     }  # fmt: skip

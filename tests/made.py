@@ -11,7 +11,7 @@ from pathlib import Path
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import Measures, harmonic_mean
+from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import build_run
 
@@ -94,6 +94,12 @@ def pack(path, files):
     return path
 
 
+def measures(group, **values):
+    """All metrics of a part of a record: those that are not given are a quarter."""
+    names = [metric.name for metric in METRICS.values() if metric.group == group]
+    return Measures(dict.fromkeys(names, 0.25) | values)
+
+
 def kept_run(
     method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **given
 ):
@@ -103,8 +109,9 @@ def kept_run(
     counts = {"id": 100, "ood": 0 if run.ood_set is None else 100, "noise": 0}
     acc_s, acc_n = accuracies
     record = Record(
-        run, Measures(acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n)),
-        Measures(auroc=0.9, fpr95=0.2, aupr=0.8),
+        run,
+        measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n)),
+        measures("detection", auroc=0.9, fpr95=0.2, aupr=0.8),
         Measures(precision=0.5, flagged=0.5, clean_flagged=0.5), counts, {},
         {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
     )  # fmt: skip

@@ -155,6 +155,7 @@ def test_check_of_a_script_and_of_one_that_cheats(methods):
     assert result.exit_code == 0, result.output
     assert row(result, "another process")[1] == "held"
     METHODS.pop("plain")  # as in a process of its own: a second one of this name is refused
+    plugins._added.clear()
     Path("cheat.py").write_text(CHEAT)
     result = methods("check", "cheat.py:cheat", "--format", "json")
     assert result.exit_code == 1

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
+from zsntta_cli.methods import FROZEN, METHODS, NO_TEXT, WORDS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import cosine_logits, unit, zero_shot
 from zsntta_cli.settings import ThresholdSettings
@@ -104,6 +104,20 @@ def test_a_stream_without_noise_images_or_of_one_item_or_of_none(method):
         assert np.isfinite(decisions.id_score).all()
         assert ((decisions.class_index >= 0) & (decisions.class_index < CLASSES)).all()
         assert (decisions.is_noise is None) == (not METHODS[method].decides)
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_probabilities_are_what_the_methods_line_says(method):
+    data, line = stream(method, 4), METHODS[method]
+    decisions = decide(method, data)
+    if line.is_probability:
+        assert decisions.id_score.min() >= 0
+        assert decisions.id_score.max() <= 1 + 1e-6
+    if line.class_probability == FROZEN:
+        assert np.array_equal(decisions.class_index, data.class_index)
+    else:
+        assert not line.class_probability
+        assert line.is_probability or not np.array_equal(decisions.class_index, data.class_index)
 
 
 @pytest.mark.parametrize("method", CACHED)

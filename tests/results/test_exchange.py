@@ -59,6 +59,8 @@ WRONG = [
     ({"record": {"settings": 3}}, "settings is 3, must be an object"),
     ({"record": {"accuracies": {"acc_h": "0.5"}}}, "accuracies.acc_h is '0.5', must be a number"),
     ({"record": {"accuracies": {"acc_h": True}}}, "accuracies.acc_h is true, must be a number"),
+    ({"record": {"accuracies": {"acc_h": -1.5}}},
+     "accuracies.acc_h is -1.5, must be greater than or equal to -1"),
     ({"record": {"flags": {"flagged": math.nan}}}, "flags.flagged is nan, must be"),
     ({"record": {"counts": {"ood": -1}}}, "counts.ood is -1, must be greater than or equal to 0"),
     ({"record": {"memory": 2.5}}, "memory is 2.5, must be a whole number"),
@@ -66,6 +68,7 @@ WRONG = [
     ({"record": {"unfinished": 3}}, "unfinished is 3, must be 0"),
     ({"record": {"digests": {"pets": ["x"]}}}, "digests.pets is a list, must be a text"),
     ({"record": {"settings": {"id_set": "../x"}}}, "id_set is '../x', which cannot be"),
+    ({"record": {"settings": {"id_set": "\ud800"}}}, r"id_set is '\ud800', which cannot be"),
     ({"record": {"settings": {"stream": {"ratio": 2}}}}, "ratio is 2, must be in [0, 1)"),
     ({"record": {"settings": {"options": {"speed": [2]}}}}, "options.speed must be a number"),
     ({"curves": {"scores": [1]}}, "curves.scores is a list, must be an object"),
@@ -121,6 +124,18 @@ def test_a_record_of_an_older_version_lacks_some(exported, tmp_path):
     assert math.isnan(kept.record.flags.precision)
     assert (kept.curves, kept.items, kept.record.revision) == ({}, None, "")
     assert kept.record.settings == exported[1].record.settings
+
+
+def test_a_threshold_that_beats_every_fixed_one_is_kept(exported, tmp_path):
+    plain = json.loads(to_line(exported[1]))
+    plain["record"]["accuracies"]["acc_h_gap"] = -0.01
+    jsonschema.validate(plain, SCHEMA)
+    path, store_path = tmp_path / "runs.jsonl", tmp_path / "kept.sqlite"
+    path.write_text(json.dumps(plain))
+    with RecordStore(store_path, create=True) as store:
+        store.add(read_lines(path))
+        [kept] = store.all()
+    assert kept.record.accuracies.acc_h_gap == -0.01
 
 
 def test_what_a_newer_version_measures_stays_in_a_record(exported, tmp_path):

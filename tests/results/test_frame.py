@@ -6,6 +6,7 @@ import pytest
 from kept import kept_run
 
 from zsntta_cli.results import frame
+from zsntta_cli.simulation.metrics import METRICS
 
 
 def rows(*kept):
@@ -84,3 +85,23 @@ def test_a_row_has_mean_and_deviation_over_its_seeds():
     assert row.value("glyphs", "acc_s").std == pytest.approx(math.sqrt(2) / 10)
     [alone] = rows(kept_run())
     assert math.isnan(alone.value("glyphs", "acc_s").std)
+
+
+def test_the_worst_tenth_of_runs_by_hand():
+    many = {
+        "glyphs": {s: 0.5 + s / 100 for s in range(10)},
+        "digits": dict.fromkeys(range(10), 0.9),
+    }
+    assert frame.worst_tenth(many, METRICS["acc_h"]) == pytest.approx((0.50 + 0.51) / 2)
+    assert frame.worst_tenth(many, METRICS["fpr95"]) == pytest.approx(0.9), "of errors the largest"
+    few = {"glyphs": {0: 0.7, 1: 0.6}, "digits": {0: 0.8, 1: 0.9, 2: 0.1}}
+    assert frame.worst_tenth(few, METRICS["acc_h"]) == 0.6, "of the seeds that the average is of"
+    lacking = {"glyphs": {0: 0.7}, "digits": {}}
+    assert math.isnan(frame.worst_tenth(lacking, METRICS["acc_h"]))
+
+
+def test_the_worst_tenth_of_a_row_is_over_its_sets_and_seeds():
+    seeds = [kept_run(ood=o, seed=s, known=k) for o, s, k in
+             (("glyphs", 0, 6), ("glyphs", 1, 3), ("digits", 0, 8), ("digits", 1, 9))]  # fmt: skip
+    [row] = rows(*seeds)
+    assert row.worst_tenth(("glyphs", "digits"), METRICS["acc_s"]) == pytest.approx(0.3)

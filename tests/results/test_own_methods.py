@@ -170,6 +170,8 @@ def test_the_commands_know_it_and_only_running_it_needs_its_code(without_code, z
     assert drawn.exit_code == 0, drawn.stderr
     assert "own" in Path("one.csv").read_text()
     fails(zsntta("plot", "scores", *store, "--setting", "size=1"), "setting is 'size'", code=2)
+    cited = zsntta("cite", "--from", path)
+    assert (cited.exit_code, "no reference is known of own" in cited.stderr) == (0, True)
     again = zsntta("simulate", "--from", path)
     fails(
         again, "the code of the method 'own' is not here: name its script, "

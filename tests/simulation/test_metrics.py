@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    roc_auc_score,
+    roc_curve,
+)
 
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, harmonic_mean, measure
 
@@ -65,11 +70,10 @@ def test_all_or_none_rejected():
     assert harmonic_mean(0, 0) == 0
 
 
-samples = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1), st.booleans()),
-    min_size=2,
-    max_size=60,
-).filter(lambda pairs: len({is_id for _, is_id in pairs}) == 2)
+scores = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1)
+samples = st.lists(st.tuples(scores, st.booleans()), min_size=2, max_size=60).filter(
+    lambda pairs: len({is_id for _, is_id in pairs}) == 2
+)
 
 
 @given(samples)
@@ -79,15 +83,156 @@ def test_detection_is_scikit_learns(pairs):
     result = detection(score, is_id)
     assert result.auroc == pytest.approx(roc_auc_score(is_id, score))
     assert result.aupr == pytest.approx(average_precision_score(is_id, score))
-    fpr, tpr, _ = roc_curve(is_id, score, drop_intermediate=False)
-    assert result.fpr95 == pytest.approx(fpr[np.flatnonzero(tpr >= 0.95)[0]])
+    assert result.aupr_ood == pytest.approx(average_precision_score(~is_id, -score))
+    for name, positive, confidence in (("fpr95", is_id, score), ("fpr95_ood", ~is_id, -score)):
+        fpr, tpr, _ = roc_curve(positive, confidence, drop_intermediate=False)
+        assert result[name] == fpr[np.argmax(tpr >= 0.95)]
 
 
-def test_detection_of_one_kind_is_nan():
-    assert math.isnan(detection(np.array([0.1, 0.2]), np.array([True, True])).auroc)
+@given(samples)
+def test_either_kind_is_the_positive_one_of_the_opposite_score(pairs):
+    score = np.array([s for s, _ in pairs])
+    is_id = np.array([i for _, i in pairs])
+    one, other = detection(score, is_id), detection(-score, ~is_id)
+    assert (one.fpr95_ood, one.aupr_ood) == (other.fpr95, other.aupr)
+    assert (one.fpr95, one.aupr) == (other.fpr95_ood, other.aupr_ood)
+
+
+def test_equal_scores_tell_nothing():
+    result = detection(np.full(4, 0.5), np.array([True, False, False, False]))
+    assert (result.auroc, result.fpr95, result.fpr95_ood) == (0.5, 1, 1)
+    assert (result.aupr, result.aupr_ood) == (0.25, 0.75)
+    assert result.oscr == 0.5
+    assert result.best_acc_h == 0, "all or none are noise"
+
+
+OF_BOTH_KINDS = ("auroc", "fpr95", "fpr95_ood", "aupr", "aupr_ood", "oscr", "best_acc_h")
+
+
+@pytest.mark.parametrize("is_id", [[True], [False], [True, True], [False, False]])
+def test_what_needs_both_kinds_is_nan_of_one(is_id):
+    result = detection(np.linspace(0.1, 0.2, len(is_id)), np.array(is_id))
+    assert all(math.isnan(result[name]) for name in OF_BOTH_KINDS)
+
+
+def test_no_sample_at_all_has_no_metric():
+    nothing = np.zeros(0, int)
+    groups = measure(Judged(nothing, nothing, nothing > 0, nothing * 1.0, True, nothing * 1.0))
+    assert {name for group in groups.values() for name in group} == {*METRICS}
+    assert all(math.isnan(value) for group in groups.values() for value in group.values())
 
 
 def test_fpr95_by_hand():
-    # 20 ID scores 1 … 20; 95 % of them are kept at 2; one of two OOD samples is above it.
+    # 20 ID scores 1 … 20; 95 % of them are kept at 2; one of two OOD samples is above it. Both OOD
+    # samples are at 10 or below, and so are 10 of the ID samples.
     score = np.append(np.arange(1, 21), [1.5, 10.0])
-    assert detection(score, np.append(np.ones(20, bool), [False, False])).fpr95 == 0.5
+    result = detection(score, np.append(np.ones(20, bool), [False, False]))
+    assert (result.fpr95, result.fpr95_ood) == (0.5, 0.5)
+    further = detection(np.append(score[:-1], 15.0), np.append(np.ones(20, bool), [False, False]))
+    assert (further.fpr95, further.fpr95_ood) == (0.5, 0.75), "they can disagree"
+
+
+def test_open_set_metrics_by_hand():
+    # By score: ID right, OOD, ID wrong, ID right, OOD; the last two are called noise.
+    samples = Judged(
+        np.array([0, -1, 1, 2, -1]), np.array([0, 0, 0, 2, 1]),
+        np.array([False, False, False, True, True]), np.array([0.9, 0.8, 0.7, 0.6, 0.5]),
+    )  # fmt: skip
+    result = measure(samples)
+    assert result["detection"].id_accuracy == pytest.approx(2 / 3)
+    # The first is above both OOD samples, the other above one: of 3 x 2 pairs 3.
+    assert result["detection"].oscr == pytest.approx(1 / 2)
+    # Only the first accepted: 1/3 and 1. Down to the fourth: 2/3 and 1/2, the harmonic mean 4/7.
+    assert result["detection"].best_acc_h == pytest.approx(4 / 7)
+    # Online: 1/3 and 1/2.
+    assert result["accuracies"].acc_h_gap == pytest.approx(4 / 7 - 2 / 5)
+
+
+def judged(rows, is_probability=False):
+    """Samples of scores, labels (-1: OOD), whether the class is right, and decisions."""
+    score, labels, is_named, noise = map(np.array, zip(*rows, strict=True))
+    classes = np.where(is_named & (labels >= 0), labels, 9)
+    return Judged(labels, classes, noise, score, is_probability, score if is_probability else None)
+
+
+rows = st.lists(
+    st.tuples(scores, st.integers(-1, 3), st.booleans(), st.booleans()), min_size=1, max_size=40
+)
+
+
+@given(rows)
+def test_open_set_metrics_are_those_of_going_through_all_thresholds(rows):
+    samples = judged(rows)
+    result, has_class = measure(samples), samples.class_index == samples.labels
+    is_id, score = samples.is_id, samples.id_score
+    if is_id.any():
+        assert result["detection"].id_accuracy == has_class[is_id].mean()
+    if is_id.all() or not is_id.any():
+        assert math.isnan(result["detection"].oscr)
+        assert math.isnan(result["accuracies"].acc_h_gap)
+        return
+    pairs = [
+        right * ((own > other) + (own == other) / 2)
+        for own, right in zip(score[is_id], has_class[is_id], strict=True)
+        for other in score[~is_id]
+    ]
+    assert result["detection"].oscr == pytest.approx(np.mean(pairs))
+    by_threshold = [
+        measure(Judged(samples.labels, samples.class_index, score < threshold, score))["accuracies"]
+        for threshold in (*score, 2.0)
+    ]
+    best = max(accuracies.acc_h for accuracies in by_threshold)
+    assert result["detection"].best_acc_h == best
+    assert result["accuracies"].acc_h_gap == best - result["accuracies"].acc_h
+    assert all(accuracies.acc_h_gap >= 0 for accuracies in by_threshold), "a fixed one is no better"
+
+
+def slow_ece(probabilities, outcomes):
+    """Fifteen bins, each with its upper edge; the first has 0, too."""
+    total = 0.0
+    for i in range(15):
+        inside = [
+            (p, y)
+            for p, y in zip(probabilities, outcomes, strict=True)
+            if i < p * 15 <= i + 1 or (i == 0 and p == 0)
+        ]
+        if inside:
+            mean, share = np.mean([p for p, _ in inside]), np.mean([y for _, y in inside])
+            total += len(inside) / len(probabilities) * abs(mean - share)
+    return total
+
+
+@given(rows)
+def test_calibration_is_that_of_references(rows):
+    samples = judged(rows, is_probability=True)
+    result, is_id = measure(samples)["detection"], samples.is_id
+    of_noise = 1 - samples.id_score
+    brier = brier_score_loss(~is_id, of_noise, pos_label=True)
+    assert result.brier_noise == pytest.approx(brier)
+    assert result.ece_noise == pytest.approx(slow_ece(of_noise, ~is_id))
+    if not is_id.any():
+        assert math.isnan(result.brier_class)
+        assert math.isnan(result.ece_class)
+        return
+    of_class, is_named = samples.id_score[is_id], (samples.class_index == samples.labels)[is_id]
+    brier = brier_score_loss(is_named, of_class, pos_label=True)
+    assert result.brier_class == pytest.approx(brier)
+    assert result.ece_class == pytest.approx(slow_ece(of_class, is_named))
+
+
+def test_calibration_by_hand():
+    # P(noise) 0.1, 0.1, 0.1, 0.9, of which the last two are noise: off by 0.7/3 in a bin, 0.1.
+    rows = [(0.9, 0, True, False), (0.9, 1, False, False), (0.9, -1, False, False),
+            (0.1, -1, False, True)]  # fmt: skip
+    result = measure(judged(rows, is_probability=True))["detection"]
+    assert result.ece_noise == pytest.approx((0.7 + 0.1) / 4)
+    assert result.brier_noise == pytest.approx((0.01 + 0.01 + 0.81 + 0.01) / 4)
+    # P(class) 0.9 and 0.9, of which one is right.
+    assert result.ece_class == pytest.approx(0.4)
+    assert result.brier_class == pytest.approx((0.01 + 0.81) / 2)
+
+
+def test_a_score_that_is_no_probability_has_no_calibration():
+    result = measure(judged([(0.9, 0, True, False), (0.1, -1, False, True)]))["detection"]
+    for name in ("ece_noise", "brier_noise", "ece_class", "brier_class"):
+        assert math.isnan(result[name])

@@ -95,9 +95,10 @@ def simulate(
     keep_items: Annotated[
         bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
     ] = False,
-    report: Annotated[Literal["accuracy", "ood", "flags"], _result("What a table shows.")] = (
-        "accuracy"
-    ),
+    report: Annotated[
+        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
+        _result("What a table shows."),
+    ] = "accuracy",
     spread: Annotated[
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the paper's mean of the sets'."),

@@ -124,7 +124,10 @@ def check_plain(what: str, name: object) -> None:
 
 
 def _fits(name: str) -> bool:
-    return len(name.encode(errors="surrogateescape")) <= _LONGEST
+    try:
+        return len(name.encode(errors="surrogateescape")) <= _LONGEST
+    except UnicodeEncodeError:  # half a character, which JSON can have
+        return False
 
 
 def noise_name(noise_type: str) -> str:

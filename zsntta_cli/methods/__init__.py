@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zsntta_cli.methods.base import Decisions, Stepper, StreamData
 
 WORDS, NO_TEXT = "words", "no-text"  # what a method may need besides the class names
+FROZEN, BY_SCORE = "frozen", "score"  # where the probability of a method's classes is
 
 
 def _no_note(_options: Any, _classes: int, _dim: int) -> str:
@@ -62,6 +63,8 @@ class Method:
     at_once: Callable[[Any], int] = _batch_size  # items that are decided together, by its settings
     note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # goes up when its decisions change: older results are then not shown
+    is_probability: bool = False  # whether its ID score is one: a share of a softmax, a sigmoid
+    class_probability: str = ""  # of its classes: the FROZEN model's, which they are; its ID score
     parts: "tuple[Method, Classifier] | None" = None  # of a classifier behind a detector
     cites: tuple[str, ...] = ()  # keys of report/references.bib, or entries of one's own
     cost: str = ""  # what it keeps of a stream, and what it does with an item, in words
@@ -156,7 +159,7 @@ def behind(detector: str, classifier: str) -> Method:
         _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
         warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
-        cites=first.cites + second.cites,
+        is_probability=first.is_probability, cites=first.cites + second.cites,
     )  # fmt: skip
 
 
@@ -258,11 +261,13 @@ METHODS: dict[str, Method] = _Methods({
         "detectors.zs_clip:run", settings.ZsClipSettings, stepper="detectors.zs_clip:stepper",
         cites=(_PAPER, "ming2022delving", "li2023robustness"),
         cost="keeps the last N_q scores",
+        is_probability=True, class_probability=FROZEN,
     ),
     "adand": Method(
         "detectors.adand:run", settings.AdaNDSettings, defaults=_INJECTS,
         stepper="detectors.adand:stepper", warm_up=_STAGE_1, cites=(_PAPER,),
         cost="keeps a layer of D + 1 numbers with Adam's moments, L items, the last N_q scores",
+        is_probability=True, class_probability=FROZEN,
     ),
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
@@ -272,24 +277,29 @@ METHODS: dict[str, Method] = _Methods({
     "cma": Method(
         "detectors.cma:run", settings.CmaSettings, needs=WORDS, cites=("lee2025concept",),
         cost="keeps the last N_q scores; k C texts more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "oodd": Method(
         "detectors.oodd:run", settings.OoddSettings, cites=("yang2025oodd",),
         cost="keeps N items of D numbers; an item is compared with all of them",
+        class_probability=FROZEN,
     ),
     "syde": Method(
         "detectors.syde:run", settings.SydeSettings, defaults=_INJECTS, warm_up=_STAGE_1,
         cites=("syde2026",),
         cost="keeps a layer of D + 1 numbers, syde-shots images a class, syde-map² cells of D",
+        is_probability=True,
     ),
     "etlt": Method(
         "detectors.etlt:run", settings.EtltSettings, offline=True,
         cites=("fan2022simple", "fan2024test"),
         cost="one least squares of the whole stream on D dims",
+        class_probability=FROZEN,
     ),
     "tda": Method(
         "classifiers.tda:run", settings.TDASettings, cites=("karmanov2024efficient",),
         cost=_TDA_COST,
+        is_probability=True,
     ),
 })  # fmt: skip
 
@@ -307,70 +317,84 @@ METHODS.update({
         "ood_scores:max_logit", settings.MaxLogitSettings, decides=False,
         cites=("hendrycks2022scaling",),
         cost="keeps nothing: an item is one product with C texts",
+        class_probability=FROZEN,
     ),
     "energy": Method(
         "ood_scores:energy", settings.EnergySettings, decides=False, cites=("liu2020energy",),
         cost="keeps nothing: an item is one product with C texts",
+        class_probability=FROZEN,
     ),
     "mcm": Method(
         "ood_scores:maximum_concept_matching", settings.McmSettings, decides=False,
         cites=("ming2022delving",),
         cost="keeps nothing: an item is one product with C texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "neglabel": Method(
         "words.neglabel:run", words_settings.NegLabelSettings, needs=WORDS, revision=2,
         cites=("jiang2024negative",),
         cost="keeps the last N_q scores; M words more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "csp": Method(
         "words.neglabel:run", words_settings.CspSettings, needs=WORDS,
         cites=("chen2024conjugated",),
         cost="keeps the last N_q scores; the mined words more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "adaneg": Method(
         "words.adaneg:run", words_settings.AdaNegSettings, needs=WORDS, cites=("zhang2024adaneg",),
         cost="keeps up to adaneg-shots images a class and a word",
+        is_probability=True,
     ),
     "tanl": Method(
         "words.tanl:run", words_settings.TanlSettings, needs=WORDS, cites=("zhang2026activation",),
         cost="keeps the activations of all words by the last L images of either kind",
+        is_probability=True, class_probability=FROZEN,
     ),
     "neglabel+adand": Method(
         "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
         cites=("zsntta", "jiang2024negative", _PAPER),
         cost="keeps what adand does; M words more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "csp+adand": Method(
         "words.neglabel:run_taught", words_settings.CspAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="csp"),
         cites=("zsntta", "chen2024conjugated", _PAPER),
         cost="keeps what adand does; the mined words more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "clipn": Method(
         "ood_scores:clipn", settings.ClipnSettings, decides=False, needs=NO_TEXT,
         cites=("wang2023clipn",),
         cost="keeps nothing; C texts more in the product with the texts",
+        is_probability=True, class_probability=FROZEN,
     ),
     "tent": Method(
         "live.tent:run", live_settings.TentSettings, live=True, imagenet=_SGD,
         cites=("wang2021tent",),
         cost="a forward pass an item, and a backward pass of each that passes the filter",
+        is_probability=True, class_probability=BY_SCORE,
     ),
     "sotta": Method(  # the items between two steps are one pass
         "live.sotta:run", live_settings.SottaSettings, live=True,
         at_once=attrgetter("update_every"), cites=("gong2023sotta",),
         cost="a forward pass an item; two steps, forward and back, on the memory every L items",
+        is_probability=True, class_probability=BY_SCORE,
     ),
     "tpt": Method(
         "live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False},
         cites=("shu2022test",),
         cost="for each item that passes the filter its views forward, the prompts forward and back",
+        is_probability=True, class_probability=BY_SCORE,
     ),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD, warm_up=_STAGE_1, cites=(_PAPER, "wang2021tent"),
         cost="what adand does; a forward and a backward pass of each item that it calls clean",
+        is_probability=True,
     ),
 })  # fmt: skip
 

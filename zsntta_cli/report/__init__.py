@@ -17,9 +17,11 @@ def table(
 ) -> str:
     """Records as a text: a table for the terminal, or markdown, latex, html, csv or json.
 
-    `report` is "accuracy" (Acc_S, Acc_N, Acc_H), "ood" (AUROC, FPR95, AUPR) or "flags" (both, and
-    what the flag is worth), in percent; `columns` names single metrics in place of a report. csv
-    has a row a run and json the records, or both, `aggregate`, what the table shows.
+    `report` is one of REPORTS: "accuracy" (Acc_S, Acc_N, Acc_H), "ood" (AUROC, FPR95 and AUPR by
+    both definitions), "flags" (both, and what the flag is worth), "open-set" (ID accuracy, OSCR,
+    what a better threshold could win) or "calibration" (of probabilities), in percent; `columns`
+    names single metrics in place of a report. csv has a row a run and json the records, or both,
+    `aggregate`, what the table shows.
 
     Raises:
         SettingsError: an unknown report, form or metric.

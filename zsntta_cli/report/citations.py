@@ -14,7 +14,7 @@ from types import MappingProxyType
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import printable
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import find_method
 
 _FILE = Path(__file__).parent / "references.bib"
 _ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -110,10 +110,8 @@ def uncited(methods: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
 
 
 def _of_method(name: str) -> tuple[str, ...]:
-    try:
-        return METHODS[name].cites
-    except KeyError:
-        return ()
+    method = find_method(name)
+    return method.cites if method else ()
 
 
 def _of_set(name: str) -> tuple[str, ...]:

@@ -16,11 +16,13 @@ from zsntta_cli.simulation.stream import NOISE
 
 BINS = 50  # of a histogram
 POINTS = 64  # of a curve over the stream
+WINDOWS = 12  # of the stream's time: 800 samples each in a stream of 10,000
 
 Curves = dict[str, Any]
 HISTOGRAMS = ("scores", "before", "difference")
 LINES = {  # along the stream: at some items, values or None
     "running": ("acc_s", "acc_n"),
+    "windows": ("acc_s", "acc_n"),
     "thresholds": ("zero_shot", "detector"),
     "gradients": ("clean", "noisy"),
 }
@@ -33,14 +35,15 @@ def curves_of(replay: Replay) -> Curves:
 
     `scores`: a histogram of the ID score for ID and OOD samples, {"low", "high", "id", "ood"} with
     counts in BINS equal cells. `running`: {"item", "acc_s", "acc_n"}, accuracies up to some items,
-    None where no sample of the kind had come. `thresholds`: {"item", "zero_shot", "detector"} on
+    None where no sample of the kind had come. `windows`: the same of the items since the point
+    before, in WINDOWS parts of the stream. `thresholds`: {"item", "zero_shot", "detector"} on
     the ID score, None where none was in force. Of a live method also `before` (scores before
     adaptation), `difference` (after minus before), and where gradients were asked for `gradients`:
     {"item", "clean", "noisy"}, norms at each step.
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
     is_id, score = judged.is_id, judged.id_score
-    curves = {"scores": histogram(score, is_id), **_running(judged)}
+    curves = {"scores": histogram(score, is_id), **accuracy_curves(judged)}
     curves |= _thresholds(replay, tests)
     if _BEFORE in replay.columns:
         before = replay.columns[_BEFORE][tests]
@@ -64,22 +67,25 @@ def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Curves:
     return {"low": round(low, 6), "high": round(high, 6), **counts}
 
 
-def _points(total: int) -> NDArray[np.int64]:
-    """Up to POINTS counts of items, the last one all of them."""
-    return np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
+def _points(total: int, most: int = POINTS) -> NDArray[np.int64]:
+    """So many counts of items at most, the last one all of them."""
+    return np.linspace(0, total, min(most, total) + 1).round().astype(np.int64)[1:]
 
 
-def _running(judged: Judged) -> Curves:
-    if judged.is_noise is None or not len(judged.labels):
+def accuracy_curves(judged: Judged) -> Curves:
+    """`running` and `windows`: differences of what was counted up to a point and the one before."""
+    total = len(judged.labels)
+    if judged.is_noise is None or not total:
         return {}
-    counts = _points(len(judged.labels))
-    curve: Curves = {"item": counts.tolist()}
+    running, windows = _points(total), _points(total, WINDOWS)
+    curves: Curves = {"running": {"item": running}, "windows": {"item": windows}}
     for name, mask in (("acc_s", judged.is_id), ("acc_n", ~judged.is_id)):
-        seen = np.cumsum(mask)[counts - 1]
-        hits = np.cumsum(judged.is_right & mask)[counts - 1]
+        seen, right = np.cumsum(mask), np.cumsum(judged.is_right & mask)
+        in_window = (np.diff(counts[windows - 1], prepend=0) for counts in (right, seen))
         with np.errstate(invalid="ignore"):
-            curve[name] = _plain(hits / seen)
-    return {"running": curve}
+            curves["running"][name] = _plain(right[running - 1] / seen[running - 1])
+            curves["windows"][name] = _plain(np.divide(*in_window))
+    return {name: curve | {"item": curve["item"].tolist()} for name, curve in curves.items()}
 
 
 def _thresholds(replay: Replay, tests: NDArray[np.bool_]) -> Curves:

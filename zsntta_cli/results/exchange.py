@@ -6,6 +6,7 @@ would take longer than the rest, and rows that hold no run are passed over.
 """
 
 import contextlib
+import functools
 import json
 import math
 from base64 import b64decode, b64encode
@@ -78,14 +79,17 @@ def read_lines(path: Path) -> list[Kept]:
     return [_read(path, where, plain, _kept) for where, plain in _read_objects(path)]
 
 
-def read_recorded(path: Path) -> list[RecordedRun]:
+def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
     """The runs that the records of such a file describe; all else of it may be missing.
+
+    `to_run`: they are to be run again, which takes the code of their methods.
 
     Raises:
         UnknownMethod: the code of a run's method is not here.
         StoreError: the file holds something else; it says in which line.
     """
-    return [_read(path, where, plain, _recorded) for where, plain in _read_objects(path)]
+    read = functools.partial(_recorded, to_run=to_run)
+    return [_read(path, where, plain, read) for where, plain in _read_objects(path)]
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
@@ -141,13 +145,14 @@ def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _R
         raise StoreError(f"{path} holds no results ({where}: {reason}).") from error
 
 
-def _recorded(plain: Any) -> RecordedRun:
+def _recorded(plain: Any, to_run: bool) -> RecordedRun:
     from zsntta_cli.results.schema import RecordedLine, check_schema
 
     check_schema(RecordedLine, plain)
     record = plain["record"]
     run = run_from_record(record["settings"])
-    check_runnable(run, (record.get("own") or {}).get("files", {}))
+    if to_run:
+        check_runnable(run, (record.get("own") or {}).get("files", {}))
     preset = record.get("preset")
     run = replace(run, preset=preset if isinstance(preset, str) else "")
     origins = origins_in(record["features"]) if "features" in record else {}
@@ -233,19 +238,14 @@ def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:
-    """A group of metrics, those of METRICS first; nan for one that was not measured.
-
-    Metrics of another version stay in it.
-    """
-    values = {metric.name: None for metric in METRICS.values() if metric.group == group}
-    values |= plain.get(group, {})
+    """A group of metrics, as another version may have measured them: more, or fewer."""
     return Measures(
-        (name, math.nan if value is None else float(_number(value)))
-        for name, value in values.items()
+        (name, math.nan if value is None else float(_number(value, least=-1)))
+        for name, value in plain.get(group, {}).items()
     )
 
 
-def _number(value: Any) -> Any:
-    if not 0 <= value < _LARGEST:  # nan, too
+def _number(value: Any, least: float = 0) -> Any:
+    if not least <= value < _LARGEST:  # nan, too
         raise ValueError("no number of a record")
     return value

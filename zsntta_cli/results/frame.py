@@ -104,6 +104,19 @@ def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]
     return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
 
 
+def worst_tenth(by_set: Mapping[T, Mapping[int, float]], metric: Metric) -> float:
+    """The mean of the worst tenth of the runs that an average over sets is of, of one at least.
+
+    Where there is no average it is nan, too.
+    """
+    whole = average(by_set)
+    if math.isnan(whole.mean):
+        return math.nan
+    values = [by_seed[seed] for by_seed in by_set.values() for seed in whole.seeds]
+    worst_first = sorted(values, reverse=metric.lower_is_better)
+    return _mean(worst_first[: math.ceil(len(values) / 10)])
+
+
 def _mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values)
 
@@ -205,6 +218,10 @@ class ResultRow(Generic[R]):
     def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
         """A metric's average over the OOD sets of its table."""
         return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
+
+    def worst_tenth(self, ood_sets: Sequence[str], metric: Metric) -> float:
+        """The mean of the worst tenth of the runs that its average over the OOD sets is of."""
+        return worst_tenth({name: self.by_seed(name, metric.name) for name in ood_sets}, metric)
 
     def average_by_seed(self, ood_sets: Sequence[str], metric: str) -> dict[int, float]:
         """What `average` is folded of: the mean over the OOD sets for each seed that all have."""

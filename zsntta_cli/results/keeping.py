@@ -11,6 +11,7 @@ from zsntta_cli.results import store_path
 from zsntta_cli.results.kept import Bits, Kept, KeptItems, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
@@ -75,10 +76,19 @@ def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str
 
 
 def _has_all(kept: Kept, keeping: Keeping) -> bool:
-    """Whether all that is to be kept of a run was kept of it."""
-    needs_gradients = keeping.gradients and METHODS[kept.record.settings.method].live
+    """Whether all that is to be kept of a run was kept of it.
+
+    An older version measured less: a replay, of milliseconds, measures the rest; a live run is
+    taken as it is.
+    """
+    is_live = METHODS[kept.record.settings.method].live
     has_items = kept.items is not None or not keeping.items
-    return has_items and ("gradients" in kept.curves or not needs_gradients)
+    has_gradients = "gradients" in kept.curves or not (keeping.gradients and is_live)
+    return (
+        has_items
+        and has_gradients
+        and (is_live or not any(map(kept.record.lacks, METRICS.values())))
+    )
 
 
 def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:

@@ -39,8 +39,10 @@ Options = dict[
     AnyText, Annotated[Any, WithJsonSchema({"type": ["number", "boolean", "string", "null"]})]
 ]
 Metrics = Annotated[
-    dict[AnyText, Number | None],
-    _about("by name: fractions, where a metric is a share; null without samples"),
+    dict[AnyText, Annotated[float, Field(ge=-1, lt=_LARGEST, allow_inf_nan=False)] | None],
+    _about(
+        "by name: fractions, where a metric is a share or a difference of two; null without samples"
+    ),
 ]
 
 
@@ -179,6 +181,7 @@ class CurvesPart(_Read):
     before: Annotated[HistogramPart, _about("of the ID score before adaptation")] = _ABSENT
     difference: Annotated[HistogramPart, _about("after minus before")] = _ABSENT
     running: Annotated[LinePart, _about("acc_s, acc_n of the items so far")] = _ABSENT
+    windows: Annotated[LinePart, _about("acc_s, acc_n of the items since the last one")] = _ABSENT
     thresholds: Annotated[LinePart, _about("zero_shot, detector, on the ID score")] = _ABSENT
     gradients: Annotated[LinePart, _about("clean, noisy: norms at each step")] = _ABSENT
 

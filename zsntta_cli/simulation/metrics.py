@@ -22,6 +22,35 @@ class Measures(dict[str, float]):
         raise AttributeError(name)
 
 
+Counts = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Positive and negative samples up to each distinct score, the most positive one first."""
+
+    positive: Counts
+    negative: Counts
+
+    @cached_property
+    def tpr(self) -> NDArray[np.floating]:
+        """True positive rates of the ROC curve, from 0."""
+        return np.append(0, self.positive) / self.positive[-1]
+
+    @cached_property
+    def fpr(self) -> NDArray[np.floating]:
+        """False positive rates, from 0."""
+        return np.append(0, self.negative) / self.negative[-1]
+
+    def swapped(self) -> "Hits":
+        """Those of the opposite score, with the other kind as the positive one."""
+        negative, positive = (
+            (counts[-1] - np.append(0, counts[:-1]))[::-1]
+            for counts in (self.positive, self.negative)
+        )
+        return Hits(positive, negative)
+
+
 @dataclass(frozen=True)
 class Judged:
     """T test samples with what is true of them, and what a method said."""
@@ -30,6 +59,8 @@ class Judged:
     class_index: NDArray[np.integer]  # (T,)
     is_noise: NDArray[np.bool_] | None  # (T,) None: a score without a decision rule
     id_score: NDArray[np.floating]  # (T,) higher = more ID
+    is_probability: bool = False  # whether the score is one: of being ID
+    class_probability: NDArray[np.floating] | None = None  # (T,) of the class, should it be ID
 
     @cached_property
     def is_id(self) -> NDArray[np.bool_]:
@@ -43,10 +74,19 @@ class Judged:
         return self.is_noise
 
     @cached_property
+    def is_named(self) -> NDArray[np.bool_]:
+        """ID samples that are classified right, whether or not they are called noise (T,)."""
+        return self.class_index == self.labels
+
+    @cached_property
+    def named_id(self) -> NDArray[np.bool_]:
+        """The same of the ID samples alone."""
+        return self.is_named[self.is_id]
+
+    @cached_property
     def is_right(self) -> NDArray[np.bool_]:
         """ID samples that are called clean and classified right, OOD samples called noise (T,)."""
-        is_known = ~self.noise & (self.class_index == self.labels)
-        return np.where(self.is_id, is_known, self.noise)
+        return np.where(self.is_id, ~self.noise & self.is_named, self.noise)
 
     @cached_property
     def acc_s(self) -> float:
@@ -59,44 +99,118 @@ class Judged:
         return _mean(self.is_right[~self.is_id])
 
     @cached_property
-    def hits(self) -> tuple[NDArray[np.integer], NDArray[np.integer]] | None:
-        """ID and OOD samples at or above each distinct score; None where one kind is missing."""
-        if self.is_id.all() or not self.is_id.any():
-            return None
-        order = np.argsort(-self.id_score, kind="stable")
-        score, is_id = self.id_score[order], self.is_id[order]
-        last_of_tie = np.append(score[1:] != score[:-1], True)
-        return np.cumsum(is_id)[last_of_tie], np.cumsum(~is_id)[last_of_tie]
+    def acc_h(self) -> float:
+        """The harmonic mean of both."""
+        return harmonic_mean(self.acc_s, self.acc_n)
 
-    @property
-    def rates(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """True and false positive rates of the ROC curve, from (0, 0); ID is the positive class."""
-        assert self.hits is not None
-        tp, fp = self.hits
-        return np.append(0, tp) / tp[-1], np.append(0, fp) / fp[-1]
+    @cached_property
+    def has_both(self) -> bool:
+        """Whether there are samples of both kinds: else nothing can be told apart."""
+        return bool(self.is_id.any()) and not self.is_id.all()
+
+    @cached_property
+    def _ranking(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The order of the samples, the highest score first, and where each distinct one ends."""
+        order = np.argsort(-self.id_score, kind="stable")
+        score = self.id_score[order]
+        return order, np.flatnonzero(np.append(score[1:] != score[:-1], True))
+
+    def _at_or_above(self, mask: NDArray[np.bool_]) -> Counts:
+        """How many samples of a kind are at or above each distinct score, the highest first."""
+        order, last_of_ties = self._ranking
+        counts: Counts = np.cumsum(mask[order], dtype=np.intp)[last_of_ties]
+        return counts
+
+    @cached_property
+    def hits(self) -> Hits | None:
+        """ID samples as the positive ones; None where one kind is missing."""
+        if not self.has_both:
+            return None
+        at_or_above = self._at_or_above(self.is_id)
+        return Hits(at_or_above, self._ranking[1] + 1 - at_or_above)
+
+    @cached_property
+    def hits_ood(self) -> Hits | None:
+        """OOD samples as the positive ones."""
+        return self.hits and self.hits.swapped()
+
+    @cached_property
+    def named_share(self) -> NDArray[np.floating]:
+        """Share of the ID samples that are named and at or above each distinct score, from 0."""
+        return np.append(0, self._at_or_above(self.is_named)) / self.is_id.sum()
+
+    @cached_property
+    def best_acc_h(self) -> float:
+        """The largest Acc_H of all thresholds on the ID score, each held for the whole stream."""
+        if self.hits is None:
+            return math.nan
+        accepted = self.hits.negative
+        acc_s, acc_n = self.named_share, (accepted[-1] - np.append(0, accepted)) / accepted[-1]
+        sums = acc_s + acc_n
+        return float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max())
 
 
 def _auroc(samples: Judged) -> float:
     if samples.hits is None:
         return math.nan
-    tpr, fpr = samples.rates
-    return float(np.trapezoid(tpr, fpr))
+    return float(np.trapezoid(samples.hits.tpr, samples.hits.fpr))
 
 
-def _fpr95(samples: Judged) -> float:
-    """Share of OOD samples above the threshold that keeps 95 % of the ID samples."""
+def _fpr95(hits: Hits | None) -> float:
+    """The false positive rate at the first threshold with a true positive rate of 95 %."""
+    return math.nan if hits is None else float(hits.fpr[np.searchsorted(hits.tpr, 0.95)])
+
+
+def _aupr(hits: Hits | None) -> float:
+    """Average precision."""
+    if hits is None:
+        return math.nan
+    precision = hits.positive / (hits.positive + hits.negative)
+    return float(np.sum(np.diff(hits.tpr) * precision))
+
+
+def _oscr(samples: Judged) -> float:
+    """The area under the curve of correct classification rate over false positive rate.
+
+    That of "Reducing Network Agnostophobia", arXiv 1811.04110, on a method's ID score: the share of
+    ID samples named and accepted over the share of OOD samples accepted, by trapezoids.
+    """
     if samples.hits is None:
         return math.nan
-    tpr, fpr = samples.rates
-    return float(fpr[np.searchsorted(tpr, 0.95)])
+    return float(np.trapezoid(samples.named_share, samples.hits.fpr))
 
 
-def _aupr(samples: Judged) -> float:
-    """Average precision, ID positive."""
-    if samples.hits is None:
+_Probability = NDArray[np.floating] | None
+_BINS = 15  # of equal width, each with its upper edge
+
+
+def _noise_probability(samples: Judged) -> _Probability:
+    return 1 - samples.id_score if samples.is_probability else None
+
+
+def _class_probability(samples: Judged) -> _Probability:
+    """Of the ID samples: no class of an OOD sample is right."""
+    probability = samples.class_probability
+    return None if probability is None else probability[samples.is_id]
+
+
+def _ece(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
+    """Expected calibration error, arXiv 1706.04599: by how much probabilities are off on average.
+
+    In each bin, the mean probability against the share of what came true.
+    """
+    if probability is None or not len(probability):
         return math.nan
-    tp, fp = samples.hits
-    return float(np.sum(np.diff(samples.rates[0]) * (tp / (tp + fp))))
+    cells = np.ceil(probability * _BINS).astype(np.intp) - 1
+    off = np.bincount(np.clip(cells, 0, _BINS - 1), probability - came_true)
+    return float(np.abs(off).sum() / len(probability))
+
+
+def _brier(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
+    """Mean squared difference of a probability to 1 where it came true, to 0 where it did not."""
+    if probability is None or not len(probability):
+        return math.nan
+    return float(np.mean((probability - came_true) ** 2))
 
 
 ACCURACIES, FLAGS, DETECTION = "accuracies", "flags", "detection"  # parts of a record
@@ -130,8 +244,7 @@ METRICS = {
         # Of the samples that someone should look at it is the recall.
         Metric("acc_n", "Acc_N", ACCURACIES, lambda s: s.acc_n, ("accuracy", "flags")),
         Metric(
-            "acc_h", "Acc_H", ACCURACIES, lambda s: harmonic_mean(s.acc_s, s.acc_n),
-            ("accuracy", "flags"),
+            "acc_h", "Acc_H", ACCURACIES, lambda s: s.acc_h, ("accuracy", "flags", "open-set")
         ),
         # Share of the flagged samples that are OOD; nan where none is flagged.
         Metric("precision", "Prec", FLAGS, lambda s: _mean(~s.is_id[s.noise]), ("flags",)),
@@ -141,11 +254,50 @@ METRICS = {
             lower_is_better=True,
         ),
         Metric("auroc", "AUROC", DETECTION, _auroc, ("ood", "flags")),
-        Metric("fpr95", "FPR95", DETECTION, _fpr95, ("ood", "flags"), lower_is_better=True),
-        Metric("aupr", "AUPR", DETECTION, _aupr, ("ood",)),
+        # Two usual definitions, which can disagree on who is better: with ID or OOD as positive.
+        Metric(
+            "fpr95", "FPR95(ID+)", DETECTION, lambda s: _fpr95(s.hits), ("ood", "flags"),
+            lower_is_better=True,
+        ),
+        Metric(
+            "fpr95_ood", "FPR95(OOD+)", DETECTION, lambda s: _fpr95(s.hits_ood), ("ood", "flags"),
+            lower_is_better=True,
+        ),
+        Metric("aupr", "AUPR(ID+)", DETECTION, lambda s: _aupr(s.hits), ("ood",)),
+        Metric("aupr_ood", "AUPR(OOD+)", DETECTION, lambda s: _aupr(s.hits_ood), ("ood",)),
+        # What a better threshold could win; below 0 where the online one beats any fixed one.
+        Metric("best_acc_h", "Best Acc_H", DETECTION, lambda s: s.best_acc_h, ("open-set",)),
+        Metric(
+            "acc_h_gap", "Gap", ACCURACIES, lambda s: s.best_acc_h - s.acc_h, ("open-set",),
+            lower_is_better=True,
+        ),
+        # Share of ID samples that are classified right, whatever the detector says.
+        Metric(
+            "id_accuracy", "ID acc", DETECTION, lambda s: _mean(s.named_id), ("open-set",)
+        ),
+        Metric("oscr", "OSCR", DETECTION, _oscr, ("open-set",)),
+        Metric(
+            "ece_noise", "ECE(noise)", DETECTION,
+            lambda s: _ece(_noise_probability(s), ~s.is_id), ("calibration",), lower_is_better=True,
+        ),
+        Metric(
+            "brier_noise", "Brier(noise)", DETECTION,
+            lambda s: _brier(_noise_probability(s), ~s.is_id), ("calibration",),
+            lower_is_better=True,
+        ),
+        Metric(
+            "ece_class", "ECE(class)", DETECTION,
+            lambda s: _ece(_class_probability(s), s.named_id), ("calibration",),
+            lower_is_better=True,
+        ),
+        Metric(
+            "brier_class", "Brier(class)", DETECTION,
+            lambda s: _brier(_class_probability(s), s.named_id), ("calibration",),
+            lower_is_better=True,
+        ),
     )
 }  # fmt: skip
-REPORTS = ("accuracy", "ood", "flags")  # the tables: what `--report` may be
+REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--report` may be
 
 
 def metrics_of(report: str) -> tuple[Metric, ...]:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.recorded import changed_settings
@@ -72,6 +73,10 @@ class Record:
         group: Measures = getattr(self, line.group)
         return group.get(line.name, math.nan)
 
+    def lacks(self, metric: Metric) -> bool:
+        """Whether it was made by a version that did not measure a metric."""
+        return metric.name not in getattr(self, metric.group)
+
     @property
     def decides(self) -> bool:
         """Whether its method said what is noise, or gave a score alone."""
@@ -118,6 +123,7 @@ class Replay:
     machine: Machine = Machine()
     features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
     command: str = ""  # that asks for the run
+    frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -129,9 +135,18 @@ class Replay:
         """The decisions on the test samples, in the stream's order; injected items do not count."""
         tests, decisions = self.stream.kind != NOISE, self.decisions
         is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
+        is_probability = self._method.is_probability and self.settings.threshold.score != MATCH
+        of_class = self.frozen_probability
+        if self._method.class_probability == BY_SCORE and is_probability:
+            of_class = decisions.id_score
         return Judged(
-            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests]
-        )
+            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
+            is_probability, None if of_class is None else of_class[tests],
+        )  # fmt: skip
+
+    @property
+    def _method(self) -> Method:
+        return METHODS[self.settings.method]
 
     def _repeated(self) -> dict[str, float]:
         sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)

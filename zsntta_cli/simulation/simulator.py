@@ -15,7 +15,7 @@ from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
@@ -92,12 +92,15 @@ class Simulator:
         digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
+        of_class = None
+        if METHODS[settings.method].class_probability == FROZEN:
+            of_class = 1 - pool.zero_shot.noise_score[index[: len(done)]]
         machine = Machine()
         if METHODS[settings.method].live and self._live:
             machine, seconds = self._live().machine, self._live().seconds
         return Replay(
             settings, sources, done, decisions, digests, seconds, columns, unfinished, machine,
-            shared_once(self._library.origins(settings)),
+            shared_once(self._library.origins(settings)), frozen_probability=of_class,
         )  # fmt: skip
 
     def _decide(

@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import NOISE, WORDS, Text
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.board.contenders import VARIANTS, contenders
-from zsntta_cli.report.board.lines import COLUMNS, board_rows
+from zsntta_cli.report.board.lines import COLUMNS, board_rows, columns_of_a_page
 from zsntta_cli.report.board.page import page
 from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
@@ -74,6 +74,7 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
     assert (clean.mean, clean.std) == (pytest.approx(0.4), pytest.approx(0))
     assert middle.mean == pytest.approx((0.50 + 0.60 + 0.70 + 0.52 + 0.62 + 0.72) / 6)
     assert middle.std == pytest.approx(0.02 / 2**0.5)  # 0.60 and 0.62
+    assert row.worst == pytest.approx(0.5), "a tenth of six runs is one"
     assert values["acc_h", 0.05].mean == 0
     of_pair = by_label(board_rows(plan, results, "none", PAIRS[2]))["zs-clip"].values
     assert of_pair[2].mean == pytest.approx(0.71)
@@ -241,20 +242,27 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
     text = page(plan, results)
     for noise, head in (("none", "nothing injected"), ("gaussian", "Gaussian noise injected")):
         heads, _, *body = cells(text, f"## All pairs, {head}")
-        assert heads[1:7] == [
+        assert heads[1:-2] == [
             "Acc_S 0 %", "Acc_H 5 %", "Acc_H 25 %", "Acc_H 50 %", "Acc_H 75 %", "AUROC 50 %",
+            "FPR95(ID+) 50 %", "FPR95(OOD+) 50 %", "Acc_H 50 %, worst tenth",
         ]  # fmt: skip
-        for row, line in zip(body, board_rows(plan, results, noise), strict=True):
+        columns = columns_of_a_page()
+        lines = board_rows(plan, results, noise, columns=columns)
+        for row, line in zip(body, lines, strict=True):
             assert row[0] == f"`{line.contender.label}`"
-            shown = zip(row[1:7], line.values, line.marks, COLUMNS, strict=True)
+            assert row[-3] == METRICS["acc_h"].text(line.worst)
+            shown = zip(row[1:-3], line.values, line.marks, columns, strict=True)
             for cell, value, mark, column in shown:
                 assert cell.startswith("**") == cell.endswith("**") == mark.is_best
                 assert cell.strip("*") == column.text(value)
             given = {"zs-clip": "", "neglabel": "words", "adand": "injected noise"}
             wanted = given[line.contender.label]
-            assert row[8] == ("" if (noise, wanted) == ("none", "injected noise") else wanted)
+            assert row[-1] == ("" if (noise, wanted) == ("none", "injected noise") else wanted)
     of_pair = cells(text, "## pets against glyphs, 50 % noise")
-    assert of_pair[0][1:5] == ["Acc_S 50 %", "Acc_N 50 %", "Acc_H 50 %", "AUROC 50 %"]
+    assert of_pair[0][1:8] == [
+        "Acc_S 50 %", "Acc_N 50 %", "Acc_H 50 %", "AUROC 50 %", "FPR95(ID+) 50 %",
+        "FPR95(OOD+) 50 %", "Acc_H 50 %, worst tenth",
+    ]  # fmt: skip
     assert "- `clipn`: needs no-text.\n" in text
     assert "Words of `neglabel`: shapes `the only list` (2); pets `the only list` (2)." in text
     assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections

@@ -101,12 +101,12 @@ def test_a_click_sorts_and_the_hash_keeps_it(opened, file):
 
 
 def test_rows_of_other_features_and_published_ones_stay_apart(opened):
-    last = [opened.column(1)[-2:], opened.column(16)[-2:]]
+    last = [opened.column(1)[-2:], opened.column(18)[-2:]]
     assert last == [["tda", "=1+1"], ["measured", 'published: a "paper", table 2']]
     for key in ("rank", "method", "acc_s", "acc_h", "p", "source"):
         for _ in range(2):
             opened.page.locator(f"th[data-key={key}] button").click()
-            assert [opened.column(1)[-2:], opened.column(16)[-2:]] == last, key
+            assert [opened.column(1)[-2:], opened.column(18)[-2:]] == last, key
 
 
 def test_filters_and_search_show_fewer_rows_and_say_how_many(opened, file):

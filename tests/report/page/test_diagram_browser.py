@@ -21,7 +21,7 @@ def file(tmp_path_factory):
     values = {"warmup": 3, "queue": 1024}
     kept += [kept_run("adand", id_set=f"id{i}", items=False, **values) for i in range(6)]
     path = tmp_path_factory.mktemp("pairs") / "report.html"
-    path.write_text(page(kept, lambda runs: "").html)
+    path.write_text(page(kept, lambda *_: "").html)
     return path.as_uri()
 
 

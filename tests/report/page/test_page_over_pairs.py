@@ -10,7 +10,7 @@ from zsntta_cli.simulation.notes import RunNote
 
 
 def made(*kept):
-    return page(kept, lambda runs: "").html
+    return page(kept, lambda *_: "").html
 
 
 KNOWN = {"zs-clip": 40, "ridge": 60, "tda": 50}

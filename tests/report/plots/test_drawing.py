@@ -26,6 +26,7 @@ CURVES = {
     "gradients": {"item": ITEMS, "clean": [0.1, 0.2, 0.1], "noisy": [1.0, None, 3.0]},
     "thresholds": {"item": ITEMS, "zero_shot": [0.6, 0.5, 0.6]},
     "running": {"item": ITEMS, "acc_s": [0.5, 0.6, 0.7], "acc_n": [0.5, 0.9, 0.8]},
+    "windows": {"item": ITEMS, "acc_s": [0.5, 0.7, 0.9], "acc_n": [0.5, 1.0, 0.6]},
 }
 METHODS = ("zs-clip", "tent", "adand")
 

@@ -192,6 +192,19 @@ def test_a_histogram_has_the_threshold_of_its_own_scale_alone():
     assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(0.5,)]
 
 
+def test_windows_are_drawn_of_the_runs_that_have_them():
+    windows = {"windows": {"item": [10, 20], "acc_s": [0.5, 1.0], "acc_n": [0.5, None]}}
+    older = running([0.5] * 3, [0.5] * 3)
+    figure = streams.windows([kept_run("adand", curves=windows), kept_run("tda", curves=older)])
+    [panel] = figure.panels
+    assert [line.name for line in panel.series] == ["adand"]
+    assert (panel.y.name, series(figure, "adand").y) == ("Acc_H in windows (%)", (50.0,))
+    of_id = streams.windows([kept_run("adand", curves=windows)], "acc_s")
+    assert (series(of_id, "adand").x, series(of_id, "adand").y) == ((10, 20), (50.0, 100.0))
+    with pytest.raises(SettingsError, match="no kept run that fits has its windows kept"):
+        streams.windows([kept_run("tda", curves=older)])
+
+
 def running(acc_s, acc_n):
     return {"running": {"item": [10, 20, 30], "acc_s": acc_s, "acc_n": acc_n}}
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
 
 KINDS = (  # those of report.plots, which --help is not to import
-    "scores", "difference", "gradients", "thresholds", "accuracy", "ratio", "fixed", "ranks",
-    "critical", "means",
+    "scores", "difference", "gradients", "thresholds", "accuracy", "windows", "ratio", "fixed",
+    "ranks", "critical", "means",
 )  # fmt: skip
 _COLUMN = 3.25  # inches
 _filter = partial(under, "Runs")
@@ -46,8 +46,8 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="ratio, ranks, critical, means: any, such as auroc; accuracy: acc_s, acc_n. "
-            "[acc_h; means: the three]",
+            help="ratio, ranks, critical, means: any, such as auroc; accuracy, windows: acc_s, "
+            "acc_n. [acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
     ] = None,

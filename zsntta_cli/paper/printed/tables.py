@@ -229,7 +229,7 @@ METHOD_NAMES = {
 }  # fmt: skip
 RANK = "rank"  # among the methods; its column says so
 METRIC_HEADS = {
-    "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95",
+    "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
     "time_s": "s", "memory_gib": "GiB", RANK: "",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"

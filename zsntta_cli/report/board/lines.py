@@ -12,7 +12,7 @@ from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
 from zsntta_cli.report.page import BASELINE
 from zsntta_cli.report.pairs import PairContest
-from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed
+from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed, worst_tenth
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.ranking import RankMark, average_marks
@@ -52,12 +52,19 @@ COLUMNS = (
     *(BoardColumn("acc_h" if ratio else "acc_s", ratio) for ratio in RATIOS),
     BoardColumn("auroc", MIDDLE),
 )
+_BOTH_FPR95 = ("fpr95", "fpr95_ood")
+WORST = BoardColumn("acc_h", MIDDLE)  # whose worst tenth of runs is shown
+
+
+def columns_of_a_page() -> tuple[BoardColumn, ...]:
+    """The columns over all pairs where there is room for more than on a screen."""
+    return (*COLUMNS, *(BoardColumn(name, MIDDLE) for name in _BOTH_FPR95))
 
 
 def columns_of_a_pair() -> tuple[BoardColumn, ...]:
     """The columns of a single pair's table."""
     names = [metric.name for metric in metrics_of("accuracy")]
-    return tuple(BoardColumn(name, MIDDLE) for name in (*names, "auroc"))
+    return tuple(BoardColumn(name, MIDDLE) for name in (*names, "auroc", *_BOTH_FPR95))
 
 
 @dataclass(frozen=True)
@@ -68,20 +75,26 @@ class BoardRow:
     values: tuple[Value, ...]
     marks: tuple[RankMark, ...]
     microseconds: float  # an item
+    worst: float  # the mean of the worst tenth of its runs
 
 
 def board_rows(
-    plan: Plan, results: Results, noise: str, pair: Pair | None = None
+    plan: Plan,
+    results: Results,
+    noise: str,
+    pair: Pair | None = None,
+    columns: Sequence[BoardColumn] = (),
 ) -> list[BoardRow]:
     """The rows over all pairs, or on one; best first: by Acc_H, then by AUROC."""
-    columns = columns_of_a_pair() if pair else COLUMNS
+    columns = columns or (columns_of_a_pair() if pair else COLUMNS)
     records = _by_label(plan, results, noise, pair)
     cells = [_column(plan, records, column, pair) for column in columns]
     rows = []
     for contender, *in_columns in zip(plan.running, *cells, strict=True):
         values, marks = zip(*in_columns, strict=True)
-        cost = _cost(records[contender.label].values())
-        rows.append(BoardRow(contender, values, marks, cost))
+        own = records[contender.label]
+        worst = worst_tenth(_by_seed(plan, own, WORST, pair), METRICS[WORST.metric])
+        rows.append(BoardRow(contender, values, marks, _cost(own.values()), worst))
     return sorted(rows, key=lambda row: _rank(row, columns))
 
 

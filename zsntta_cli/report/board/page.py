@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from zsntta_cli import __version__
 from zsntta_cli.methods import WORDS
 from zsntta_cli.report.board.lines import (
-    COLUMNS,
+    WORST,
     BoardColumn,
     BoardRow,
     Results,
     board_rows,
+    columns_of_a_page,
     columns_of_a_pair,
     pair_contest,
 )
@@ -20,6 +21,7 @@ from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import marked_text
 from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 
 INJECTIONS = {NO_NOISE: "nothing injected", "gaussian": "Gaussian noise injected"}
@@ -69,6 +71,10 @@ def _about(plan: Plan, results: Results) -> str:
         "so this speaks of these pairs and of no others. A method that sees the whole stream "
         "before it decides is shown and no rival. A score without a decision rule has an AUROC "
         "alone. `adand` as it is published injects noise: without, it lacks a part of itself.",
+        "FPR95 has two usual definitions: (ID+) is the share of OOD samples accepted where 95 % of "
+        "the ID samples are, (OOD+) the share of ID samples rejected where 95 % of the OOD samples "
+        "are. Worst tenth: the mean of the worst tenth of a method's runs (pair and seed), of one "
+        "at least.",
         "µs: time an item of the method alone, the median of its runs as measured in these runs, "
         "from features and zero-shot scores that are there, with whatever else the machine did.",
         *_words(plan),
@@ -90,13 +96,17 @@ def _words(plan: Plan) -> Iterator[str]:
 
 
 def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -> str:
-    columns = columns_of_a_pair() if pair else COLUMNS
-    heads = (*(column.head for column in columns), "µs", "given besides")
+    columns = columns_of_a_pair() if pair else columns_of_a_page()
+    worst = f"{WORST.head}, worst tenth"
+    heads = (*(column.head for column in columns), worst, "µs", "given besides")
     body = [
         SheetRow((f"`{row.contender.label}`",), {
-            "": [*_texts(row, columns), cost(row), ", ".join(row.contender.given(noise))],
+            "": [
+                *_texts(row, columns), METRICS[WORST.metric].text(row.worst), cost(row),
+                ", ".join(row.contender.given(noise)),
+            ],
         })
-        for row in board_rows(plan, results, noise, pair)
+        for row in board_rows(plan, results, noise, pair, columns)
     ]  # fmt: skip
     return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
 

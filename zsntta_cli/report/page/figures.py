@@ -18,7 +18,7 @@ from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.plots.comparisons import ratio_panel
 from zsntta_cli.report.plots.distributions import histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
-from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels
+from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultStream, ResultTable, label, shown, varying
 from zsntta_cli.simulation.metrics import METRICS
@@ -172,6 +172,10 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[dict[str, An
         replace(panel, title=f"Running {METRICS[metric].head}")
         for metric in ("acc_s", "acc_n")
         for panel in accuracy_panels("", groups, ood_set, metric)
+    ]
+    panels += [
+        replace(panel, title=f"{METRICS['acc_h'].head} in windows of the stream")
+        for panel in window_panels("", groups, ood_set, "acc_h")
     ]
     panels += [
         replace(panel, title=f"Over the stream: {panel.y.name}")

@@ -13,6 +13,7 @@ from zsntta_cli.report.tables import (
     reference_notes,
     run_notes,
     stopped_notes,
+    unmeasured_notes,
 )
 from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
@@ -20,6 +21,7 @@ from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
+WORST_TENTH = "Worst tenth of runs"
 Marks = Mapping[tuple[RunRow, str, str], RankMark]  # of a row, on an OOD set, by a metric
 
 
@@ -69,32 +71,43 @@ def _sheet(
 ) -> PageSheet:
     """The table of some rows of one stream, a body for each ratio."""
     ood_sets = table.ood_sets(rows)
-    columns = [AVERAGE] * (len(ood_sets) > 1) + ood_sets
+    columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
+    shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
     bodies: dict[str, list[SheetRow]] = {}
     every_text: dict[RunRow, dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
-        for column, metric in itertools.product(columns, metrics):
-            for row, text in _cells(table, contest, column, metric, marks):
-                texts[row].setdefault(column, []).append(text)
+        for column in columns:
+            for metric in shown_metrics[column]:
+                for row, text in _cells(table, contest, column, metric, marks):
+                    texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
         every_text |= texts
         bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
-    heads = tuple(metric.head for metric in metrics)
+    heads = {column: tuple(m.head for m in some) for column, some in shown_metrics.items()}
     notes = [
         *_notes(table, rows, is_averaged=AVERAGE in columns),
         *selection_notes(every_text),
+        *unmeasured_notes([run.record for row in rows for run in row.every_run], metrics),
     ]
-    return PageSheet(title, ("Method",), dict.fromkeys(columns, heads), bodies, notes)
+    return PageSheet(title, ("Method",), heads, bodies, notes)
+
+
+def _main(metrics: Sequence[Metric]) -> Sequence[Metric]:
+    """The metric that says most of a table's."""
+    return [metric for metric in metrics if metric.name == "acc_h"] or metrics[:1]
 
 
 def _cells(
     table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
 ) -> Iterator[tuple[RunRow, str]]:
     """The texts of a column, of the rows that have it; all saw the same samples."""
+    sets = table.results.ood_sets
+    if column == WORST_TENTH:  # nothing is known of its chance
+        yield from ((row, metric.text(row.worst_tenth(sets, metric))) for row in rows)
+        return
     if column == AVERAGE:
-        sets = table.results.ood_sets
         values = [row.average(sets, metric.name) for row in rows]
         by_seed = [row.average_by_seed(sets, metric.name) for row in rows]
         row_marks = average_marks(by_seed, metric, [row.competes for row in rows])

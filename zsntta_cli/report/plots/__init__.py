@@ -37,6 +37,7 @@ KINDS = {
     "gradients": Kind(streams.gradients),
     "thresholds": Kind(streams.thresholds),
     "accuracy": Kind(streams.accuracy, metrics=over_pairs.ACCURACIES),
+    "windows": Kind(streams.windows, metrics=over_pairs.ACCURACIES),
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
     "ranks": Kind(over_pairs.ranks, metrics=METRICS),

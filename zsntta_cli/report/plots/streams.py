@@ -112,6 +112,16 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     return Figure(tuple(_on_all_pairs(runs, "running", panels_of)))
 
 
+def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
+    """An accuracy in each window of the stream's time, a panel a pair; seeds folded.
+
+    Raises:
+        SettingsError: no run has its windows kept, or there are too many.
+    """
+    panels_of = functools.partial(window_panels, metric=metric)
+    return Figure(tuple(_on_all_pairs(runs, "windows", panels_of)))
+
+
 def _on_all_pairs(
     runs: Sequence[Kept], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
 ) -> list[Panel]:
@@ -146,6 +156,12 @@ def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> li
     """An accuracy so far along the streams of a pair: a panel, or none."""
     name = f"{METRICS[metric].head} so far (%)"
     return _along(title, name, groups, ood_set, "running", metric)
+
+
+def window_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
+    """An accuracy in each window, where that ends: a panel, or none."""
+    name = f"{METRICS[metric].head} in windows (%)"
+    return _along(title, name, groups, ood_set, "windows", metric)
 
 
 def _along(

@@ -1,14 +1,15 @@
 """A method's decisions in a process of its own, which runs this module."""
 
-import inspect
 import os
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.plugins import load_script
+from zsntta_cli.plugins import LoadedScripts, load_script
 from zsntta_cli.simulation.checks.examined import Examined, Failed, NotRun
 
 _HASH_SEED = "24"  # of texts: the order of a set of them is another
@@ -21,8 +22,8 @@ def decided_elsewhere(examined: Examined) -> Decisions:
         Failed: it ended with an error, whose last line is the evidence.
         NotRun: no file has the method's code.
     """
-    task = (_script(examined), examined.name, examined.material, examined.threshold,
-            vars(examined.options))  # fmt: skip
+    task = (sys.path, LoadedScripts(), *_registered_by(examined), examined.name, examined.material,
+            examined.threshold, vars(examined.options))  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", __name__], input=pickle.dumps(task), capture_output=True,
         env={**os.environ, "PYTHONHASHSEED": _HASH_SEED}, check=False,
@@ -33,25 +34,29 @@ def decided_elsewhere(examined: Examined) -> Decisions:
     return decisions
 
 
-def _script(examined: Examined) -> Path | None:
-    """The file that registers a method of one's own."""
-    own = examined.method.own_code
-    try:
-        return Path(inspect.getsourcefile(own[0]) or "").resolve() if own else None
-    except (OSError, TypeError) as error:
-        raise NotRun("its code is in no file that another process could read") from error
+def _registered_by(examined: Examined) -> tuple[Path | None, list[str]]:
+    """The script that is the program, and modules, that a method of one's own is written in.
+
+    Scripts that were loaded as plugins, and installed distributions, are found without.
+    """
+    modules = {code.__module__ for code in examined.method.own_code}
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if "__main__" in modules and not script:
+        raise NotRun("its code is in no file that another process could read")
+    named = sorted(name for name in modules if not name.startswith(("zsntta_", "__main__")))
+    return Path(script or "").resolve() if "__main__" in modules else None, named
 
 
 def _decide() -> None:
     """Decide as the task on stdin says."""
-    script, name, images, threshold, values = pickle.load(sys.stdin.buffer)
     stdout, sys.stdout = sys.stdout, sys.stderr  # what a script prints is no answer
+    folders, _, script, modules, name, *images, values = pickle.load(sys.stdin.buffer)
+    sys.path[:] = folders
     if script:
         load_script(script)
-    from zsntta_cli.methods import METHODS
-
-    method = METHODS[name]
-    examined = Examined(name, method.settings(**values), images, threshold)
+    for module in modules:
+        import_module(module)
+    examined = Examined(name, METHODS[name].settings(**values), *images)
     stdout.buffer.write(pickle.dumps(examined.decide(examined.stream())))
 
 
