@@ -1,5 +1,6 @@
 """Random partial grids of kept runs, and what their averages are: worked out here once more."""
 
+import functools
 import math
 import statistics
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Cell:
     is_stopped: bool = False
 
 
+@functools.cache
 def run_of(cell):
     """A kept run of a cell."""
     record = {"unfinished": 50} if cell.is_stopped else {}
@@ -43,6 +45,20 @@ def partial_grids(draw, stopped=True, seeds=SEEDS):
         is_stopped = stopped and draw(st.integers(0, 9)) == 0
         cells.append(Cell(method, ood_set, seed, draw(st.integers(1, 99)), is_stopped))
     return cells
+
+
+@st.composite
+def seeded_grids(draw):
+    """All methods on two OOD sets by five seeds or six, at most two runs missing."""
+    cells, seeds = [], range(draw(st.integers(5, 6)))
+    for method in METHODS:
+        mean, spread = draw(st.integers(40, 46)), draw(st.integers(0, 6))
+        for ood_set in OOD_SETS[:2]:
+            for seed in seeds:
+                known = mean + draw(st.integers(-spread, spread))
+                cells.append(Cell(method, ood_set, seed, known))
+    missing = draw(st.lists(st.integers(0, len(cells) - 1), max_size=2))
+    return [cell for i, cell in enumerate(cells) if i not in missing]
 
 
 def folded(values):

@@ -32,7 +32,13 @@ def cells(html, caption):
     """The rows of the table whose caption begins so, as lists of texts."""
     [table] = re.findall(rf"<caption><div>{re.escape(caption)}.*?</table>", html, re.DOTALL)
     rows = re.findall(r"<tr[^>]*>(.*)", table)
-    return [[re.sub(r"<[^>]*>", "", c) for c in re.split(r"<t[hd][^>]*>", r)[1:]] for r in rows]
+    return [[_cell_text(cell) for cell in re.split(r"(?=<t[hd])", row)[1:]] for row in rows]
+
+
+def _cell_text(cell):
+    """The text of a cell; behind it * of the best, ~ of what cannot be told from it."""
+    sign = "*" * cell.startswith('<td class="b">') or "~" * cell.startswith('<td class="u">')
+    return re.sub(r"<[^>]*>", "", cell) + sign
 
 
 def board_rows(html):

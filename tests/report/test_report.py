@@ -178,8 +178,8 @@ def test_latex():
     assert r"\begin{tabular}{l*{3}{c}}" in latex
     assert r"\multicolumn{3}{c}{svhn}" in latex
     assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
-    assert r"adand & \textbf{50.00 $\pm$ 0.00} & \underline{25.00 $\pm$ 0.00} & " in latex
-    assert r"zs-clip & \underline{40.00} & \textbf{30.00} & \underline{20.00} \\" in latex
+    assert r"adand & \textbf{50.00 $\pm$ 0.00} & 25.00 $\pm$ 0.00 & " in latex
+    assert r"zs-clip & 40.00 & \textbf{30.00} & 20.00 \\" in latex
     assert latex.count(r"\\") == 5
     assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs}"
 

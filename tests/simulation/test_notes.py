@@ -8,7 +8,9 @@ import pytest
 import zsntta_cli
 
 PAIR = ("--id", "pets", "--ood", "sky", "--noise", "none")
-OFFLINE = "etlt sees the whole stream before it decides: a reference, no online method."
+OFFLINE = (
+    "etlt sees the whole stream before it decides, so it is shown for reference, and never marked."
+)
 WARM_UP = "adand decides as zs-clip does throughout: a stream of "
 
 

@@ -194,7 +194,7 @@ def simulate(
     if other_features:
         _show_both(recorded, records, differing, form, view, output)
     else:
-        _show(records, form, view, output)
+        _show(records, form, view, output, keeping)
     stop_if_unfinished(records)
 
 
@@ -259,12 +259,19 @@ def _labels(texts: "Sequence[str]") -> dict[str, str]:
     return labels
 
 
-def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
+def _show(
+    records: "Sequence[Record]",
+    form: str,
+    view: "View",
+    output: Path | None,
+    keeping: "Keeping",
+) -> None:
     """Print the results, or write them to a file."""
-    from zsntta_cli.report.tables import render
-    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.report.tables import TableRun, render
+    from zsntta_cli.results.keeping import kept_bits
 
-    put(render([Kept(r, {}) for r in records], form, view, to_file=output is not None), output)
+    runs = list(map(TableRun, records, kept_bits(records, keeping)))
+    put(render(runs, form, view, to_file=output is not None), output)
 
 
 def _show_both(

@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
+CLOSE_MEANS = (
+    "is not distinguishable from the best on the same streams (5 % level, docs/results.md)"
+)
+
+
 class Best(str):
     """The text of a value that is the best of its column."""
 
 
-class Second(str):
-    """The text of a value that is the second best of its column."""
+class Close(str):
+    """The text of a value that cannot be told from the best of its column."""
 
 
 class Marked(str):
@@ -55,6 +60,11 @@ class Sheet:
             [*row.labels, *(text for name in self.columns for text in self._of(row, name))]
             for row in self.rows
         ]
+
+    def notes_on(self, close: str) -> list[str]:
+        """What stands below: what `close` says, where a value is marked so, and the notes."""
+        is_marked = any(isinstance(text, Close) for row in self.plain() for text in row)
+        return [f"{close} {CLOSE_MEANS}."] * is_marked + self.notes
 
     def _of(self, row: SheetRow, column: str) -> Sequence[str]:
         return row.values.get(column, ("",) * len(self.columns[column]))

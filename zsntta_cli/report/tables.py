@@ -4,19 +4,21 @@ Rows are methods and settings that vary, columns OOD sets, and behind them their
 numbers are the frame's (results/frame.py); how a sheet is drawn stands in forms/.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
-from zsntta_cli.report.sheet import Best, Labels, Second, Sheet, SheetRow
+from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
 from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
+from zsntta_cli.results.kept import Bits
+from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
-from zsntta_cli.simulation.notes import UNDECIDED, strongest
+from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
 AVERAGE = "Average"
@@ -60,7 +62,15 @@ class View:
         return _RECALL.get(metric.name, metric.head) if is_flags else metric.head
 
 
-def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) -> str:
+@dataclass(frozen=True)
+class TableRun:
+    """A run as tables take it."""
+
+    record: Record
+    bits: Bits | None = None  # of its items, where they were kept
+
+
+def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = False) -> str:
     """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
     csv has a row a run, json the records themselves, complete; where the view is of aggregates both
@@ -79,7 +89,7 @@ def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) ->
     return write_rows(rows, form, tidy.columns())
 
 
-def sheets(runs: Iterable[Run], view: View) -> list[Sheet]:
+def sheets(runs: Iterable[PairedRun], view: View) -> list[Sheet]:
     """The sheets of some runs: whatever their order, the same."""
     return [_sheet(table, view) for table in frame.tables(runs)]
 
@@ -99,6 +109,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         rows.append(SheetRow(labels, texts[row], is_next))
         notes += _missing(table, row, labels, view)
     records = [run.record for row in table.rows for run in row.every_run]
+    notes += reference_notes({row: _labels(row, (), view)[0] for row in table.rows})
     notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
     notes += unmeasured_notes(records, view.shown) + selection_notes(texts)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
@@ -125,23 +136,49 @@ def _head(name: str) -> str:
 
 
 def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str, list[str]]]:
-    """The texts of all rows by column, the best among rows that saw the same samples marked."""
+    """The texts of all rows by column, marked among rows that saw the same samples."""
     texts: dict[ResultRow[Any], dict[str, list[str]]] = {row: {} for row in table.rows}
     for rows in table.contests():
         for column in _columns(table):
             for metric in view.shown:
-                values = [
-                    row.average(table.ood_sets, metric.name, view.spread)
-                    if column == AVERAGE
-                    else row.value(column, metric.name)
-                    for row in rows
-                ]
-                standings = frame.standings(values, [row.competes for row in rows], metric)
-                for row, value, standing in zip(rows, values, standings, strict=True):
+                for row, value, mark in _cells(table, rows, column, metric, view.spread):
                     if column == AVERAGE or row.on(column):
-                        text = (str, Best, Second)[standing](metric.text(value.mean, value.std))
+                        text = marked_text(metric.text(value.mean, value.std), mark)
                         texts[row].setdefault(column or _NO_SET, []).append(text)
     return texts
+
+
+def _cells(
+    table: ResultTable[Any],
+    rows: Sequence[ResultRow[Any]],
+    column: str,
+    metric: Metric,
+    spread: str,
+) -> Iterator[tuple[ResultRow[Any], Value, RankMark]]:
+    """The values of a column and their marks."""
+    if column == AVERAGE:
+        values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
+        by_seed = [row.average_by_seed(table.ood_sets, metric.name) for row in rows]
+        row_marks = average_marks(by_seed, metric, [row.competes for row in rows])
+    else:
+        values = [row.value(column, metric.name) for row in rows]
+        row_marks = marks(rows, column, metric)
+    return zip(rows, values, row_marks, strict=True)
+
+
+def marked_text(text: str, mark: RankMark) -> str:
+    """A value's text with its mark, for whatever draws it."""
+    return Best(text) if mark.is_best else Close(text) if mark.is_close else text
+
+
+def reference_notes(names: Mapping[ResultRow[Any], str]) -> list[str]:
+    """A note on each of some rows, by name, that knows more than others may."""
+    notes = (
+        f"{name} {row.advantage}, so it is shown for reference, and never marked."
+        for row, name in names.items()
+        if row.advantage
+    )
+    return list(dict.fromkeys(notes))
 
 
 def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view: View) -> list[str]:
@@ -202,10 +239,10 @@ def unmeasured_notes(records: Sequence[Record], metrics: Sequence[Metric]) -> li
 def run_notes(
     records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
 ) -> list[str]:
-    """What a reader of some metrics of these runs has to know of them."""
+    """What a reader of some metrics of these runs has to know; see `reference_notes`, too."""
     has_decisions = any(metric.group != DETECTION for metric in shown)
     notes = (note for record in records for note in record.notes)
-    return strongest(notes, () if has_decisions else (UNDECIDED,))
+    return strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
 
 
 def stopped_notes(records: Sequence[Record]) -> list[str]:

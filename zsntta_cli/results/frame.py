@@ -7,7 +7,8 @@ Whoever shows a number takes it from here, so that all views give one answer. Th
 - An average over sets is of the seeds that all of its sets have. A row that lacks a set of its
   table, or whose sets have no seed in common, has no average, and says what it has.
 - A run that was stopped is shown and enters no mean; what is shown of it is no whole value.
-- The best is sought among whole values of methods that decide before they have seen the stream.
+- The best is sought among whole values of rows that neither see the stream before they decide
+  nor are shown the truth (results/ranking.py).
 - Of two records of one run the later one counts. The order of the runs does not matter.
 
 Light: no NumPy.
@@ -147,22 +148,6 @@ def may_win(values: Sequence[Value], competes: Sequence[bool]) -> list[bool]:
     ]
 
 
-def standings(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int]:
-    """For each value of rows that saw the same samples: 1 of the best, 2 of the second, else 0.
-
-    Only whole values of rows that compete are ranked, two at least, and three for a second. Equal
-    values share their place.
-    """
-    ranked = may_win(values, competes)
-    means = {one.mean for one, is_ranked in zip(values, ranked, strict=True) if is_ranked}
-    order = sorted(means, reverse=not metric.lower_is_better)
-    shown_places = order[: 0 if sum(ranked) < 2 else 1 if sum(ranked) < 3 else 2]
-    return [
-        shown_places.index(one.mean) + 1 if is_ranked and one.mean in shown_places else 0
-        for one, is_ranked in zip(values, ranked, strict=True)
-    ]
-
-
 class ResultStream(NamedTuple):
     """What runs have in common that saw the same samples, but for ratio, OOD set and seed."""
 
@@ -187,11 +172,21 @@ class ResultRow(Generic[R]):
         return float(self.settings["ratio"])
 
     @property
+    def advantage(self) -> str:
+        """What it knows that no online method can know, in words; nothing of most."""
+        method = find_method(self.method)
+        is_offline = (
+            method.offline if method else any(r.record.is_reference for r in self.every_run)
+        )
+        if is_offline:
+            return "sees the whole stream before it decides"
+        is_shown_truth = self.settings.get("pipeline") == "gt"
+        return "is shown by its pipeline gt which samples are noise" * is_shown_truth
+
+    @property
     def competes(self) -> bool:
-        """Whether it may be the best: a method that sees the whole stream first is a reference."""
-        if method := find_method(self.method):
-            return not method.offline
-        return not any(run.record.is_reference for run in self.every_run)
+        """Whether it may be the best: a row with an advantage is a reference."""
+        return not self.advantage
 
     @property
     def decides(self) -> bool:

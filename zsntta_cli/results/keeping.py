@@ -8,7 +8,7 @@ from pathlib import Path
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
-from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.kept import Bits, Kept, KeptItems, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.metrics import METRICS
@@ -89,6 +89,22 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
         and has_gradients
         and (is_live or not any(map(kept.record.lacks, METRICS.values())))
     )
+
+
+def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
+    """The items of finished runs, for tests by items; None of those that did not keep them."""
+    keys = [Kept(record, {}).key for record in records]
+    try:
+        with RecordStore(keeping.path) as store:
+            packed = store.items(keys)
+        return [
+            KeptItems.unpacked(packed[key], r.counts["id"] + r.counts["ood"]).bits
+            if key in packed
+            else None
+            for key, r in zip(keys, records, strict=True)
+        ]
+    except StoreError:  # the results are there without it
+        return [None] * len(records)
 
 
 class Keeper:

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,16 @@ from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import changed_settings, has_recorded_settings
 from zsntta_cli.simulation.runs import RunSettings
 
+Words = NDArray[np.uint64]
 _NOISE, _RIGHT = 1, 2  # bits of an item
 _BROKEN = "the kept items of a run are broken"
+
+
+class Bits(NamedTuple):
+    """A bit for each test sample of a stream, 64 to a word: thousands of runs fit in memory."""
+
+    known: Words  # ID samples that are called clean and classified right
+    noise: Words  # OOD samples that are called noise
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,12 @@ class KeptItems:
 
     def __len__(self) -> int:
         return len(self.class_index)
+
+    @property
+    def bits(self) -> Bits:
+        """What a test by items needs of them."""
+        is_noise = self.is_noise
+        return Bits(_words(self.is_right & ~is_noise), _words(self.is_right & is_noise))
 
     def packed(self) -> bytes:
         """At most three bytes an item: a column of classes, a column of bits, compressed."""
@@ -64,6 +78,13 @@ class KeptItems:
         return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
 
 
+def _words(flags: NDArray[np.bool_]) -> Words:
+    words = np.zeros(-(-len(flags) // 64), np.uint64)
+    packed = np.packbits(flags)
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
+
+
 @dataclass(frozen=True)
 class Kept:
     """A finished run: its record, its curves and, where they were asked for, its items."""
@@ -86,6 +107,11 @@ class Kept:
             return self.read_key
         changed = record.own.changed if record.own and is_recorded else None
         return run_key(record.settings, record.digests, record.revision, changed)
+
+    @functools.cached_property
+    def bits(self) -> Bits | None:
+        """Of its items, where they were kept."""
+        return self.items.bits if self.items else None
 
     @functools.cached_property
     def drawable(self) -> Curves:

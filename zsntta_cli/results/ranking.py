@@ -1,52 +1,45 @@
-"""Who is best among rows that saw the same samples, and who is not significantly worse.
+"""Which rows are marked among those that saw the same samples: the best, and what is close to it.
 
-Two rows are compared by the samples of each stream where both kept their items, else by their
-seeds; p-values are corrected for the number of rivals (significance.py has the tests). The best is
-that of the frame: it is sought among whole values of rows that compete.
+One rule for every view, and two marks:
+
+- **Best** (bold) is the best mean alone; equal means share it. It is sought among whole values of
+  rows that compete (results/frame.py), of which there are two at least.
+- **Close** (the lighter mark) is a row that cannot be told from the best. From the best on, rows
+  are marked down to the first that differs significantly, or that cannot be compared: nothing below
+  has a mark. So a row's own spread never lifts it above a better one.
+
+Two rows are compared by the samples of each stream where both kept their items (significance.py),
+else by seeds, of which they need five in common (pooled.py); an average over OOD sets always by
+seeds, as the sets are the benchmark's and no sample of any. Where neither is possible nothing is
+close. The two-sided p-values are corrected for the number of rivals (Holm) and held against 5 %.
+
+It is a selection of the best (Gupta 1965; Hsu's multiple comparisons with the best, 1984): where
+rows spread alike, the row whose true mean is best has a mark with a probability of at least 95 %.
+Neither mark says that rows are equal, and the lack of one says nothing of neighbours.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zsntta_cli.results.frame import ResultRow, Run, Value, fold, may_win, standings
-from zsntta_cli.results.kept import KeptItems
+from zsntta_cli.results.frame import ResultRow, Run, Value, fold, may_win
+from zsntta_cli.results.kept import Bits, Words
+from zsntta_cli.results.pooled import compare_by_seeds
 from zsntta_cli.results.significance import (
     LEVEL,
     SplitCounts,
     combined,
     holm,
     mcnemar,
-    paired_t,
     swap_test,
 )
 from zsntta_cli.simulation.metrics import METRICS, Metric
 
 BY_ITEMS, BY_SEEDS, NO_TEST = "items", "seeds", "none"  # how two rows are compared
-
-Words = NDArray[np.uint64]
-
-
-class Bits(NamedTuple):
-    """A bit for each test sample of a stream, 64 to a word: thousands of runs fit in memory."""
-
-    known: Words  # ID samples that are called clean and classified right
-    noise: Words  # OOD samples that are called noise
-
-
-def bits_of(items: KeptItems) -> Bits:
-    """What a test by items needs of a run's items."""
-    return Bits(_words(items.is_right & ~items.is_noise), _words(items.is_right & items.is_noise))
-
-
-def _words(flags: NDArray[np.bool_]) -> Words:
-    words = np.zeros(-(-len(flags) // 64), np.uint64)
-    packed = np.packbits(flags)
-    words.view(np.uint8)[: len(packed)] = packed
-    return words
+_ROUNDING = 1e-12  # by which equal means may differ
 
 
 class PairedRun(Run, Protocol):
@@ -64,61 +57,78 @@ P = TypeVar("P", bound=PairedRun)
 class RankMark:
     """How a row stands to the best one, by one metric."""
 
-    is_marked: bool = False  # the best, or not significantly worse
+    is_best: bool = False  # equal means share it
+    is_close: bool = False  # not the best, and like all rows between not to be told from it
     p: float | None = None  # against the best, corrected for the number of rivals; None of itself
     test: str = ""  # how it was compared, or that it could not be; empty of the best itself
 
 
 NO_MARK = RankMark()
 _Tested = tuple[float | None, str]  # a p-value, and the test that gave it
+_BySeed = Mapping[int, float]
 
 
 def marks(rows: Sequence[ResultRow[P]], ood_set: str, metric: Metric) -> list[RankMark]:
-    """The marks of rows that saw the same samples, on one OOD set.
-
-    There are none where fewer than two rows can be compared.
-    """
+    """The marks of rows that saw the same samples, on one OOD set."""
     values = [row.value(ood_set, metric.name) for row in rows]
-    competes = [row.competes for row in rows]
-    return _marks(
-        values, competes, metric, lambda best, i: _compare(rows[best], rows[i], ood_set, metric)
-    )
+    by_seed = [row.by_seed(ood_set, metric.name) for row in rows]
+
+    def p_by_items(best: int, i: int) -> float | None:
+        return _compare_by_items(rows[best], rows[i], ood_set, metric)
+
+    return _marks(values, [row.competes for row in rows], metric, by_seed, p_by_items)
 
 
 def average_marks(
-    by_pairing: Sequence[Mapping[Any, float]], metric: str | Metric, competes: Sequence[bool] = ()
+    by_seed: Sequence[_BySeed], metric: str | Metric, competes: Sequence[bool] = ()
 ) -> list[RankMark]:
-    """The marks of averages, each given by what its values are paired by: seeds, or runs."""
+    """The marks of averages over sets, each given for the seeds that all of its sets have."""
     line = METRICS[metric] if isinstance(metric, str) else metric
-    values = [fold(dict(enumerate(by_pair.values()))) for by_pair in by_pairing]
-    return _marks(
-        values,
-        competes or [True] * len(values),
-        line,
-        lambda best, i: _by_seeds(by_pairing[best], by_pairing[i]),
-    )
+    values = list(map(fold, by_seed))
+    return _marks(values, competes or [True] * len(values), line, by_seed, lambda *_: None)
 
 
 def _marks(
     values: Sequence[Value],
     competes: Sequence[bool],
     metric: Metric,
-    test: Callable[[int, int], _Tested],
+    by_seed: Sequence[_BySeed],
+    p_by_items: Callable[[int, int], float | None],
 ) -> list[RankMark]:
-    places = standings(values, competes, metric)
-    if 1 not in places:
+    places = ranks(values, competes, metric)
+    ranked = [i for i, place in enumerate(places) if place is not None]
+    if len(ranked) < 2:
         return [NO_MARK] * len(values)
-    best = places.index(1)
-    ranked = may_win(values, competes)
-    tests = {i: test(best, i) for i in range(len(values)) if ranked[i] and i != best}
+    tests = _tests(places.index(1), ranked, by_seed, p_by_items)
     p_values = {i: p for i, (p, _) in tests.items() if p is not None}
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    row_marks = [NO_MARK] * len(values)
-    row_marks[best] = RankMark(is_marked=True)
-    for i, (_, name) in tests.items():
-        is_marked = places[i] == 1 or adjusted.get(i, 0.0) >= LEVEL
-        row_marks[i] = RankMark(is_marked, adjusted.get(i), name)
-    return row_marks
+    apart = [places[i] or 0 for i in tests if adjusted.get(i, 0.0) < LEVEL and places[i] != 1]
+    return [
+        RankMark(
+            place == 1,
+            place is not None and 1 < place < min(apart, default=math.inf),
+            adjusted.get(i),
+            tests[i][1] if i in tests else "",
+        )
+        for i, place in enumerate(places)
+    ]
+
+
+def _tests(
+    best: int,
+    ranked: Sequence[int],
+    by_seed: Sequence[_BySeed],
+    p_by_items: Callable[[int, int], float | None],
+) -> dict[int, _Tested]:
+    """How each rival was compared with the best."""
+    tests: dict[int, _Tested] = {
+        i: (p, BY_ITEMS) for i in ranked if i != best and (p := p_by_items(best, i)) is not None
+    }
+    others = [i for i in ranked if i != best and i not in tests]
+    p_values = compare_by_seeds({i: by_seed[i] for i in ranked}, best) if others else {}
+    return tests | {
+        i: (p_values[i], BY_SEEDS) if i in p_values else (None, NO_TEST) for i in others
+    }
 
 
 def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int | None]:
@@ -129,7 +139,7 @@ def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> 
         sign * value.mean for value, is_ranked in zip(values, ranked, strict=True) if is_ranked
     ]
     return [
-        1 + sum(other > sign * value.mean for other in rivals) if is_ranked else None
+        1 + sum(other > sign * value.mean + _ROUNDING for other in rivals) if is_ranked else None
         for value, is_ranked in zip(values, ranked, strict=True)
     ]
 
@@ -137,21 +147,21 @@ def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> 
 # How two rows are compared.
 
 
-def _compare(best: ResultRow[P], rival: ResultRow[P], ood_set: str, metric: Metric) -> _Tested:
-    """By the samples of each stream where both rows' items were kept, else by seeds."""
-    ours, theirs = best.by_seed(ood_set, metric.name), rival.by_seed(ood_set, metric.name)
-    if test := _BY_ITEMS.get(metric.name):
-        runs = [(best.on(ood_set)[s], rival.on(ood_set)[s]) for s in ours if s in theirs]
-        if pairs := [pair for a, b in runs if (pair := _pairs(a, b))]:
-            return combined([test(*pair) for pair in pairs]), BY_ITEMS
-    return _by_seeds(ours, theirs)
-
-
-def _by_seeds(best: Mapping[Any, float], rival: Mapping[Any, float]) -> _Tested:
-    differences = [best[seed] - rival[seed] for seed in best if seed in rival]
-    if len(differences) < 2 or any(difference != difference for difference in differences):
-        return None, NO_TEST
-    return paired_t(differences), BY_SEEDS
+def _compare_by_items(
+    best: ResultRow[P], rival: ResultRow[P], ood_set: str, metric: Metric
+) -> float | None:
+    """By the samples of each stream of which both rows kept the items; None where there is none."""
+    test = _BY_ITEMS.get(metric.name)
+    if test is None:
+        return None
+    seeds = rival.by_seed(ood_set, metric.name)
+    runs = [
+        (best.on(ood_set)[seed], rival.on(ood_set)[seed])
+        for seed in best.by_seed(ood_set, metric.name)
+        if seed in seeds
+    ]
+    pairs = [pair for ours, theirs in runs if (pair := _pairs(ours, theirs))]
+    return combined([test(*pair) for pair in pairs]) if pairs else None
 
 
 _BY_ITEMS: dict[str, Callable[[SplitCounts, SplitCounts], float]] = {  # of ID and OOD samples

@@ -113,21 +113,7 @@ def _log_factorials(most: int) -> NDArray[np.floating]:
     return np.array([math.lgamma(i + 1) for i in range(most + 1)])
 
 
-def paired_t(differences: Sequence[float]) -> float:
-    """Student's paired t test on a difference for each seed; at least two.
-
-    Equal differences have no spread: 1 where they are 0, else 0.
-    """
-    n = len(differences)
-    assert n >= 2
-    mean = math.fsum(differences) / n
-    variance = math.fsum((value - mean) ** 2 for value in differences) / (n - 1)
-    if variance <= _EQUAL**2:
-        return 1.0 if abs(mean) <= _EQUAL else 0.0
-    return _t_tails(mean / math.sqrt(variance / n), n - 1)
-
-
-def _t_tails(t: float, freedom: int) -> float:
+def t_tails(t: float, freedom: int) -> float:
     """Both tails of Student's t with whole degrees of freedom (Abramowitz, Stegun: 26.7.3, 4)."""
     angle = math.atan(abs(t) / math.sqrt(freedom))
     cosine, is_odd = math.cos(angle), freedom % 2

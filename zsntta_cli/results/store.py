@@ -157,6 +157,15 @@ class RecordStore:
             runs |= self._runs(f"key IN ({marks})", batch)
         return runs
 
+    def items(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The packed items of runs, by their keys; those without any are left out."""
+        items: dict[str, bytes] = {}
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            marks = ", ".join("?" * len(batch))
+            items.update(self._select("key, items", f"items NOT NULL AND key IN ({marks})", batch))
+        return items
+
     def all(self) -> Iterator["Kept"]:
         """All kept runs that can be read here, in the order in which they were kept."""
         return (kept for _, kept in self._runs("TRUE"))

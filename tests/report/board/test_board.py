@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kept import kept_run
 from made import MADE_UP, PROMPT
-from scipy.stats import ttest_rel
+from scipy.stats import t as student_t
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import NOISE, WORDS, Text
@@ -91,39 +91,66 @@ def test_a_clean_stream_counts_once_for_an_id_set(tmp_path):
     assert board_rows(plan, results, "none")[0].values[0].mean == pytest.approx(0.5)
 
 
-def test_marks_are_those_of_scipy_and_holm(tmp_path):
-    names = ("zs-clip", "ridge", "tda", "adand")
-    plan = plan_of(tmp_path, *names, seeds=(0, 1, 2, 3))
+MEANS = {"zs-clip": 58, "ridge": 66.2, "tda": 65.9, "adand": 65}
+
+
+def noisy_results(plan):
+    """Runs that differ by pair (10 points), seed (2) and row (0.5)."""
     generator = np.random.default_rng(2)
-    means = dict(zip(names, (58, 66, 64, 65.5), strict=True))
+    of_seeds = generator.normal(0, 2, len(plan.seeds))
 
     def right(spot):
-        known = int(generator.normal(means[spot.label], 2))
-        return known, range(known % 7)
+        of_pair = 10 * PAIRS.index(spot.pair) if spot.pair.ood_set else 0
+        mean = MEANS[spot.label] + of_pair + of_seeds[spot.seed]
+        known = int(10 * generator.normal(mean, 0.5))
+        return known // 10, known // 10
 
-    results = results_of(plan, right)
-    rows, seen = by_label(board_rows(plan, results, "none")), set()
-    for i, column in enumerate(COLUMNS[:5]):
-        metric = "acc_h" if column.ratio else "acc_s"
-        values = {
-            name: [
-                getattr(record.accuracies, metric)
+    return results_of(plan, right)
+
+
+def signs_of(rows, i):
+    return {name: "*" * m.marks[i].is_best + "~" * m.marks[i].is_close for name, m in rows.items()}
+
+
+def test_two_seeds_mark_the_best_mean_of_each_column_alone(tmp_path):
+    plan = plan_of(tmp_path, *MEANS)
+    rows = by_label(board_rows(plan, noisy_results(plan), "none"))
+    for i in range(5):
+        means = {name: row.values[i].mean for name, row in rows.items()}
+        top = max(means.values())
+        assert signs_of(rows, i) == {n: "*" * (mean == top) for n, mean in means.items()}
+    assert "~" not in screen(plan, noisy_results(plan))
+
+
+def test_five_seeds_are_replicates_and_pairs_are_none(tmp_path):
+    plan = plan_of(tmp_path, *MEANS, seeds=range(5))
+    results = noisy_results(plan)
+    rows = by_label(board_rows(plan, results, "none"))
+    values = np.array([
+        [
+            np.mean([
+                record.accuracies.acc_h
                 for spot, record in results.items()
-                if (spot.label, spot.ratio) == (name, column.ratio)
-            ]
-            for name in names
-        }
-        best = max(names, key=lambda name: np.mean(values[name]))
-        p = {n: ttest_rel(values[best], values[n]).pvalue for n in names if n != best}
-        worse = set()
-        for rank, name in enumerate(sorted(p, key=p.get)):  # Holm: the first that holds ends it
-            if p[name] * (len(p) - rank) >= 0.05:
-                break
-            worse.add(name)
-        marked = {name for name in names if rows[name].marked[i]}
-        assert marked == set(names) - worse
-        seen.add(len(marked))
-    assert seen & {2, 3}  # neither all nor the best alone
+                if (spot.label, spot.ratio, spot.seed) == (name, 0.5, seed)
+            ])
+            for seed in range(5)
+        ]
+        for name in rows
+    ])  # fmt: skip
+    residuals = values - values.mean(1)[:, None] - values.mean(0) + values.mean()
+    error = np.sqrt(2 * (residuals**2).sum() / (3 * 4) / 5)
+    best = values.mean(1).max()
+    p = {
+        n: 2 * student_t.sf((best - v.mean()) / error, 12)
+        for n, v in zip(rows, values, strict=True)
+    }
+    rivals = sorted((n for n in p if rows[n].values[3].mean < best), key=p.get)
+    for i, name in enumerate(rivals):
+        adjusted = max(p[n] * (3 - k) for k, n in enumerate(rivals[: i + 1]))
+        assert rows[name].marks[3].p == pytest.approx(min(1, adjusted))
+    assert signs_of(rows, 3) == {"ridge": "*", "tda": "~", "adand": "", "zs-clip": ""}
+    shown = screen(plan, results)
+    assert "~ not distinguishable from the best (t test over seeds, Holm, 5 %)" in shown
 
 
 def test_what_sees_the_whole_stream_is_no_rival(tmp_path, monkeypatch):
@@ -132,7 +159,7 @@ def test_what_sees_the_whole_stream_is_no_rival(tmp_path, monkeypatch):
     right = {"zs-clip": 50, "tda": 60, "seer": 90}
     rows = by_label(board_rows(plan, results_of(plan, lambda s: (right[s.label], 50)), "none"))
     assert [row.contender.label for row in rows.values()] == ["seer", "tda", "zs-clip"]
-    assert [name for name, row in rows.items() if row.marked[0]] == ["tda"]
+    assert [name for name, row in rows.items() if row.marks[0].is_best] == ["tda"]
     assert rows["seer"].contender.inputs == ("the whole stream",)
 
 
@@ -224,9 +251,9 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
         for row, line in zip(body, lines, strict=True):
             assert row[0] == f"`{line.contender.label}`"
             assert row[-3] == METRICS["acc_h"].text(line.worst)
-            shown = zip(row[1:-3], line.values, line.marked, columns, strict=True)
-            for cell, value, is_marked, column in shown:
-                assert cell.startswith("**") == cell.endswith("**") == is_marked
+            shown = zip(row[1:-3], line.values, line.marks, columns, strict=True)
+            for cell, value, mark, column in shown:
+                assert cell.startswith("**") == cell.endswith("**") == mark.is_best
                 assert cell.strip("*") == column.text(value)
             given = {"zs-clip": "", "neglabel": "words", "adand": "injected noise"}
             wanted = given[line.contender.label]

@@ -46,18 +46,47 @@ def test_the_headline_has_mean_deviation_and_marks():
     )
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[:3] == [["Method", "glyphs"], ["Acc_S", "Acc_N", "Acc_H"], ["Noise 50%"]]
-    assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00*", "54.95±0.57"]
+    assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00~", "54.95±0.57"]
     assert rows[4] == ["ridge", "81.00±1.41*", "52.00±0.00*", "63.34±0.43*"]
-    assert "are compared by McNemar’s exact test on the samples of each stream" in html
+    assert (
+        "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of each"
+        in html
+    )
+    assert "pooled over rows" not in html
 
 
-def test_one_run_a_row_has_no_deviation_and_says_that_nothing_was_tested():
+def test_without_items_five_seeds_give_the_lighter_mark():
+    def runs(method, *right):
+        return [
+            kept_run(method, seed=s, known=k, caught=k, samples=100, items=False)
+            for s, k in enumerate(right)
+        ]
+
+    right = {"zs-clip": (40, 42, 41, 41, 40), "ridge": (60, 63, 61, 60, 62)}
+    five = made(*runs("tda", 61, 62, 62, 60, 63), *(r for m in right for r in runs(m, *right[m])))
+    rows = {row[0]: row[1] for row in cells(five, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows == {"zs-clip": "40.80±0.84", "tda": "61.60±1.14*", "ridge": "61.20±1.30~"}
+    assert "An underlined value is not distinguishable from the best" in five
+    assert "five seeds in common and no items are compared by a t test with an error" in five
+    by_method = {row["method"]: row for row in board_rows(five)}
+    assert by_method["zs-clip"]["p"] < 0.001
+    assert by_method["ridge"]["p"] > 0.05
+    assert {m: row["test"] for m, row in by_method.items()} == {
+        "tda": None, "ridge": "seeds", "zs-clip": "seeds",
+    }  # fmt: skip
+    three = made(*runs("tda", 61, 62, 62), *(r for m in right for r in runs(m, *right[m][:3])))
+    rows = {row[0]: row[1] for row in cells(three, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows == {"zs-clip": "41.00±1.00", "tda": "61.67±0.58*", "ridge": "61.33±1.53"}
+    assert "underlined" not in three
+
+
+def test_one_run_a_row_has_no_deviation_and_the_best_alone_is_marked():
     html = made(kept_run("zs-clip", items=False), kept_run("ridge", known=9, items=False))
     assert cells(html, "ID: shapes, tiny: accuracies in %")[3:] == [
         ["zs-clip", "80.00", "80.00*", "80.00"], ["ridge", "90.00*", "80.00*", "84.71*"],
     ]  # fmt: skip
-    assert "Where no test is possible (one seed, no items kept), only the best is marked." in html
-    assert "significantly" not in html
+    assert "Bold is the best mean of the rows that saw the same samples." in html
+    assert "distinguishable" not in html
 
 
 def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
@@ -230,7 +259,7 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
         kept_run("ridge", known=10, record=stopped), kept_run("tda", known=6),
     )  # fmt: skip
     rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
-    assert rows["zs-clip"][0] == "50.00*"  # not significantly worse, of ten samples
+    assert rows["zs-clip"][0] == "50.00~"  # of ten samples
     assert rows["ridge"] == ["100.00†", "80.00†", "88.89†"]
     assert rows["tda"][0] == "60.00*"
     assert "† marks a value of a run that was stopped." in html

@@ -1,4 +1,4 @@
-"""The rows of the board: averages over pairs, what is best, cost."""
+"""The rows of the board: averages over pairs, marks, cost."""
 
 import math
 import statistics
@@ -12,10 +12,10 @@ from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
 from zsntta_cli.report.page import BASELINE
 from zsntta_cli.report.pairs import PairContest
-from zsntta_cli.results.frame import CLEAN, Value, average, worst_tenth
+from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed, worst_tenth
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
-from zsntta_cli.results.ranking import average_marks
+from zsntta_cli.results.ranking import RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, metrics_of
 from zsntta_cli.simulation.record import Record
 
@@ -69,11 +69,11 @@ def columns_of_a_pair() -> tuple[BoardColumn, ...]:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One row: a value for each column, and whether it is the best or not significantly worse."""
+    """One row: a value and a mark for each column."""
 
     contender: Contender
     values: tuple[Value, ...]
-    marked: tuple[bool, ...]
+    marks: tuple[RankMark, ...]
     microseconds: float  # an item
     worst: float  # the mean of the worst tenth of its runs
 
@@ -91,10 +91,10 @@ def board_rows(
     cells = [_column(plan, records, column, pair) for column in columns]
     rows = []
     for contender, *in_columns in zip(plan.running, *cells, strict=True):
-        values, marked = zip(*in_columns, strict=True)
+        values, marks = zip(*in_columns, strict=True)
         own = records[contender.label]
         worst = worst_tenth(_by_seed(plan, own, WORST, pair), METRICS[WORST.metric])
-        rows.append(BoardRow(contender, values, marked, _cost(own.values()), worst))
+        rows.append(BoardRow(contender, values, marks, _cost(own.values()), worst))
     return sorted(rows, key=lambda row: _rank(row, columns))
 
 
@@ -125,19 +125,14 @@ def pair_contest(plan: Plan, results: Results, noise: str) -> PairContest:
 
 def _column(
     plan: Plan, records: Mapping[str, Mapping[Spot, Record]], column: BoardColumn, pair: Pair | None
-) -> list[tuple[Value, bool]]:
-    """Averages of who is run, those marked that are the best, or not significantly worse."""
+) -> list[tuple[Value, RankMark]]:
+    """Averages of who is run, and their marks: seeds are replicates, pairs are none."""
     metrics = [_by_seed(plan, records[one.label], column, pair) for one in plan.running]
-    values = list(map(average, metrics))
-    # Methods are paired by the runs that an average is of.
-    runs = [
-        {(name, seed): by_seed[seed] for name, by_seed in by_pair.items() for seed in value.seeds}
-        for by_pair, value in zip(metrics, values, strict=True)
-    ]
+    by_seed = list(map(average_by_seed, metrics))
     # What sees the whole stream before it decides is shown, and no rival.
     competes = [WHOLE not in one.inputs for one in plan.running]
-    marks = average_marks(runs, column.metric, competes)
-    return [(value, mark.is_marked) for value, mark in zip(values, marks, strict=True)]
+    marks = average_marks(by_seed, column.metric, competes)
+    return list(zip(map(average, metrics), marks, strict=True))
 
 
 def _by_seed(

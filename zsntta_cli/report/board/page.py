@@ -18,7 +18,8 @@ from zsntta_cli.report.board.lines import (
 from zsntta_cli.report.board.plan import Pair, Plan
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest
-from zsntta_cli.report.sheet import Best, Sheet, SheetRow
+from zsntta_cli.report.sheet import Sheet, SheetRow
+from zsntta_cli.report.tables import marked_text
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
@@ -63,13 +64,13 @@ def _about(plan: Plan, results: Results) -> str:
         f"{'; '.join(map(str, plan.pairs))}. All rows saw the same streams "
         f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}); "
         "0 % is of the ID sets alone, each once.",
-        "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best of a column and "
-        "what is not significantly worse: a paired t test over the runs (pair and seed) at 5 %, "
-        "corrected by Holm for the number of rivals. Runs of a pair show the same images in other "
-        "orders, so this speaks of these pairs and of no others; what differs between pairs "
-        "counts as spread, so it is a cautious test. A method that sees the whole stream before "
-        "it decides is shown and no rival. A score without a decision rule has an AUROC alone. "
-        "`adand` as it is published injects noise: without, it lacks a part of itself.",
+        "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best mean of "
+        "a column; in italics stands what is not distinguishable from it: a t test at 5 % on the "
+        "means over pairs of five seeds or more, with an error that is pooled over the rows, "
+        "corrected by Holm for the number of rivals. Seeds show the same images in other orders, "
+        "so this speaks of these pairs and of no others. A method that sees the whole stream "
+        "before it decides is shown and no rival. A score without a decision rule has an AUROC "
+        "alone. `adand` as it is published injects noise: without, it lacks a part of itself.",
         "FPR95 has two usual definitions: (ID+) is the share of OOD samples accepted where 95 % of "
         "the ID samples are, (OOD+) the share of ID samples rejected where 95 % of the OOD samples "
         "are. Worst tenth: the mean of the worst tenth of a method's runs (pair and seed), of one "
@@ -123,8 +124,8 @@ def _over_pairs(contest: PairContest) -> list[str]:
 
 def _texts(row: BoardRow, columns: Sequence[BoardColumn]) -> list[str]:
     return [
-        (Best if is_marked else str)(column.text(value))
-        for value, column, is_marked in zip(row.values, columns, row.marked, strict=True)
+        marked_text(column.text(value), mark)
+        for value, column, mark in zip(row.values, columns, row.marks, strict=True)
     ]
 
 

@@ -7,10 +7,11 @@ from rich.text import Text
 
 from zsntta_cli.errors import printable
 from zsntta_cli.progress import console
-from zsntta_cli.report.sheet import Best, Marked, Sheet
+from zsntta_cli.report.sheet import Best, Close, Marked, Sheet
 
 _ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
 _FRAME = 3  # characters around a column
+_CLOSE = "~"  # behind a value that cannot be told from the best
 
 
 def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
@@ -27,7 +28,7 @@ def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
                 screen.width = max(width, needed) if sheet.columns else usual
                 screen.print(part)
             screen.width = width
-            for note in sheet.notes:
+            for note in sheet.notes_on(f"A value with {_CLOSE}"):
                 screen.print(Text(printable(note)))
     return captured.get()
 
@@ -79,10 +80,14 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
 
 
 def _with_room(values: Sequence[str]) -> Sequence[str]:
-    """Values with a blank where others have a mark, so that digits stay below each other."""
-    if not any(isinstance(value, Marked) for value in values):
+    """Values with their marks, and a blank where others have one: digits stay below each other."""
+    if not any(isinstance(value, Marked | Close) for value in values):
         return values
-    return [v if isinstance(v, Marked) else type(v)(f"{v} ") for v in values]
+    return [v if isinstance(v, Marked) else type(v)(v + _sign(v)) for v in values]
+
+
+def _sign(value: str) -> str:
+    return _CLOSE if isinstance(value, Close) else " "
 
 
 def _rich(sheet: Sheet, columns: Mapping[str, Sequence[Text]]) -> Table:

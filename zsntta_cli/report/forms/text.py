@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from html import escape
 
 from zsntta_cli.errors import printable
-from zsntta_cli.report.sheet import Best, Marked, Second, Sheet
+from zsntta_cli.report.sheet import Best, Close, Marked, Sheet
+
+_UNDERLINED = "An underlined value"
 
 # Markdown
 
@@ -22,12 +24,15 @@ def _markdown(sheet: Sheet) -> str:
     lines = [[_markdown_text(head) for head in heads], rule, *rows]
     above = "".join(f"{_markdown_text(line)}\n\n" for line in sheet.above)
     title = f"**{_markdown_text(sheet.title)}**\n\n" if sheet.title else ""
-    notes = "".join(f"\n{_markdown_text(note)}\n" for note in sheet.notes)
+    below = sheet.notes_on("A value in italics")
+    notes = "".join(f"\n{_markdown_text(note)}\n" for note in below)
     return above + title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
 
 
 def _markdown_cell(text: str) -> str:
-    return f"**{text}**" if isinstance(text, Best) else _markdown_text(text)
+    if isinstance(text, Best):
+        return f"**{text}**"
+    return f"_{text}_" if isinstance(text, Close) else _markdown_text(text)
 
 
 def _markdown_text(text: str) -> str:
@@ -45,7 +50,7 @@ _SPECIAL = {
 
 
 def latex(sheets: Sequence[Sheet]) -> str:
-    """Tables with booktabs' rules: the best of a column bold, the second underlined."""
+    """Tables with booktabs' rules: the best of a column bold, what is close to it underlined."""
     return "\n".join(map(_latex, sheets))
 
 
@@ -53,7 +58,7 @@ def _latex(sheet: Sheet) -> str:
     has_check = any("✓" in text for row in sheet.plain() for text in row)
     packages = _PACKAGES + r" and \usepackage{amssymb}" * has_check
     made_by = [f"% Made by: {_comment(sheet.command)}"] if sheet.command else []
-    notes = [f"% {_comment(note)}" for note in sheet.notes]
+    notes = [f"% {_comment(note)}" for note in sheet.notes_on(_UNDERLINED)]
     titles = [f"% {_comment(line)}" for line in (*sheet.above, sheet.title) if line]
     lines = [*titles, packages, *made_by, *notes, *_floating(sheet)]
     return "\n".join(lines) + "\n"
@@ -113,7 +118,7 @@ def _tex_cell(text: str) -> str:
         return rf"\quad {tex(text.lstrip())}"
     if isinstance(text, Best):
         return rf"\textbf{{{tex(text)}}}"
-    return rf"\underline{{{tex(text)}}}" if isinstance(text, Second) else tex(text)
+    return rf"\underline{{{tex(text)}}}" if isinstance(text, Close) else tex(text)
 
 
 def _tex_metric(head: str) -> str:
@@ -132,7 +137,7 @@ _STYLE = (
 
 
 def html(sheets: Sequence[Sheet]) -> str:
-    """A page of tables: the best of a column is bold, the second underlined."""
+    """A page of tables: the best of a column is bold, what is close underlined."""
     title = _escaped([*sheets[0].above, sheets[0].title][0]) if sheets else ""
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
@@ -149,7 +154,7 @@ def html_table(sheet: Sheet) -> str:
         f'<th scope="col">{_escaped(head)}' for heads in sheet.columns.values() for head in heads
     )
     rows = "".join(f"<tr>{''.join(map(_html_cell, row))}\n" for row in sheet.plain())
-    notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes)
+    notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes_on(_UNDERLINED))
     head = f"<thead><tr>{names}{first}\n<tr>{second}\n</thead>"
     above = "".join(f"<p>{_escaped(line)}</p>\n" for line in sheet.above)
     caption = f"<caption>{_escaped(sheet.title)}</caption>"
@@ -161,7 +166,7 @@ def _html_cell(text: str) -> str:
         return f"<td>{_escaped(text[:-1])}<sup>{_escaped(text[-1])}</sup>"
     if isinstance(text, Best):
         return f"<td><b>{_escaped(text)}</b>"
-    return f"<td><u>{_escaped(text)}</u>" if isinstance(text, Second) else f"<td>{_escaped(text)}"
+    return f"<td><u>{_escaped(text)}</u>" if isinstance(text, Close) else f"<td>{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:

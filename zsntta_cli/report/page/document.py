@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import printable
-from zsntta_cli.report.sheet import Best, Labels, SheetRow
+from zsntta_cli.report.sheet import Best, Close, Labels, SheetRow
 
 
 class Code(str):
@@ -93,6 +93,7 @@ def _environment() -> Environment:
         finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.tests["best"] = lambda value: isinstance(value, Best)
+    environment.tests["close"] = lambda value: isinstance(value, Close)
     environment.tests["code"] = lambda value: isinstance(value, Code)
     environment.tests["strong"] = lambda value: isinstance(value, Strong)
     environment.globals["version"] = __version__

@@ -1,4 +1,4 @@
-"""The headline tables: methods by noise ratio and OOD set, what is best on each stream marked."""
+"""The headline tables: methods by noise ratio and OOD set, marked on each stream."""
 
 import itertools
 import math
@@ -6,12 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
-from zsntta_cli.report.sheet import Best, SheetRow
-from zsntta_cli.report.tables import AVERAGE, run_notes, stopped_notes, unmeasured_notes
+from zsntta_cli.report.sheet import CLOSE_MEANS, SheetRow
+from zsntta_cli.report.tables import (
+    AVERAGE,
+    marked_text,
+    reference_notes,
+    run_notes,
+    stopped_notes,
+    unmeasured_notes,
+)
 from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
-from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, RankMark, average_marks
+from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 WORST_TENTH = "Worst tenth of runs"
@@ -111,29 +118,30 @@ def _cells(
     for row, value, mark in zip(rows, values, row_marks, strict=True):
         is_stopped = not (value.is_whole or math.isnan(value.mean))
         text = metric.text(value.mean, value.std) + STOPPED * is_stopped
-        yield row, Best(text) if mark.is_marked else text
+        yield row, marked_text(text, mark)
 
 
 # What is said beside the tables.
 
+_TESTS = {
+    BY_ITEMS: "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of "
+    "each stream where the items of both rows were kept. ",
+    BY_SEEDS: "Rows with five seeds in common and no items are compared by a t test with an error "
+    "that is pooled over rows. ",
+}
+
 
 def legend(marks: Marks) -> str:
-    """What * means, and by which tests it was found out."""
-    if not any(mark.is_marked for mark in marks.values()):
-        return ""
-    tests = {mark.test for mark in marks.values()}
-    untested = " Where no test is possible (one seed, no items kept), only the best is marked."
-    if not tests & {BY_ITEMS, BY_SEEDS}:
-        return "* marks the best value of a column." + untested
-    by_items = (
-        "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of each "
-        "stream, where the items of both rows were kept; all else by a paired t test over seeds."
+    """What bold and an underline mean, and by which tests the latter was found out."""
+    tests = [_TESTS[name] for name in _TESTS if any(m.test == name for m in marks.values())]
+    best = "Bold is the best mean of the rows that saw the same samples." * any(
+        mark.is_best for mark in marks.values()
     )
-    by_seeds = "Rows are compared by a paired t test over seeds."
+    if not tests:
+        return best
     return (
-        f"* marks the best value of a column and all that are not significantly worse at the 5 % "
-        f"level, corrected for the number of rivals (Holm). "
-        f"{by_items if BY_ITEMS in tests else by_seeds}{untested * (NO_TEST in tests)}"
+        f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is. "
+        f"{''.join(tests)}p-values are corrected for the number of rivals (Holm)."
     )
 
 
@@ -143,11 +151,7 @@ def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Itera
         if lacks := row.average(table.results.ood_sets, "auroc").lacks:
             ratio = shown("ratio", row.ratio)
             yield f"{table.labels[row]} has no average at {ratio} noise: it has {lacks}."
-    for label in dict.fromkeys(table.labels[row] for row in rows if not row.competes):
-        yield (
-            f"{label} sees the whole stream before it decides, so it is shown for reference, and "
-            f"never marked."
-        )
+    yield from reference_notes({row: table.labels[row] for row in rows})
     stopped = stopped_notes([run.record for row in rows for run in row.every_run])
     if stopped:
         yield f"{STOPPED} marks a value of a run that was stopped."

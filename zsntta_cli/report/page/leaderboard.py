@@ -8,11 +8,10 @@ from typing import Any
 
 from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
-from zsntta_cli.report.sheet import Best
-from zsntta_cli.report.tables import run_notes
+from zsntta_cli.report.tables import marked_text, reference_notes, run_notes
 from zsntta_cli.results import tidy
 from zsntta_cli.results.frame import NOTHING, set_place, shown
-from zsntta_cli.results.ranking import ranks
+from zsntta_cli.results.ranking import NO_MARK, RankMark, ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
@@ -64,7 +63,8 @@ class _Line:
     values: TidyRow  # with what the board alone has
     label: str
     kind: str = ""  # what is not usual of its streams
-    marked: str = ""  # the metric by which it is the best, or not significantly worse
+    metric: str = ""  # by which it is ranked
+    mark: RankMark = NO_MARK  # by that metric
 
 
 def leaderboard(
@@ -111,8 +111,7 @@ def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> l
             "features": features_of(row.stream),
         }
         cell = tidy.cell_row(row, ood_set) | own
-        marked = main.name if mark.is_marked else ""
-        lines.append(_Line(cell, table.labels[row], kind_of(row.stream), marked))
+        lines.append(_Line(cell, table.labels[row], kind_of(row.stream), main.name, mark))
     return sorted(lines, key=lambda line: line.values["rank"] or math.inf)
 
 
@@ -162,17 +161,19 @@ def _metric_column(metric: Metric) -> LeaderboardColumn:
 def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
     yield (
         f"Rows are ranked by Acc_H, on clean streams by Acc_S, among those that saw the same "
-        f"samples. Gain is the difference to {baseline} in that metric, in points. p is of the "
-        f"paired test against the best row of the stream, corrected for the number of rivals "
-        f"(Holm). Seconds are those of a run, of the method alone."
+        f"samples. Gain is the difference to {baseline} in that metric, in points. p is that of "
+        f"the test against the best row of the stream, corrected for the number of rivals (Holm); "
+        f"there is none without kept items or five seeds in common. Seconds are those of a "
+        f"run, of the method alone."
     )
     if any(line.values["complete"] is False for line in lines):
         yield f"{STOPPED} marks a value of a run that was stopped: it has no rank."
 
 
 def _run_notes(contests: Iterable[tuple[PageTable, Contest]]) -> list[str]:
-    rows = dict.fromkeys(row for _, contest in contests for row in contest.rows)
-    return run_notes([run.record for row in rows for run in row.every_run])
+    names = {row: table.labels[row] for table, contest in contests for row in contest.rows}
+    records = [run.record for row in names for run in row.every_run]
+    return [*reference_notes(names), *run_notes(records)]
 
 
 def _texts(line: _Line) -> list[str]:
@@ -203,7 +204,7 @@ def _metric_text(line: _Line, metric: Metric) -> str:
         return _NONE
     text = metric.text(mean, math.nan if std is None else std)
     text += STOPPED * (line.values["complete"] is False)
-    return Best(text) if line.marked == metric.name else text
+    return marked_text(text, line.mark) if line.metric == metric.name else text
 
 
 def _p_text(p: float | None) -> str:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.ranking import Bits, bits_of
+from zsntta_cli.results.kept import Bits, Kept
 from zsntta_cli.results.selection import current
 from zsntta_cli.simulation.record import Record
 
@@ -41,7 +40,7 @@ class PageRuns:
 
 def select_runs(kept: Iterable[Kept]) -> PageRuns:
     """The runs to show, each once: the later of two records, with the items of either."""
-    light = (PageRun(k.record, k.curves, bits_of(k.items) if k.items else None) for k in kept)
+    light = (PageRun(k.record, k.curves, k.items.bits if k.items else None) for k in kept)
     runs, left_out = current(list(light))
     twins: dict[Hashable, list[PageRun]] = {}
     for run in runs:
