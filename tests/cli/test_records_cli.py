@@ -103,8 +103,8 @@ def test_a_metric_that_no_line_has_is_shown_where_it_sorts(keep, zsntta):
     keep(kept_run())
     text = zsntta("records", "list", "--records", PATH, "--sort", "fpr95").stdout
     head, line = (one.split() for one in text.splitlines())
-    assert "FPR95" in head
-    assert line[head.index("FPR95")] == "10.00"
+    assert "FPR95(ID+)" in head
+    assert line[head.index("FPR95(ID+)")] == "10.00"
     assert "FPR95" not in zsntta("records", "--records", PATH).stdout
 
 

@@ -201,7 +201,6 @@ def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
     [
         ("", "it is empty"), ("[]", "it is empty"), ("{", "line 1: Expecting property name"),
         ("{}", "record 1: settings is missing"), ("[1]", "record 1: record is 1, must be an obj"),
-        (record_of(method="magic"), "method is 'magic', must be one of: zs-clip, "),
         ('{"settings": 3, "digests": {}}', "record 1: settings is 3, must be an object"),
         (record_of(stream={"speed": 1}), "record 1: 'speed' is no setting of stream"),
         (record_of(prompt=3), "record 1: settings.prompt is 3, must be a text"),
@@ -210,6 +209,14 @@ def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
 def test_what_is_no_record(simulate, tmp_path, content, words):
     (tmp_path / "r.json").write_text(content)
     fails(simulate("--from", "r.json"), "r.json holds no results", words)
+
+
+def test_a_method_whose_code_is_not_here_is_not_run_again(simulate, tmp_path):
+    (tmp_path / "r.json").write_text(record_of(method="magic"))
+    fails(
+        simulate("--from", "r.json"),
+        "the code of the method 'magic' is not here: name its script, zsntta --plugin FILE.py",
+    )
 
 
 def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):

@@ -8,7 +8,7 @@ import typer
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, with_groups
-from zsntta_cli.cli.output import put
+from zsntta_cli.cli.output import form_of, put
 
 Names = list[str] | None
 
@@ -26,10 +26,11 @@ def cite(
         Path | None,
         typer.Option("--from", help="What the runs of this file have, that export wrote."),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this .bib, whole or not.")] = None,
     store: StoreOptions,
 ) -> None:
     """Print BibTeX of methods, sets and encoders: those named, of a file, or of all kept runs."""
+    form_of(output, {".bib": "bibtex"})
     from zsntta_cli.encoders.weights import encoder_cites
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.citations import bibtex, citations, uncited

@@ -30,8 +30,9 @@ def list_methods(form: _Format = None, output: _Output = None) -> None:
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report.method_cards import method_rows, method_sheet
 
+    written = form_of(output, ENDINGS, form, TABLE)
     rows = method_rows(METHODS)
-    _put(rows, [method_sheet(rows)], form, output)
+    _put(rows, [method_sheet(rows)], written, output)
 
 
 @app.command(cls=Command)
@@ -44,8 +45,9 @@ def show(
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.method_cards import card_rows, card_sheets
 
+    written = form_of(output, ENDINGS, form, TABLE)
     check_method(name)
-    _put(card_rows(name), card_sheets(name), form, output)
+    _put(card_rows(name), card_sheets(name), written, output)
 
 
 @app.command(cls=Command)
@@ -64,9 +66,10 @@ def check(
     from zsntta_cli.report.method_cards import check_rows, check_sheet
     from zsntta_cli.simulation.checks import FAILED, examine
 
+    written = form_of(output, ENDINGS, form, TABLE)
     results = {name: examine(name, features_dir) for name in _methods_of(target)}
     sheets = [check_sheet(name, found) for name, found in results.items()]
-    _put(check_rows(results), sheets, form, output)
+    _put(check_rows(results), sheets, written, output)
     if any(result.outcome == FAILED for found in results.values() for result in found):
         raise typer.Exit(1)
 
@@ -90,12 +93,8 @@ def _methods_of(target: str) -> list[str]:
 
 
 def _put(
-    rows: "Sequence[dict[str, Any]]",
-    sheets: "Sequence[Sheet]",
-    named: str | None,
-    output: Path | None,
+    rows: "Sequence[dict[str, Any]]", sheets: "Sequence[Sheet]", form: str, output: Path | None
 ) -> None:
     """Write rows or sheets, as the form wants."""
-    form = form_of(output, ENDINGS, named, TABLE)
     of_rows = FORMS[form].of_rows
     put(write_rows(rows, form) if of_rows else draw(sheets, form, bool(output)), output)
