@@ -35,7 +35,7 @@ def dry(cached, tmp_path, monkeypatch):
 
 def counts(text):
     """The last line of the table in numbers: all runs, kept, to run, lacking."""
-    line = re.search(r"^([\d,]+) runs: (\d+) are kept, (\d+) to run, (\d+) lack", text, re.M)
+    line = re.search(r"^([\d,]+) runs?: (\d+) kept, (\d+) to run, (\d+) without", text, re.M)
     return [int(number) for number in line.groups()]
 
 

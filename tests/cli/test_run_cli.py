@@ -64,7 +64,7 @@ def test_a_file_is_run_and_its_tables_and_figures_are_written(cached, write, tmp
     assert {r["ratio"] for r in figure} == {"0.25", "0.5"}
     again = cached("run", "e.toml")
     assert "24 of 24 runs were kept from before" in again.stderr
-    assert "24 are kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
+    assert "24 kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
 
 
 def test_it_is_what_simulate_gives(cached, write):
@@ -101,7 +101,7 @@ def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, w
     result = cached("run", write(text), "--dry-run")
     assert result.exit_code == 0, result.output
     # zs-clip of the last block is a run of the first one, too: it is shapes' own prompt.
-    assert "7 runs: 0 are kept, 7 to run" in result.stdout
+    assert "7 runs: 0 kept, 7 to run" in result.stdout
     result = cached("run", "e.toml")
     assert row(result, "zs-clip")
     assert "tuned" in result.stdout
@@ -120,7 +120,7 @@ def test_paths_are_relative_to_the_file(cached, write, tmp_path):
 def test_a_dry_run_writes_nothing(cached, write, tmp_path):
     result = cached("run", write(RUNS + OUTPUTS), "--dry-run")
     assert result.exit_code == 0
-    assert "24 runs: 0 are kept, 24 to run, 0 lack features." in result.stdout
+    assert "24 runs: 0 kept, 24 to run, 0 without features." in result.stdout
     assert "To be written: out/main.csv, out/adand.md, out/ratio.csv." in result.stdout
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "features" / "records.sqlite").exists()
@@ -164,10 +164,10 @@ def test_an_export_runs_what_was_kept_and_nothing_else(cached, write):
     assert cached("simulate", *more, "--model", "tiny").exit_code == 0
     assert cached("records", "export", "--output", "back.toml").exit_code == 0
     assert cached("records", "export", "--toml").stdout.startswith('features = "features"\n')
-    assert "25 runs: 25 are kept, 0 to run" in cached("run", "back.toml", "--dry-run").stdout
+    assert "25 runs: 25 kept, 0 to run" in cached("run", "back.toml", "--dry-run").stdout
     only = ("records", "export", "--method", "adand", "--seed", 1, "--output", "adand.toml")
     assert cached(*only).exit_code == 0
-    assert "8 runs: 8 are kept, 0 to run" in cached("run", "adand.toml", "--dry-run").stdout
+    assert "8 runs: 8 kept, 0 to run" in cached("run", "adand.toml", "--dry-run").stdout
     fails(cached("records", "export", "--toml", "--format", "csv"), "--toml", code=2)
 
 
@@ -236,7 +236,7 @@ def test_what_is_wrong_in_what_is_tuned_is_said(cached, write, wrong, right, par
 def test_settings_are_chosen_as_simulate_chooses_them(cached, write):
     tables = '[[tables]]\nformat = "json"\n'
     dry = cached("run", write(TUNED + tables), "--dry-run").stdout
-    assert "4 runs: 0 are kept, 4 to run" in dry
+    assert "4 runs: 0 kept, 4 to run" in dry
     assert "Runs choose settings for 4 runs to report, which follow." in dry
     result = cached("run", "e.toml")
     assert result.exit_code == 0, result.output
@@ -249,12 +249,12 @@ def test_settings_are_chosen_as_simulate_chooses_them(cached, write):
     tunings = [record["tuning"] for record in json.loads(result.stdout)]
     assert [bool(tuning) for tuning in tunings] == [False, False, True, True]
     assert tunings[2]["candidates"] == {"warmup": [5, 10]}
-    assert "4 runs: 4 are kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
+    assert "4 runs: 4 kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
 
 
 def test_what_is_reported_on_may_be_missing(cached, write):
     dry = cached("run", write(TUNED.replace('"glyphs"', '"svhn"')), "--dry-run")
-    assert "4 runs: 0 are kept, 4 to run, 0 lack" in dry.stdout
+    assert "4 runs: 0 kept, 4 to run, 0 without" in dry.stdout
     assert "1 feature file missing: type zsntta extract --dataset svhn --model tiny" in dry.stdout
     fails(cached("run", "e.toml"), "no features of 'svhn'")
 

@@ -288,7 +288,7 @@ def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_pa
     assert "12 live runs of " in result.stderr
     assert "left out: --live runs them" in result.stderr
     rows = (tmp_path / "ranks.csv").read_text().splitlines()
-    assert rows[0].endswith(",source,panel,series,mark,x_name,x,y_name,y,std")
+    assert rows[0].endswith(",panel,series,mark,x_name,x,y_name,y,std")
     assert any("measured" in row for row in rows)
     assert not any("published" in row for row in rows)
     (tmp_path / "features" / "tiny" / "glyphs.h5").unlink()

@@ -15,7 +15,8 @@ def foresight_lines(foresight: Foresight) -> list[str]:
     rows = [(*of, *(f"{n:,}" for n in numbers)) for of, numbers in counts.items()]
     every, kept, left, lacking = (sum(column) for column in zip(*counts.values(), strict=True))
     lines = aligned_lines(_HEADS, rows)
-    lines.append(f"{every:,} runs: {kept:,} are kept, {left:,} to run, {lacking:,} lack features.")
+    runs = "1 run" if every == 1 else f"{every:,} runs"
+    lines.append(f"{runs}: {kept:,} kept, {left:,} to run, {lacking:,} without features.")
     if live := live_runs(foresight.left):
         lines.append(f"{len(live):,} of the runs to run are live: they go through the encoder.")
     if left:

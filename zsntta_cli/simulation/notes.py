@@ -20,6 +20,7 @@ from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
+REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,16 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
         place = note.kind, note.about
         if place not in cases or _strength(note) > _strength(cases[place]):
             cases[place] = note
-    return [cases[place].text for place in sorted(cases) if place[0] not in without]
+    texts = [cases[place].text for place in sorted(cases) if place[0] not in (*without, REPEATED)]
+    return [*texts, *_repeated_sets([cases[p] for p in sorted(cases) if p[0] == REPEATED])]
+
+
+def _repeated_sets(notes: Sequence[RunNote]) -> list[str]:
+    """One sentence on all sets whose images are shown again."""
+    if len(notes) < 2:
+        return [note.text for note in notes]
+    sets = ", ".join(f"'{note.about}' up to {note.weight:.2f} times" for note in notes)
+    return [f"Sets that are smaller than the streams need are shown again: {sets}."]
 
 
 def _strength(note: RunNote) -> tuple[float, str]:
@@ -118,4 +128,4 @@ def _repeated(name: str, times: float) -> RunNote:
     text = (
         f"'{name}' is smaller than the streams need: its images are shown up to {times:.2f} times."
     )
-    return RunNote("again", name, text, times)
+    return RunNote(REPEATED, name, text, times)
