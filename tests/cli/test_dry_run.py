@@ -132,3 +132,12 @@ def test_extract_says_what_is_there_and_where_the_rest_comes_from(dry, picture_f
     text = dry("extract", "--dataset", f"mine={picture_folder}", *TINY)
     assert "features/tiny/mine.h5: 12 images to encode\n" in text
     assert "noise-gaussian.h5: 75 images, there already" in text
+
+
+def test_the_demo_says_what_it_would_extract_and_run(dry):
+    *extractions, last = [line for line in dry("demo").splitlines() if line.startswith("features")]
+    assert "features/tiny/shapes.h5: " in extractions[0]
+    assert last == "features/tiny/noise-gaussian.h5: 75 images there, 4,925 more to encode"
+    runs = 3 * (4 * 4 + 1)  # methods; ratios, OOD sets and a clean stream
+    assert counts(dry("demo"))[0] == runs
+    assert counts(dry("demo", "--live"))[0] == runs + 7 * 4

@@ -1,12 +1,14 @@
 """`zsntta demo`: the main job on the embedded encoder and the built-in sets, offline."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zsntta_cli.cli.command import say
+from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import NEXT_STEPS
 from zsntta_cli.cli.options import FeaturesDir
 from zsntta_cli.cli.simulate import stop_if_unfinished
@@ -14,7 +16,9 @@ from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, 
 
 if TYPE_CHECKING:
     from zsntta_cli.extraction.extractor import Extracted
+    from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.progress import Reporter
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.simulator import LiveFactory
 
@@ -27,13 +31,18 @@ _NOISE_COUNT = 5_000  # enough for 75 % noise: 40,000 test samples, one noise im
 # AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
 LIVE_LIMIT = 2_000
 _LIVE_METHODS = ("zs-clip", "adand", "ridge", "tent", "sotta", "tpt", "adand+tent")
+_AXES, _LIVE_AXES = {"ratio": _RATIOS}, {"limit": [LIVE_LIMIT]}
 
 
 def demo(
     features_dir: FeaturesDir = FEATURES,
     live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
+    if dry_run:
+        _say_foresight(features_dir, live)
+        return
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
@@ -51,31 +60,58 @@ def demo(
     typer.echo(NEXT_STEPS)
 
 
+def _say_foresight(root: Path, live: bool) -> None:
+    """Say what would be extracted and run."""
+    from zsntta_cli.datasets import partners
+    from zsntta_cli.extraction.foreseen import foresee
+    from zsntta_cli.report.foresight import foresight_lines
+    from zsntta_cli.results import planning
+    from zsntta_cli.results.keeping import Keeping
+
+    for file in foresee(_plan(), _ENCODER, root):
+        say(file.line)
+    grids = [_grid(_METHODS, _AXES), *([_grid(_LIVE_METHODS, _LIVE_AXES)] if live else [])]
+    with_sets = (replace(grid, ood_sets=partners(_ID_SET)) for grid in grids)
+    runs = [run for grid in with_sets for run in grid.runs(root)]
+    for line in foresight_lines(planning.foresee(root, runs, Keeping.beside(root))):
+        say(line)
+    say(NOTHING_DONE)
+
+
 def extract_sets(root: Path, reporter: "Reporter") -> "Iterator[Extracted]":
     """Extract what the demo needs and is not there yet."""
-    from zsntta_cli.datasets import partners
-    from zsntta_cli.extraction.plan import ExtractPlan, extract
+    from zsntta_cli.extraction.plan import extract
 
-    plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
-    return extract(plan, _ENCODER, "cpu", root, ExtractSettings(batch_size=250), reporter)
+    return extract(_plan(), _ENCODER, "cpu", root, ExtractSettings(batch_size=250), reporter)
+
+
+def _plan() -> "ExtractPlan":
+    from zsntta_cli.datasets import partners
+    from zsntta_cli.extraction.plan import ExtractPlan
+
+    return ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
 
 
 def simulate(root: Path) -> "list[Record]":
     """The runs of ZS-CLIP, AdaND and ridge against each built-in OOD set."""
-    return _run(root, _METHODS, {"ratio": _RATIOS})
+    return _run(root, _grid(_METHODS, _AXES))
 
 
 def simulate_live(root: Path, live: "LiveFactory") -> "list[Record]":
     """The runs of all methods, with live encoder passes, on the first samples of each stream."""
-    return _run(root, _LIVE_METHODS, {"limit": [LIVE_LIMIT]}, live=live)
+    return _run(root, _grid(_LIVE_METHODS, _LIVE_AXES), live=live)
 
 
-def _run(root: Path, methods: tuple[str, ...], axes: dict[str, Any], **live: Any) -> "list[Record]":
-    from zsntta_cli.cli.output import command_line
+def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
     from zsntta_cli.results.grid import Grid
+
+    return Grid(methods, _ENCODER, axes=axes)
+
+
+def _run(root: Path, grid: "Grid", **live: Any) -> "list[Record]":
+    from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
 
-    grid = Grid(methods, _ENCODER, axes=axes)
     keeping = Keeping.beside(root, command=command_line())
     return run_all(root, grid.runs(root), keeping=keeping, **live)
