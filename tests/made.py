@@ -44,6 +44,26 @@ class Notes(Silent):
         return nullcontext(self.advanced.append)
 
 
+# A script with a method of one's own, which imports `shifts` from beside itself.
+OWN_SCRIPT = '''"""Noise above a cut."""
+from dataclasses import dataclass
+import shifts
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings.options import Settings, option
+
+@dataclass(frozen=True)
+class OwnSettings(Settings):
+    cut: float = option(0.5, "Where noise begins.")
+
+def run(data, options, threshold):
+    u = data.noise_score + shifts.SHIFT
+    return Decisions(data.class_index, u > options.cut, 1 - u)
+
+METHODS["own"] = Method(run, OwnSettings)
+'''
+
+
 def decisions(data, settings):
     """What the method of a run decides; of a live one, an iterator of its parts."""
     run = METHODS[settings.method].load()

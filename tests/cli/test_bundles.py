@@ -9,28 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import ZSNTTA
+from made import OWN_SCRIPT, ZSNTTA
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import Text
 
-OWN = '''"""Noise above a cut."""
-from dataclasses import dataclass
-import shifts
-from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
-
-@dataclass(frozen=True)
-class CutSettings(Settings):
-    cut: float = option(0.5, "Where noise begins.")
-
-def run(data, options, threshold):
-    u = data.noise_score + shifts.SHIFT
-    return Decisions(data.class_index, u > options.cut, 1 - u)
-
-METHODS["cut"] = Method(run, CutSettings)
-'''
 RUNS = ("simulate", "--encoder", "made", "--id", "pets", "--ood", "sky", "--seed", 0, "--seed", 1)
 REPLAY = ("replay", "result.zip")
 
@@ -164,20 +147,20 @@ def test_what_is_missing_is_named_with_what_to_type(bundled, tmp_path):
 
 
 def test_a_method_of_ones_own_travels_with_its_source_and_runs_when_it_is_trusted(typed, tmp_path):
-    (tmp_path / "cut.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(OWN_SCRIPT)
     (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
-    done = typed("--plugin", "cut.py", *RUNS, "--method", "cut", "--cut", 0.4)
+    done = typed("--plugin", "own.py", *RUNS, "--method", "own", "--cut", 0.4)
     assert done.returncode == 0, done.stderr
     bundle = ("records", "bundle", "--output", "result.zip")
-    assert "note: the source of cut is not in it: add --plugin" in typed(*bundle).stderr
-    done = typed("--plugin", "cut.py", *bundle)
-    assert done.stdout == "result.zip: 2 records, cut.py, shifts.py\n", done.stderr
+    assert "note: the source of own is not in it: add --plugin" in typed(*bundle).stderr
+    done = typed("--plugin", "own.py", *bundle)
+    assert done.stdout == "result.zip: 2 records, own.py, shifts.py\n", done.stderr
     assert done.stderr == ""
-    for name in ("cut.py", "shifts.py"):
+    for name in ("own.py", "shifts.py"):
         (tmp_path / name).unlink()
     refused = typed(*REPLAY)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "result.zip has code of its own (cut.py, shifts.py), which nobody checked" in (
+    assert "result.zip has code of its own (own.py, shifts.py), which nobody checked" in (
         refused.stderr
     )
     done = typed(*REPLAY, "--run-plugins", "--jobs", 2)

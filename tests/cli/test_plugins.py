@@ -6,25 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from made import ZSNTTA
+from made import OWN_SCRIPT, ZSNTTA
 
-OWN = '''"""Noise above a cut."""
-from dataclasses import dataclass
-import shifts
-from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
-
-@dataclass(frozen=True)
-class OwnSettings(Settings):
-    cut: float = option(0.5, "Where noise begins.")
-
-def run(data, options, threshold):
-    u = data.noise_score + shifts.SHIFT
-    return Decisions(data.class_index, u > options.cut, 1 - u)
-
-METHODS["own"] = Method(run, OwnSettings)
-'''
 CLASSIFIER = """
 from dataclasses import dataclass
 from zsntta_cli.methods import CLASSIFIERS, Classifier
@@ -60,7 +43,7 @@ PAIR = ("--encoder", "made", "--id", "pets", "--ood", "sky")
 @pytest.fixture
 def typed(tmp_path, features):
     """Run zsntta in a process of its own, in a folder with some scripts."""
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(OWN_SCRIPT)
     (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
 
     def run(*words, **environment):
@@ -116,7 +99,7 @@ def test_the_board_has_a_row_of_it(typed):
 
 def test_the_script_may_also_start_the_program_itself(typed, tmp_path, features):
     (tmp_path / "own.py").write_text(
-        f"{OWN}\nif __name__ == '__main__':\n    from zsntta_cli.cli import main\n    main()\n"
+        f"{OWN_SCRIPT}\nif __name__ == '__main__':\n    from zsntta_cli.cli import main\n    main()\n"
     )
     records = simulated(typed, "--method", "own")
     done = subprocess.run(
@@ -162,8 +145,9 @@ BROKEN = {
     "main() at its end under if __name__ == '__main__'.",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
     "'x', which is a builtin_function_or_method, must be a Method.",
-    OWN.replace('"own"', '"adand"'): "broken.py adds the method 'adand', and there is one of this "
-    "name: give it another one.",
+    OWN_SCRIPT.replace(
+        '"own"', '"adand"'
+    ): "broken.py adds the method 'adand', and there is one of this name: give it another one.",
 }
 
 
@@ -175,7 +159,7 @@ def test_a_script_that_cannot_be_loaded_is_one_line(typed, tmp_path, source, wor
 
 
 def test_two_scripts_with_one_name_and_no_script_are_refused(typed, tmp_path):
-    (tmp_path / "other.py").write_text(OWN)
+    (tmp_path / "other.py").write_text(OWN_SCRIPT)
     answer = typed("--plugin", "own.py", "--plugin", "other.py", "simulate", "--method", "own")
     words = "other.py adds the method 'own', and there is one of this name: give it another one."
     assert answer == (2, "", f"error: {words}\n")
@@ -211,7 +195,7 @@ def installed(tmp_path):
     folder = tmp_path / "site"
     install(
         folder, "own-things",
-        {"own_things": exported(OWN, "METHOD"), "own_last": exported(CLASSIFIER, "LAST"),
+        {"own_things": exported(OWN_SCRIPT, "METHOD"), "own_last": exported(CLASSIFIER, "LAST"),
          "own_reds": SET, "shifts": "SHIFT = 0.0\n"},
         methods=["installed = own_things:METHOD"], classifiers=["last = own_last:LAST"],
         datasets=["reds = own_reds:ENTRY"],
