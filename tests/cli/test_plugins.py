@@ -99,7 +99,8 @@ def test_the_board_has_a_row_of_it(typed):
 
 def test_the_script_may_also_start_the_program_itself(typed, tmp_path, features):
     (tmp_path / "own.py").write_text(
-        f"{OWN_SCRIPT}\nif __name__ == '__main__':\n    from zsntta_cli.cli import main\n    main()\n"
+        f"{OWN_SCRIPT}\nif __name__ == '__main__':\n"
+        "    from zsntta_cli.cli import main\n    main()\n"
     )
     records = simulated(typed, "--method", "own")
     done = subprocess.run(
