@@ -179,6 +179,19 @@ def test_a_source_whose_name_leads_elsewhere_is_refused(bundled, tmp_path):
         assert "which is no name of a source" in done.stderr
 
 
+def test_a_bundle_is_never_larger_than_what_is_read(bundled, tmp_path, monkeypatch):
+    from zsntta_cli.errors import StoreError
+    from zsntta_cli.results import bundle
+
+    runs = bundle.read_bundle(tmp_path / "result.zip").runs
+    monkeypatch.setattr(bundle, "_LARGEST", 10_000)
+    with pytest.raises(StoreError, match=r"4 runs are more than the 10,000 bytes of a bundle"):
+        bundle.write_bundle(tmp_path / "other.zip", bundle.Bundle(runs))
+    assert not (tmp_path / "other.zip").exists()
+    with pytest.raises(StoreError):
+        bundle.read_bundle(tmp_path / "result.zip")
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + bytes(18), b"nothing"])
 def test_what_is_no_bundle_is_refused_in_a_line(typed, tmp_path, content):
     (tmp_path / "x.zip").write_bytes(content)

@@ -57,11 +57,16 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
     """Write a bundle, whole or not at all.
 
     Raises:
-        StoreError: the file cannot be written.
+        StoreError: the file cannot be written, or would be too large to be read again.
     """
-    content = io.BytesIO()
+    content, members = io.BytesIO(), list(_members(bundle))
+    if sum(len(member) for _, member in members) > _LARGEST:
+        raise StoreError(
+            f"{len(bundle.runs):,} runs are more than the {_LARGEST:,} bytes of a bundle: choose "
+            f"fewer, by --id or --method, for several bundles."
+        )
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in _members(bundle):
+        for name, member in members:
             archive.writestr(zipfile.ZipInfo(name, _CLOCK), member, zipfile.ZIP_DEFLATED)
         archive.comment = _COMMENT + _ZEROS
     unsigned = content.getvalue()
