@@ -19,7 +19,7 @@ from zsntta_cli.results.frame import Value, fold, tables
 from zsntta_cli.results.pooled import cochran
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, NO_TEST, average_marks
 from zsntta_cli.results.significance import SplitCounts, mcnemar, swap_test
-from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.metrics import METRICS, Measures
 
 
 def rows(*kept):
@@ -117,6 +117,17 @@ def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
     made = rows(kept_run("zs-clip", items=False), kept_run("tda", items=False))
     assert marked(made, "acc_h") == [{"zs-clip", "tda"}, set()]
     assert marked(made[:1], "acc_h") == [set(), set()]
+
+
+@pytest.mark.parametrize("metric", ["flagged", "acc_h_gap"])
+def test_what_is_neither_good_nor_bad_by_itself_has_no_best(metric):
+    values = {"zs-clip": 0.2, "ridge": 0.4}
+    made = rows(*(kept_run(m, record={"flags": Measures(flagged=v), "accuracies": Measures(
+        acc_s=0.5, acc_n=0.5, acc_h=0.5, acc_h_gap=v)}) for m, v in values.items()))  # fmt: skip
+    assert [row.value("glyphs", metric).mean for row in made] == [0.2, 0.4]
+    assert marks(made, metric) == [ranking.NO_MARK] * 2
+    by_seed = [{0: 0.2, 1: 0.3}, {0: 0.4, 1: 0.5}]
+    assert average_marks(by_seed, metric) == [ranking.NO_MARK] * 2
 
 
 def test_low_fpr95_is_best():

@@ -97,7 +97,7 @@ def _marks(
 ) -> list[RankMark]:
     places = ranks(values, competes, metric)
     ranked = [i for i, place in enumerate(places) if place is not None]
-    if len(ranked) < 2:
+    if len(ranked) < 2 or not metric.is_ranked:
         return [NO_MARK] * len(values)
     tests = _tests(places.index(1), ranked, by_seed, p_by_items)
     p_values = {i: p for i, (p, _) in tests.items() if p is not None}

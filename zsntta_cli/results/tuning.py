@@ -28,7 +28,7 @@ from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check_choice, option_name
-from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared, setting_names
 
@@ -110,8 +110,8 @@ class TuningPlan:
         Raises:
             SettingsError: no pair, no setting, a single candidate, or a setting of the stream.
         """
-        if self.by not in METRICS:
-            raise UnknownName("tune-by", self.by, tuple(METRICS))
+        if self.by not in ranked_metrics():
+            raise UnknownName("tune-by", self.by, ranked_metrics())
         for what, pairs in (("tune", self.tune_on), ("report", self.report_on)):
             if not pairs:
                 raise SettingsError(f"no pair of sets is named to {what} on.")

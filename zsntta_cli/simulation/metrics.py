@@ -227,6 +227,7 @@ class Metric:
     reports: tuple[str, ...]  # the tables that show it, beside whatever shows all
     lower_is_better: bool = False
     is_percent: bool = True  # how it is shown; what is no share is shown as it is
+    is_ranked: bool = True  # whether one value of it is better than another, all else unknown
 
     def text(self, value: float, std: float = math.nan) -> str:
         """A value as tables show it, with two digits; a dash where there is no sample."""
@@ -248,7 +249,9 @@ METRICS = {
         ),
         # Share of the flagged samples that are OOD; nan where none is flagged.
         Metric("precision", "Prec", FLAGS, lambda s: _mean(~s.is_id[s.noise]), ("flags",)),
-        Metric("flagged", "Flagged", FLAGS, lambda s: _mean(s.noise), ("flags",)),
+        Metric(
+            "flagged", "Flagged", FLAGS, lambda s: _mean(s.noise), ("flags",), is_ranked=False,
+        ),
         Metric(
             "clean_flagged", "Clean flagged", FLAGS, lambda s: _mean(s.noise[s.is_id]), (),
             lower_is_better=True,
@@ -269,7 +272,7 @@ METRICS = {
         Metric("best_acc_h", "Best Acc_H", DETECTION, lambda s: s.best_acc_h, ("open-set",)),
         Metric(
             "acc_h_gap", "Gap", ACCURACIES, lambda s: s.best_acc_h - s.acc_h, ("open-set",),
-            lower_is_better=True,
+            lower_is_better=True, is_ranked=False,  # a bad score has no gap either
         ),
         # Share of ID samples that are classified right, whatever the detector says.
         Metric(
@@ -298,6 +301,11 @@ METRICS = {
     )
 }  # fmt: skip
 REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--report` may be
+
+
+def ranked_metrics() -> tuple[str, ...]:
+    """Names of the metrics of which one value is better than another."""
+    return tuple(metric.name for metric in METRICS.values() if metric.is_ranked)
 
 
 def metrics_of(report: str) -> tuple[Metric, ...]:

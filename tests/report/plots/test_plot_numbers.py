@@ -568,8 +568,12 @@ def test_a_metric_that_is_added_to_the_table_is_shown_by_itself(kind, monkeypatc
     error = Metric("error", "Error", "flags", lambda s: 0.25, (), is_percent=False)
     monkeypatch.setitem(METRICS, "error", error)
     runs = [with_flag(kept, i) for i, kept in enumerate(pair_runs())]
-    for metric in METRICS:
-        assert plots.plot(runs, kind, Filters(), metric).panels
+    for name, metric in METRICS.items():
+        if metric.is_ranked or kind != "ranks":
+            assert plots.plot(runs, kind, Filters(), name).panels
+        else:
+            with pytest.raises(SettingsError, match=f"metric is '{name}', which ranks does not"):
+                plots.plot(runs, kind, Filters(), name)
     figure = plots.plot(runs, kind, Filters(), "error")
     names = {axis.name for panel in figure.panels for axis in (panel.x, panel.y)}
     assert names & {"Error", "rank by Error", "mean, Error"}

@@ -12,7 +12,7 @@ from zsntta_cli.report.figure import Figure, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import Filters, chosen, current, latest, usual
-from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.notes import strongest
 
 __all__ = [
@@ -31,6 +31,7 @@ class Kind:
     figure: Callable[..., Figure]
     several: Collection[str] = ()  # settings of which it shows several: "ratio", "fixed"
     metrics: Collection[str] = ()  # that it can show
+    is_ranking: bool = False  # of these, those alone of which one value is better than another
 
 
 KINDS = {
@@ -42,8 +43,8 @@ KINDS = {
     "windows": Kind(streams.windows, metrics=over_pairs.ACCURACIES),
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
-    "ranks": Kind(over_pairs.ranks, metrics=METRICS),
-    "critical": Kind(over_pairs.critical, metrics=METRICS),
+    "ranks": Kind(over_pairs.ranks, metrics=METRICS, is_ranking=True),
+    "critical": Kind(over_pairs.critical, metrics=METRICS, is_ranking=True),
     "means": Kind(over_pairs.means, metrics=METRICS),
 }
 
@@ -55,8 +56,9 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
         SettingsError: no run fits, the kind has no such metric, or there is too much for one plot.
     """
     what = KINDS[kind]
-    if metric is not None and metric not in what.metrics:
-        names = ", ".join(what.metrics) or "none"
+    can_show = ranked_metrics() if what.is_ranking else what.metrics
+    if metric is not None and metric not in can_show:
+        names = ", ".join(can_show) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
     current_runs, left_out = current(runs, by_rules=False)
     shown_runs, notes = latest(usual(chosen(current_runs, filters), filters, what.several))
