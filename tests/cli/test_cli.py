@@ -316,3 +316,8 @@ def test_only_the_command_that_is_named_is_imported(tmp_path):
     imported = {*done.stdout.split()}
     assert "zsntta_cli.cli.cache" in imported
     assert not {f"zsntta_cli.cli.{name}" for name in ("simulate", "extract", "detect")} & imported
+
+
+def test_a_question_ends_with_its_own_sign(zsntta):
+    stderr = zsntta("methods", "chek").stderr
+    assert "Did you mean 'check'? See " in stderr, stderr

@@ -107,7 +107,9 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        end(f"error: {error.format_message().rstrip('.')}. See {ctx.command_path} -h.", 2, error)
+        message = error.format_message().rstrip(".")
+        stop = "" if message.endswith("?") else "."  # click asks: Did you mean …?
+        end(f"error: {message}{stop} See {ctx.command_path} -h.", 2, error)
 
 
 def misused(message: str) -> Exception:
