@@ -92,6 +92,10 @@ class Rule:
         r = np.corrcoef(v[:, 0], v[:, 3])[0, 1] - o.ridge_gate_errors / np.sqrt(m)
         shape = (b**3).mean() + (b**4).mean()
         self.gate = ramp(r, o.ridge_gate)
+        base = b - o.ridge_doubt * np.log([max(1 - i["u"], 1e-3) for i in ring])
+        parted = ramp(between(v[:, 0]), o.ridge_parted)
+        unseen = ramp(shape, o.ridge_shape)
+        apart = max(1 - unseen, ramp(between(base), o.ridge_apart))
         kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
         omega = ramp(shape, o.ridge_tail)
 
@@ -101,9 +105,9 @@ class Rule:
         s = np.array([self.score(i) for i in ring])
 
         # 6. threshold
-        base = b - o.ridge_doubt * np.log([max(1 - i["u"], 1e-3) for i in ring])
         rho0 = np.mean([i["zs"] for i in ring])
         rho = (base > otsu(base)).mean()
+        rho = rho if rho < rho0 else rho0 + min(parted, apart) * (rho - rho0)
         tau = self.gate * np.quantile(s, 1 - rho)
         tau += (1 - self.gate) * np.quantile(s, 1 - kappa * rho0)
         if omega > 0:
@@ -139,6 +143,13 @@ class Rule:
 
 def ramp(value, start):
     return float(np.clip((value / start - 1) / 0.125, 0, 1))
+
+
+def between(scores):
+    """Share of the variance between the sides of the best split: 1 - the least share within."""
+    v = np.sort(scores)
+    within = [k * v[:k].var() + (len(v) - k) * v[k:].var() for k in range(1, len(v))]
+    return 1 - min(within) / (len(v) * v.var())
 
 
 def otsu(scores):

@@ -15,7 +15,7 @@ from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, res
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions, Pool, Stepper, StreamData
+from zsntta_cli.methods.base import Decisions, Evidence, Pool, Stepper, StreamData
 from zsntta_cli.methods.state import State, checked, copied, nested, within
 from zsntta_cli.settings.options import check
 
@@ -220,6 +220,15 @@ class OnlineDetector:
     def ready(self) -> bool:
         """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
         return self._model is not None and self._stepper.adapted
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What speaks for noise of another kind now; None of a method that does not say.
+
+        Below 0.5 (`is_sure`) what is above the threshold is "unsure", and not "noise".
+        """
+        self._begun()
+        return self._stepper.evidence
 
     @property
     def stage(self) -> Stage:

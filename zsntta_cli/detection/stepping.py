@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.methods.base import Decisions, Judge, Stepper, StreamData
+from zsntta_cli.methods.base import Decisions, Evidence, Judge, Stepper, StreamData
 from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standardised
 from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.settings import MATCH
@@ -33,6 +33,11 @@ class BestClassStepper:
     def adapted(self) -> bool:
         """Whether the method's own rule decides."""
         return self._stepper.adapted
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What the method says for noise of another kind."""
+        return self._stepper.evidence
 
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, and learn from them."""

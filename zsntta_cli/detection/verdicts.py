@@ -1,6 +1,6 @@
 """What a detector says of images: arrays for many, plain values for one, and rows for files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import (
     Annotated,
@@ -17,11 +17,17 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import EVIDENCE_KINDS, NONE, SURE, Decisions, StreamData
 
-Stage = Literal["warm-up", "adapted"]
+NOISE: Final = "noise"
+UNSURE: Final = "unsure"
+CLEAN: Final = "clean"
+VerdictAnswer = Literal["noise", "unsure", "clean"]
+EvidenceKind = Literal["none", "another kind", "rare and far"]
+Stage = Literal["warm-up", "adapted", "judged"]
 WARM_UP: Stage = "warm-up"
 ADAPTED: Stage = "adapted"
+JUDGED: Stage = "judged"
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,22 @@ class Verdict:
     source: str | None  # where it is from, if that is known
     class_name: str  # the class, should it be clean
     class_index: int
-    noise: bool  # whether it belongs to none of the classes
+    answer: VerdictAnswer  # unsure: above the threshold, but nothing speaks for noise at all
     score: float  # higher = more noise; only scores of one stage compare
-    threshold: float  # noise iff the score is above it
-    stage: Stage  # "warm-up" as long as ZS-CLIP decides in the method's stead
+    threshold: float  # noise or unsure iff the score is above it
+    stage: Stage  # "warm-up": ZS-CLIP decides in the method's stead; "judged": a person did
+    evidence: float | None  # in [0, 1], for noise of another kind; None: the method does not say
+    kind: EvidenceKind | None  # of the evidence
     top: tuple[tuple[str, float], ...]  # the likeliest classes and their softmax probabilities
 
     @property
+    def noise(self) -> bool:
+        """Whether it belongs to none of the classes."""
+        return self.answer == NOISE
+
+    @property
     def margin(self) -> float:
-        """How far the score is above the threshold: above 0 for noise."""
+        """How far the score is above the threshold: above 0 for noise, and where it is unsure."""
         return self.score - self.threshold
 
 
@@ -49,12 +62,16 @@ class Verdicts:
 
     class_names: Sequence[str]  # (C,)
     class_index: NDArray[np.int32]  # (N,)
-    noise: NDArray[np.bool_]  # (N,)
+    noise: NDArray[np.bool_]  # (N,) whether they belong to none of the classes
+    unsure: NDArray[np.bool_]  # (N,) above the threshold, but without evidence of any noise
     score: NDArray[np.float64]  # (N,)
     threshold: NDArray[np.float64]  # (N,)
     adapted: NDArray[np.bool_]  # (N,) whether the method's own rule decided, and not ZS-CLIP's
     top_index: NDArray[np.int32]  # (N, K) the K = min(5, C) likeliest classes, best first
     top_score: NDArray[np.float64]  # (N, K) their softmax probabilities
+    evidence: NDArray[np.float64]  # (N,) in [0, 1], nan where the method does not say
+    evidence_kind: NDArray[np.int8]  # (N,) indices in EVIDENCE_KINDS
+    judged: NDArray[np.bool_]  # (N,) whether a person said what they are
     sources: Sequence[str | None] = ()  # (N,), or nothing where no image has one
 
     def __len__(self) -> int:
@@ -86,6 +103,16 @@ class Verdicts:
         return self.score - self.threshold
 
     @property
+    def flagged(self) -> NDArray[np.bool_]:
+        """Which of them (N,) are above their threshold: noise, and the unsure."""
+        return self.noise | self.unsure
+
+    @property
+    def answer(self) -> list[VerdictAnswer]:
+        """The answer to each (N,)."""
+        return [_answer(*pair) for pair in zip(self.noise, self.unsure, strict=True)]
+
+    @property
     def rank(self) -> NDArray[np.int64]:
         """Rank (N,) of suspicion from 1, by the margin: what is called noise comes first."""
         ranks = np.empty(len(self), np.int64)
@@ -95,7 +122,17 @@ class Verdicts:
     @property
     def stage(self) -> list[Stage]:
         """The stage of each (N,)."""
-        return [ADAPTED if adapted else WARM_UP for adapted in self.adapted.tolist()]
+        return [_stage(*pair) for pair in zip(self.adapted, self.judged, strict=True)]
+
+    def as_judged(self, truths: Mapping[int, bool]) -> "Verdicts":
+        """These with what a person said of some: whether the image of a number is noise.
+
+        Scores, thresholds and classes stay as they were decided.
+        """
+        noise, unsure, judged = self.noise.copy(), self.unsure.copy(), self.judged.copy()
+        for i, is_noise in truths.items():
+            noise[i], unsure[i], judged[i] = is_noise, False, True
+        return replace(self, noise=noise, unsure=unsure, judged=judged)
 
     @classmethod
     def of(
@@ -112,12 +149,19 @@ class Verdicts:
         adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
         if own is not None:
             threshold = np.where(adapted, own, threshold)
+        score = 1 - decisions.id_score
+        threshold = 1 - (1 - threshold)  # rounded as the score is
+        evidence, kind = decisions.evidence, decisions.evidence_kind
+        evidence = np.full(len(data), np.nan) if evidence is None else evidence
+        kind = np.full(len(data), NONE, np.int8) if kind is None else kind
+        flagged = decisions.is_noise | (score > threshold)  # a cautious method flags no doubt
+        unsure = flagged & (evidence < SURE)  # nan: the method's answer stands
         detail = data.detail(slice(None))
         likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
         return cls(
-            class_names, decisions.class_index, decisions.is_noise, 1 - decisions.id_score,
-            1 - (1 - threshold),  # rounded as the score is
-            adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None], tuple(sources),
+            class_names, decisions.class_index, flagged & ~unsure, unsure, score, threshold,
+            adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None],
+            evidence, kind, np.zeros(len(data), bool), tuple(sources),
         )  # fmt: skip
 
     def _one(self, i: int) -> Verdict:
@@ -127,50 +171,75 @@ class Verdicts:
             self.sources[i] if self.sources else None,
             self.class_names[class_index],
             class_index,
-            bool(self.noise[i]),
+            _answer(self.noise[i], self.unsure[i]),
             float(self.score[i]),
             float(self.threshold[i]),
-            ADAPTED if self.adapted[i] else WARM_UP,
+            _stage(self.adapted[i], self.judged[i]),
+            None if np.isnan(self.evidence[i]) else float(self.evidence[i]),
+            None if np.isnan(self.evidence[i]) else _KINDS[self.evidence_kind[i]],
             tuple((self.class_names[c], p) for c, p in likely),
         )
 
 
 _COLUMNS = (
-    "class_index", "noise", "score", "threshold", "adapted", "top_index", "top_score",
+    "class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index", "top_score",
+    "evidence", "evidence_kind", "judged",
 )  # fmt: skip
+_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
+assert _KINDS == EVIDENCE_KINDS
+
+
+def _stage(adapted: bool | np.bool_, judged: bool | np.bool_) -> Stage:
+    return JUDGED if judged else ADAPTED if adapted else WARM_UP
+
+
+def _answer(noise: bool | np.bool_, unsure: bool | np.bool_) -> VerdictAnswer:
+    return NOISE if noise else UNSURE if unsure else CLEAN
 
 
 # Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
 # files; they are frozen: a change is another format.
 
-FORMAT: Final = 1
-_JUDGED = object()  # marks a field that is null where an image could not be read
+FORMAT: Final = 2  # 1: no answer, evidence, kind, content; noise was all above the threshold
+_DECIDED = object()  # marks a field that is null where an image could not be read
 
 LikelyClass = TypedDict(
     "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
 )
 VerdictRow = TypedDict("VerdictRow", {
-    "format": Literal[1],
+    "format": Literal[2],
     "source": Annotated[
         str, "path of the file; archive and path within it; id in a cached set"
     ],
     "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
     "time_s": Annotated[float | None, "in a video, by the frame's own time stamp"],
-    "class": Annotated[str, _JUDGED, "the class, should the image be clean"],
-    "class_index": Annotated[int, _JUDGED, {"minimum": 0}],
-    "noise": Annotated[bool, _JUDGED, "whether the image belongs to none of the classes"],
+    "class": Annotated[str, _DECIDED, "the class, should the image be clean"],
+    "class_index": Annotated[int, _DECIDED, {"minimum": 0}],
+    "answer": Annotated[
+        VerdictAnswer, _DECIDED,
+        "unsure: above the threshold, but nothing speaks for noise of another kind",
+    ],
+    "noise": Annotated[bool, _DECIDED, "whether the answer is noise"],
     "rank": Annotated[
-        int, _JUDGED, {"minimum": 1},
+        int, _DECIDED, {"minimum": 1},
         "of suspicion, 1 = most; on arrival among the images up to this one",
     ],
-    "score": Annotated[float, _JUDGED, "higher = more noise; scores of one stage compare"],
-    "threshold": Annotated[float, _JUDGED, "noise if the score is above it"],
-    "margin": Annotated[float, _JUDGED, "score less threshold"],
-    "stage": Annotated[Stage, _JUDGED, "warm-up: by ZS-CLIP's rule"],
+    "score": Annotated[float, _DECIDED, "higher = more noise; scores of one stage compare"],
+    "threshold": Annotated[float, _DECIDED, "noise or unsure if the score is above it"],
+    "margin": Annotated[float, _DECIDED, "score less threshold"],
+    "stage": Annotated[
+        Stage, _DECIDED, "warm-up: by ZS-CLIP's rule; judged: by a person"
+    ],
+    "evidence": Annotated[
+        float | None, {"minimum": 0, "maximum": 1},
+        "for noise of another kind than the classes, in all that was seen; null: not said",
+    ],
+    "kind": Annotated[EvidenceKind | None, "of the evidence; null: the method does not say"],
     "top": Annotated[
-        list[LikelyClass], _JUDGED, {"maxItems": 5},
+        list[LikelyClass], _DECIDED, {"maxItems": 5},
         "the likeliest classes and their softmax probabilities",
     ],
+    "content": Annotated[str | None, "SHA-256 of the file's content, where it is a file"],
     "error": str | None,
     "encoder": Annotated[str, "folder name of the encoder's features"],
 })  # fmt: skip
@@ -204,7 +273,7 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     if kind is Annotated:
         schema = _schema_of(arguments[0])
         for mark in arguments[1:]:
-            if mark is _JUDGED:
+            if mark is _DECIDED:
                 schema = _nullable(schema)
             else:
                 schema |= {"description": mark} if isinstance(mark, str) else mark

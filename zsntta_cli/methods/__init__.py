@@ -271,7 +271,7 @@ METHODS: dict[str, Method] = _Methods({
     ),
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
-        warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
+        revision=2, warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
         cost="keeps D² numbers (up to 2,048 dims), D + 9 of each of the last M items, 4 a class",
     ),
     "cma": Method(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,24 @@ class StreamData:
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
 
 
+class Evidence(NamedTuple):
+    """What a stream says for noise of another kind than the classes, at one moment."""
+
+    value: float  # in [0, 1]
+    kind: int  # index in EVIDENCE_KINDS: NONE below SURE
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is enough to call images noise, and not only doubtful."""
+        return self.value >= SURE
+
+
+EVIDENCE_KINDS = ("none", "another kind", "rare and far")
+NONE, OTHER_KIND, RARE = range(3)
+SURE = 0.5
+NO_EVIDENCE = Evidence(0.0, NONE)
+
+
 @dataclass(frozen=True)
 class Decisions:
     """A method's answer for all T items, injected ones included."""
@@ -111,6 +129,8 @@ class Decisions:
     id_score: NDArray[np.float64]  # (T,) higher = more ID
     zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
+    evidence: NDArray[np.float64] | None = None  # (T,) Evidence.value, of methods that have it
+    evidence_kind: NDArray[np.int8] | None = None  # (T,) Evidence.kind
 
     def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
         """The answer for some of the items."""
@@ -153,6 +173,10 @@ class Stepper(Protocol):
     @property
     def adapted(self) -> bool:
         """Whether the method's own rule decides on the next item, and no more ZS-CLIP's."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What speaks for noise of another kind now; None of a method that does not say."""
 
     def state(self) -> State:
         """Everything learned; the arrays are the stepper's own."""

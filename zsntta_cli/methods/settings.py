@@ -85,6 +85,14 @@ class RidgeSettings(Settings):
     ridge_gate_errors: float = option(
         1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
     )
+    ridge_parted: float = option(  # 2 / pi: a Gaussian's
+        0.637, "Otsu's share of the variance of z from which z has two groups.",
+        within=_ABOVE_ZERO,
+    )  # fmt: skip
+    ridge_apart: float = option(
+        0.7, "The same of the single image's scores: more than ZS-CLIP's share may be noise.",
+        within=_ABOVE_ZERO,
+    )  # fmt: skip
     ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)
     ridge_clean: float = option(
         0.75, "Share of ZS-CLIP's rejections where nothing speaks for noise.", within=_SHARE
@@ -103,6 +111,9 @@ class RidgeSettings(Settings):
     )
     ridge_prior_items: float = option(
         100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
+    )
+    cautious: bool = option(
+        False, "Call an image noise only where there is evidence of noise of another kind."
     )
 
     def __post_init__(self) -> None:

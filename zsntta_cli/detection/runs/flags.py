@@ -65,7 +65,14 @@ def flagged(verdicts: Verdicts, flag: Flag, clean: NDArray[np.float64] | None = 
         noise = rank <= wanted
     else:
         return verdicts, rank.tolist()
-    return replace(verdicts, noise=noise, threshold=verdicts.threshold + move), rank.tolist()
+    return _as_asked(verdicts, noise, verdicts.threshold + move), rank.tolist()
+
+
+def _as_asked(
+    verdicts: Verdicts, noise: NDArray[np.bool_], threshold: NDArray[np.float64]
+) -> Verdicts:
+    """Verdicts with a flag of one's own: so many are called noise, and none is unsure."""
+    return replace(verdicts, noise=noise, unsure=np.zeros_like(noise), threshold=threshold)
 
 
 def above_all_but(margins: NDArray[np.float64], count: int) -> float:
@@ -99,4 +106,5 @@ class Ranking:
                 move = between(self.margins, wanted)
                 threshold[i] += move
                 noise[i] = margin > move
-        return replace(verdicts, noise=noise, threshold=threshold), ranks
+        is_asked = flag.wanted(1) is not None
+        return _as_asked(verdicts, noise, threshold) if is_asked else verdicts, ranks

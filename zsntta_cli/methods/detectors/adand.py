@@ -131,6 +131,10 @@ class AdaNDStepper:
         """Whether stage 1 is over."""
         return self._seen >= self.warm_up
 
+    @property
+    def evidence(self) -> None:
+        """Nothing: a threshold says nothing of whether there is noise."""
+
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, and learn wherever the queue fills: ZS-CLIP's in stage 1."""
         u, first = data.noise_score, self._seen

@@ -39,6 +39,7 @@ class ZeroShotStepper:
     """ZS-CLIP as a stream runs: all that it learns is its threshold."""
 
     adapted, warm_up = True, 0  # there is no other rule
+    evidence = None  # a threshold says nothing of whether there is noise
 
     def __init__(self, threshold: OnlineThreshold) -> None:
         self._threshold = threshold

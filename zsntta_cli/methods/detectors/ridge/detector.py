@@ -25,6 +25,11 @@ class RidgeDetector:
         self.rule: Rule | None = None  # None: ZS-CLIP decides
 
     @property
+    def cautious(self) -> bool:
+        """Whether images are called noise only where there is evidence."""
+        return self._settings.cautious
+
+    @property
     def block(self) -> int:
         """How many items to decide before the next `learn`."""
         return self.block_after(self._ring.seen)

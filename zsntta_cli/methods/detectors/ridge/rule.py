@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.methods.base import NO_EVIDENCE, NONE, OTHER_KIND, RARE, SURE, Evidence
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
 from zsntta_cli.methods.settings import RidgeSettings
@@ -23,18 +24,43 @@ class Trust:
     gate: float  # gamma: there is noise of another kind, and z sees it
     unseen: float  # kappa is 1 - 0.25 of it: nothing in the shape of b speaks for noise
     rare: float  # omega: noise is rare and far
+    parted: float  # tau_2: z falls into two groups
+    apart: float  # so do the scores of the single image, or they are flat: noise is not rare
 
     @classmethod
-    def in_ring(cls, v: Floats, b: Floats, o: RidgeSettings) -> "Trust":
-        """Read it off the ring's views (M, 4) and base scores (M,)."""
+    def in_ring(cls, v: Floats, b: Floats, base: Floats, o: RidgeSettings) -> "Trust":
+        """Read it off the ring's views (M, 4) and base scores (M,), b and b with -log MCM."""
         # z learns what doubtful images share. Where that is the kind of image, it agrees with q of
         # the single image; where it is which classes are hard, q is free of it.
         agreement = float(v[:, 0] @ v[:, 3]) / len(v) - o.ridge_gate_errors / np.sqrt(len(v))
         square = b * b  # skewness + kurtosis: two humps are flat, a far tail is steep
         shape = float((square * b).mean() + (square * square).mean())
+        unseen = _ramp(shape, o.ridge_shape)
         return cls(
-            _ramp(agreement, o.ridge_gate), _ramp(shape, o.ridge_shape), _ramp(shape, o.ridge_tail)
+            gate=_ramp(agreement, o.ridge_gate),
+            unseen=unseen,
+            rare=_ramp(shape, o.ridge_tail),
+            parted=_ramp(otsu_share(v[:, 0]), o.ridge_parted),
+            apart=max(1 - unseen, _ramp(otsu_share(base), o.ridge_apart)),
         )
+
+    @property
+    def more(self) -> float:
+        """How far more than ZS-CLIP's share may be noise.
+
+        The doubtful images of an easy, uneven set are a group of their own: both z and the scores
+        of the single image must fall in two.
+        """
+        return min(self.parted, self.apart)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What speaks for noise of another kind than the classes."""
+        common = max(self.gate, self.parted)
+        value = max(common, self.rare)
+        if value < SURE:
+            return Evidence(value, NONE)
+        return Evidence(value, RARE if self.rare > common else OTHER_KIND)
 
 
 @dataclass(frozen=True)
@@ -58,7 +84,7 @@ class Rule:
         # Step 7: classes that are named too often must win by more.
         best = (items.top_logits - self.class_penalty[classes]).argmax(1)
         named = np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
-        return Answer(named, score > self.threshold, score, self.threshold)
+        return Answer(named, score > self.threshold, score, self.threshold, self.trust.evidence)
 
     def state(self) -> State:
         """Everything that the rule is."""
@@ -78,7 +104,7 @@ class Rule:
     def none(cls, classes: int, dim: int) -> "Rule":
         """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
-        return cls(views, Trust(0.0, 0.0, 0.0), np.zeros(4), 0.0, 0.0, np.zeros(classes))
+        return cls(views, Trust(*5 * [0.0]), np.zeros(4), 0.0, 0.0, np.zeros(classes))
 
 
 @dataclass(frozen=True)
@@ -89,6 +115,7 @@ class Answer:
     is_noise: NDArray[np.bool_]  # (B,)
     score: Floats  # (B,) s, higher = more noise; u as long as ZS-CLIP decides
     threshold: float  # on s; nan as long as ZS-CLIP decides
+    evidence: Evidence = NO_EVIDENCE  # for noise of another kind
 
 
 def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSettings) -> Rule:
@@ -96,14 +123,15 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     views, v = Views.over(ring, regression)
     b = v[:, 1:].sum(1)
     b /= deviation(b)
-    trust = Trust.in_ring(v, b, o)
+    hesitation = _hesitation(ring, o.ridge_doubt)
+    base = b + hesitation
+    trust = Trust.in_ring(v, b, base, o)
     # Step 5: z comes in as far as it is trusted.
     weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
     weights /= deviation(v @ weights)
-    hesitation = _hesitation(ring, o.ridge_doubt)
-    base = b + hesitation
-    usual = float(ring.zero_shot_noise.mean()) * (1 - (1 - o.ridge_clean) * trust.unseen)
-    shares = float((base > otsu(base)).mean()), usual
+    zero_shot, single = float(ring.zero_shot_noise.mean()), float((base > otsu(base)).mean())
+    seen = min(single, zero_shot) + trust.more * max(single - zero_shot, 0.0)
+    shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
     tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
 
@@ -153,7 +181,23 @@ def _quantile(ordered: Floats, share: float) -> float:
 def otsu(scores: Floats) -> float:
     """The exact Otsu split of scores: between the two neighbours that part best."""
     v = np.sort(scores)
-    n, sums, k = len(v), np.cumsum(v), np.arange(1, len(v))
-    between = (sums[-1] * k / n - sums[:-1]) ** 2 / (k * (n - k))
+    between = _between(v)
     j = int(between.argmax())
     return float(v[j] + v[j + 1]) / 2
+
+
+def otsu_share(scores: Floats) -> float:
+    """Share of the scores' variance that lies between the two sides of their Otsu split.
+
+    2 / pi = 0.637 for a Gaussian, 0.75 for a uniform distribution, 1 for two points.
+    """
+    v = np.sort(scores)
+    total = float(v.var()) * len(v)
+    return float(_between(v).max()) / total if total > 1e-12 * len(v) else 0.0
+
+
+def _between(ordered: Floats) -> Floats:
+    """Sum of squares between the two sides of each of the n - 1 splits of sorted scores."""
+    n, sums, k = len(ordered), np.cumsum(ordered), np.arange(1, len(ordered))
+    between: Floats = (sums[-1] * k / n - sums[:-1]) ** 2 * n / (k * (n - k))
+    return between

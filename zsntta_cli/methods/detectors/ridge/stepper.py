@@ -1,14 +1,14 @@
 """Ridge as a stream runs, in pieces of any size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import NO_EVIDENCE, Decisions, Evidence, StreamData
 from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, decided
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems, check_classes
-from zsntta_cli.methods.detectors.ridge.rule import Rule
+from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule
 from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, checked, nested, within
@@ -35,15 +35,13 @@ class RidgeJudge:
 
     rule: Rule | None
     zero_shot: float
+    cautious: bool
 
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no queue."""
         zero_shot = np.full(len(data), self.zero_shot)
         answer = decided(items_of(data, slice(None), zero_shot), self.rule)
-        threshold = np.full(len(data), answer.threshold)
-        return Decisions(
-            answer.class_index, answer.is_noise, 1 - answer.score, zero_shot, threshold
-        )
+        return decisions_of(answer, zero_shot, self.cautious)
 
 
 class RidgeStepper:
@@ -72,6 +70,12 @@ class RidgeStepper:
         """Whether there is a rule."""
         return self._detector.rule is not None
 
+    @property
+    def evidence(self) -> Evidence:
+        """What the stream says for noise of another kind."""
+        rule = self._detector.rule
+        return rule.trust.evidence if rule else NO_EVIDENCE
+
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
         is_test = ~data.injected
@@ -94,9 +98,9 @@ class RidgeStepper:
         items, is_test = items_of(data, part, zero_shot), ~data.injected[part]
         answer = self._detector.decide(items)
         self._learn(items if is_test.all() else items.part(is_test), answer.is_noise[is_test])
-        threshold = np.full(len(items), answer.threshold)
-        is_noise = answer.is_noise | ~is_test
-        return Decisions(answer.class_index, is_noise, 1 - answer.score, zero_shot, threshold)
+        decisions = decisions_of(answer, zero_shot, self._detector.cautious)
+        assert decisions.is_noise is not None
+        return replace(decisions, is_noise=decisions.is_noise | ~is_test)
 
     def _learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Put decided items into the block, and learn it where it is whole."""
@@ -114,7 +118,7 @@ class RidgeStepper:
 
     def judge(self) -> RidgeJudge:
         """What decides now."""
-        return RidgeJudge(self._detector.rule, self._zero_shot.latest)
+        return RidgeJudge(self._detector.rule, self._zero_shot.latest, self._detector.cautious)
 
     def state(self) -> State:
         """The detector, ZS-CLIP's queue and the block."""
@@ -139,6 +143,16 @@ class RidgeStepper:
         self._detector.restore(detector)
         self._zero_shot.restore(within(new, "zero_shot"))
         self._waiting, self._count = [(items, is_noise)], len(items)
+
+
+def decisions_of(answer: Answer, zero_shot: Floats, cautious: bool) -> Decisions:
+    """An answer as a method gives it; `cautious`: without evidence nothing is noise."""
+    count, (value, kind) = len(answer.score), answer.evidence
+    is_noise = answer.is_noise & (answer.evidence.is_sure or not cautious)
+    return Decisions(
+        answer.class_index, is_noise, 1 - answer.score, zero_shot,
+        np.full(count, answer.threshold), np.full(count, value), np.full(count, kind, np.int8),
+    )  # fmt: skip
 
 
 def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> RidgeItems:
