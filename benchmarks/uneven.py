@@ -1,0 +1,66 @@
+"""Cut sets to a few, uneven classes, as people's folders are; each is a set of its own.
+
+    python benchmarks/uneven.py features/my-clip pets --classes 12 --rate 0.75 --seeds 0,1,2
+
+writes `pets-12-x0.75-s0` and so on beside `pets`: so many of its classes, drawn by the seed, of
+which the j-th keeps a share RATE^j of its images, at least one. Prints the sets' names.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import DATASET, FeatureSet, Text
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+
+
+def uneven_rows(
+    labels: NDArray[np.integer], classes: int, rate: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of labels (N,) that a cut keeps, and its classes in ascending order."""
+    generator = np.random.default_rng(seed)
+    chosen = generator.permutation(int(labels.max()) + 1)[:classes]
+    kept = []
+    for place, label in enumerate(chosen):
+        rows = generator.permutation(np.flatnonzero(labels == label))
+        kept.append(rows[: max(1, round(len(rows) * rate**place))])
+    return np.sort(np.concatenate(kept)), np.sort(chosen)
+
+
+def write_cut(whole: FeatureSet, name: str, classes: int, rate: float, seed: int) -> Path:
+    """Write the cut of a set under a name, beside it."""
+    rows, chosen = uneven_rows(whole.labels, classes, rate, seed)
+    ids = read_sample_ids(whole.path)
+    path = feature_path(whole.path.parent.parent, whole.path.parent.name, name)
+    write_features(
+        path, kind=DATASET, name=name, encoder=whole.identity,
+        source={**whole.source, "name": name}, blocks=[whole.image_features[rows]],
+        labels=np.searchsorted(chosen, whole.labels[rows]).astype(np.int32),
+        sample_ids=[ids[row] for row in rows],
+        class_names=[whole.class_names[label] for label in chosen],
+        texts=[Text(template, text[chosen]) for template, text in whole.text_features.items()],
+        normalized=whole.normalized, machine=whole.machine,
+    )  # fmt: skip
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("name", help="a set with labels")
+    parser.add_argument("--classes", type=int, required=True)
+    parser.add_argument("--rate", type=float, default=1.0)
+    parser.add_argument("--seeds", default="0,1,2")
+    given = parser.parse_args()
+    whole = read_features(given.folder / f"{given.name}.h5")
+    for seed in map(int, given.seeds.split(",")):
+        name = f"{given.name}-{given.classes}-x{given.rate:g}-s{seed}"
+        write_cut(whole, name, given.classes, given.rate, seed)
+        print(name)
+
+
+if __name__ == "__main__":
+    main()
