@@ -1,13 +1,14 @@
 """Which images of a folder to ask a person about, and what the answers say of the others.
 
-The images are ranked by suspicion. Two unknowns say what the ranks are worth: the share of noise pi,
-and the power d' of the score, by which noise is shifted from clean images (both normal, of variance
-1). A grid of both, and "there is no noise", are the hypotheses. The image at the share r from the
-most suspicious one on stands at the score x of pi Phi(d' - x) + (1 - pi) Phi(-x) = r, and is noise
-with the chance pi phi(x - d') / (pi phi(x - d') + (1 - pi) phi(x)). Each question is the image whose
-answer says most about the hypotheses; an answer weighs them anew by Bayes' rule. The most suspicious
-images are often clean ones of a rare look, which normal tails do not have: so an answer counts for
-less than the model says (`_TRUST`), and ten times "it belongs" do not rule rare noise out at once.
+The images are ranked by suspicion. Two unknowns say what the ranks are worth: the share of noise
+pi, and the power d' of the score, by which noise is shifted from clean images (both normal, of
+variance 1). A grid of both, and "there is no noise", are the hypotheses. The image at the share r
+from the most suspicious one on stands at the score x of pi Phi(d' - x) + (1 - pi) Phi(-x) = r, and
+is noise with the chance pi phi(x - d') / (pi phi(x - d') + (1 - pi) phi(x)). Each question is the
+image whose answer says most about the hypotheses; an answer weighs them anew by Bayes' rule.
+
+The most suspicious images are often clean ones of a rare look, which normal tails do not have: so
+chances are a little less (`_TRUST`), and a few times "it belongs" do not rule rare noise out.
 NumPy alone.
 """
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 _SHARES = (0.003, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85)
 _POWERS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0, 4.5)
 _FEWEST, _MOST = 1e-4, 1 - 1e-4  # chances: no answer rules a hypothesis out
-_TRUST = 0.7  # of 1, 0.9, 0.8, 0.7, 0.6 what keeps the most of 1 % noise (benchmarks/ask.py)
+_TRUST = 0.7  # of 1, 0.9 … 0.6: keeps 1 % of noise, and clean images nearly as well as 1
 _SLIP = 1e-3  # chance that "noise" is answered where there is none
 _NEIGHBOURS = 25  # images over which the accuracy of the classes is smoothed
 _PATTERNS = 64  # likeliest patterns of answers that a plan of several questions goes through
@@ -75,9 +76,9 @@ def entropy(chance: Floats) -> Floats:
 def prior(evidence: float, flagged: float) -> Floats:
     """What is believed (H,) before the first answer.
 
-    With evidence for noise of another kind (in [0, 1]) there is some, well ranked, about as much as
-    was flagged (a share of the folder); without, there may be none, and noise is of the classes' own
-    kind rather than far from them.
+    With evidence for noise of another kind (in [0, 1]) there is some, well ranked, about as much
+    as was flagged (a share of the folder); without, there may be none, and noise is of the classes'
+    own kind rather than far from them.
     """
     hypotheses = grid()
     share, power = hypotheses.share[1:], hypotheses.power[1:]
@@ -138,7 +139,7 @@ def expected_accuracy(weight: Floats, right: Floats) -> Floats:
 
 
 def accuracy_by_rank(likeliest: Floats) -> Floats:
-    """The chance (R,) that a class is right, by softmax probabilities (N,) in order of suspicion."""
+    """The chance (R,) that a class is right, by softmax scores (N,) in order of suspicion."""
     count = len(likeliest)
     if count > 2 * _NEIGHBOURS:
         window = np.ones(_NEIGHBOURS)

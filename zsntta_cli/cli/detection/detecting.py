@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
@@ -119,9 +121,11 @@ def _write(content: bytes) -> None:
     typer.echo(content, nl=False)
 
 
-def run_once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
-    """Detect, and put rows where they go."""
-    run = detect_run(request, encoding)
+def run_once(
+    request: Request, encoding: Encoding, outputs: Outputs, interview: Interview | None = None
+) -> None:
+    """Detect, ask where there is something to ask by, and put rows where they go."""
+    run = replace(detect_run(request, encoding), interview=interview)
     outputs.open(run)
     try:
         for batch in run.batches():
