@@ -104,7 +104,6 @@ class Rule:
         shape = (b**3).mean() + (b**4).mean()
         self.gate = ramp(r, o.ridge_gate)
         base = b - o.ridge_doubt * np.log([max(1 - i["u"], 1e-3) for i in ring])
-        parted = ramp(between(v[:, 0]), o.ridge_parted)
         unseen = ramp(shape, o.ridge_shape)
         apart = max(1 - unseen, ramp(between(base), o.ridge_apart))
         kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
@@ -127,7 +126,7 @@ class Rule:
         # 6. threshold
         rho0 = np.mean([i["zs"] for i in ring])
         rho = (base > otsu(base)).mean()
-        rho = rho if rho < rho0 else rho0 + min(parted, apart) * (rho - rho0)
+        rho = rho if rho < rho0 else rho0 + apart * (rho - rho0)
         tau = self.gate * np.quantile(s, 1 - rho)
         tau += (1 - self.gate) * np.quantile(s, 1 - kappa * rho0)
         if omega > 0:

@@ -31,8 +31,7 @@ class Trust:
     gate: float  # gamma: there is noise of another kind, and z sees it
     unseen: float  # kappa is 1 - 0.25 of it: nothing in the shape of b speaks for noise
     rare: float  # omega: the threshold is for rare, far noise
-    parted: float  # tau_2: z falls into two groups
-    apart: float  # so do the scores of the single image, or they are flat: noise is not rare
+    apart: float  # alpha: the scores of the single image fall into two groups, or are flat
     common: float  # evidence: many images of another kind
     far: float  # evidence: a few that are far from all others
 
@@ -53,20 +52,10 @@ class Trust:
             gate=gate,
             unseen=unseen,
             rare=_ramp(skewness + kurtosis, o.ridge_tail),
-            parted=_ramp(otsu_share(z), o.ridge_parted),
             apart=max(1 - unseen, _ramp(otsu_share(base), o.ridge_apart)),
             common=max(min(gate, _ramp(sarle(z), _SARLE)), min(_ramp(alike, _ALIKE), flat)),
             far=_ramp(_beyond(v[:, 2] + q, _FAR_FROM), _FAR),
         )
-
-    @property
-    def more(self) -> float:
-        """How far more than ZS-CLIP's share may be noise.
-
-        The doubtful images of an easy, uneven set are a group of their own: both z and the scores
-        of the single image must fall in two.
-        """
-        return min(self.parted, self.apart)
 
     @property
     def evidence(self) -> Evidence:
@@ -145,7 +134,9 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
     weights /= deviation(v @ weights)
     zero_shot, single = float(ring.zero_shot_noise.mean()), float((base > otsu(base)).mean())
-    seen = min(single, zero_shot) + trust.more * max(single - zero_shot, 0.0)
+    # Otsu's split finds a doubtful third in any easy, uneven set: more than ZS-CLIP rejects is
+    # noise only where the two sides are apart.
+    seen = min(single, zero_shot) + trust.apart * max(single - zero_shot, 0.0)
     shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
     tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
