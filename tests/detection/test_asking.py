@@ -29,19 +29,19 @@ def two(first=0.5):
 
 def test_where_both_densities_cross_half_of_it_is_noise():
     # Half noise at N(2, 1), half clean at N(0, 1): the middle of the folder is at 1, where both
-    # are as dense; an answer is trusted by 0.7.
-    assert grid().chance[hypothesis(0.5, 2.0), HALF] == pytest.approx(0.7 * 0.5, abs=0.005)
+    # are as dense.
+    assert grid().chance[hypothesis(0.5, 2.0), HALF] == pytest.approx(0.5, abs=0.005)
     # Above 2 lie half of the noise and Phi(-2) of the clean; at 2, noise to clean is as e^2 to 1.
     above = 0.5 * 0.5 + 0.5 * 0.022750
     at = int(np.abs(grid().rank - above).argmin())
-    expected = 0.7 * np.exp(2) / (1 + np.exp(2))
+    expected = np.exp(2) / (1 + np.exp(2))
     assert grid().chance[hypothesis(0.5, 2.0), at] == pytest.approx(expected, abs=0.005)
 
 
 def test_chances_add_up_to_the_share_of_noise():
     rank = grid().rank
     width = np.diff(np.r_[0, (rank[1:] + rank[:-1]) / 2, 1])
-    np.testing.assert_allclose(grid().chance[1:] @ width / 0.7, grid().share[1:], rtol=0.04)
+    np.testing.assert_allclose(grid().chance[1:] @ width, grid().share[1:], rtol=0.04)
     assert (grid().chance[0] == 1e-3).all()
     assert (np.diff(grid().chance, axis=1) <= 0).all(), "the most suspicious are likeliest noise"
 
