@@ -39,7 +39,7 @@ def broken(source="b.png"):
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b'2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,'
+        b"2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
         b'"[{""class"": ""cat"", ""score"": 0.5}]",,,tiny\n2,"b,""\xff.png",,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])
@@ -103,7 +103,9 @@ def test_what_is_said_of_all():
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
     warm = row(stage="warm-up", evidence=0.0, kind="none")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images ridge cannot")
-    assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ridge")
+    assert said(warm, hindsight=False)[1].startswith(
+        "All by ZS-CLIP's rule: before 64 images ridge"
+    )
 
 
 @pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])

@@ -232,8 +232,17 @@ def test_the_mouse_corrects_and_takes_back(opened):
     row = {
         name: ROWS[29][name]
         for name in (
-            "class", "answer", "noise", "rank", "score", "threshold", "margin", "stage",
-            "evidence", "kind", "encoder",
+            "class",
+            "answer",
+            "noise",
+            "rank",
+            "score",
+            "threshold",
+            "margin",
+            "stage",
+            "evidence",
+            "kind",
+            "encoder",
         )
     }
     found = review.corrections()
