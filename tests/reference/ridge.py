@@ -48,7 +48,7 @@ def evidence_of(rule):
     """How much speaks for noise, and for which: 0 none, 1 another kind, 2 rare and far."""
     if rule is None or max(rule.common, rule.far) < 0.5:
         return (max(rule.common, rule.far) if rule else 0.0), 0
-    return max(rule.common, rule.far), 1 if rule.common >= 0.5 else 2
+    return max(rule.common, rule.far), 1 if rule.common >= 0.5 > rule.omega else 2
 
 
 def see(data: StreamData, t: int, text):
@@ -107,7 +107,7 @@ class Rule:
         unseen = ramp(shape, o.ridge_shape)
         apart = max(1 - unseen, ramp(between(base), o.ridge_apart))
         kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
-        omega = ramp(shape, o.ridge_tail)
+        self.omega = omega = ramp(shape, o.ridge_tail)
 
         # Evidence: z in two groups, or far tails of the largest logit
         z, logit = v[:, 0], v[:, 2] + v[:, 3]
@@ -116,7 +116,7 @@ class Rule:
         flat = 1 - unseen if classes > 1 else 0
         self.common = max(min(self.gate, ramp(two, 0.6)), min(ramp(alike, 0.4), flat))
         t = (logit - np.median(logit)) / (1.4826 * np.median(abs(logit - np.median(logit))))
-        self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.015)
+        self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.02)
 
         # 5. score
         self.s_sd = 1.0
