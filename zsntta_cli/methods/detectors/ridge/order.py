@@ -1,12 +1,12 @@
-"""Step 8: whether the stream comes in order, and what the last classes then say of the next one.
+"""Step 8 of `ridge`: whether the stream comes in order, and what the last classes then say of the next one.
 
 Neighbours share a predicted class more often than chance where a person photographs one kind after
 another. There the classes of the last items are a prior for the next one's, over windows of several
 lengths; how far each is mixed in is fitted to how well it foretold the stream, without labels. On
 a shuffled stream nothing is mixed in, and classes are those of step 7 to the bit. An item's class
-depends on items before it and on itself, so it comes without delay, unlike those of LAME ("Parameter-
-free Online Test-time Adaptation", arXiv 2201.05718) and StatA ("Realistic Test-Time Adaptation of
-Vision-Language Models", arXiv 2501.03729), which name the classes of a whole block.
+depends on items before it and on itself, so it comes without delay, unlike those of LAME
+("Parameter-free Online Test-time Adaptation", arXiv 2201.05718) and StatA ("Realistic Test-Time
+Adaptation of Vision-Language Models", arXiv 2501.03729), which name those of a whole block.
 """
 
 from dataclasses import dataclass
