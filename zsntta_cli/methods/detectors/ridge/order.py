@@ -1,4 +1,4 @@
-"""Step 8 of `ridge`: whether the stream comes in order, and what the last classes then say of the next one.
+"""Step 8 of `ridge`: whether a stream comes in order, and what its last classes then say.
 
 Neighbours share a predicted class more often than chance where a person photographs one kind after
 another. There the classes of the last items are a prior for the next one's, over windows of several
