@@ -8,9 +8,9 @@ orders of `zsntta simulate --order`, or as in StatA's online streams (arXiv 2501
 is dealt to slots by Dirichlet shares, slots come one after another, shuffled within.
 
 Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, ridge
-without its step 8, ridge, the least gain of a run by step 8, the share of runs in which step 8 named
-any class. With --rivals (slow) also the classes of StatA and LAME (arXiv 2201.05718) behind ridge's
-decisions: these name whole blocks of 64, so that an answer waits for up to 63 items.
+without its step 8, ridge, the least gain of a run by step 8, the share of runs in which step 8
+named a class. With --rivals (slow) also the classes of StatA and LAME (arXiv 2201.05718) behind
+ridge's decisions: these name whole blocks of 64, so that an answer waits for up to 63 items.
 """
 
 import argparse
@@ -155,7 +155,7 @@ def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decision
 
 
 def figures(run: Run, rivals: Sequence[Rival]) -> list[float]:
-    """Acc_H of ZS-CLIP, ridge, ridge without step 8 and the rivals, and whether step 8 named one."""
+    """Whether step 8 named a class; Acc_H of ZS-CLIP, ridge, ridge without step 8 and rivals."""
     zs_clip, now = decided(run.data, "zs-clip"), decided(run.data, "ridge")
     before = decided(run.data, "ridge", in_order=False)
     named = [now.class_index, before.class_index, *(of_blocks(run.data, one) for one in rivals)]
