@@ -81,12 +81,15 @@ class Rule:
         """Noise scores s of B items, (B,)."""
         return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
 
+    def class_logits(self, items: RidgeItems) -> Floats:
+        """Step 7: the largest logits (B, K), where classes named too often must win by more."""
+        logits: Floats = items.top_logits - self.class_penalty[items.top_classes]
+        return logits
+
     def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
-        score, classes = self.score(items), items.top_classes
-        # Step 7: classes that are named too often must win by more.
-        best = (items.top_logits - self.class_penalty[classes]).argmax(1)
-        named = np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
+        score, best = self.score(items), self.class_logits(items).argmax(1)
+        named = np.take_along_axis(items.top_classes, best[:, None], axis=1)[:, 0]
         return Answer(named, score > self.threshold, score, self.threshold, self.trust.evidence)
 
     def state(self) -> State:
