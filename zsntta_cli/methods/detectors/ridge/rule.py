@@ -18,7 +18,7 @@ _MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
 _LEAST_SPREAD = 1e-6
 # Evidence: whether there is noise at all, which decides no threshold.
 _FAR_FROM = 3.0  # deviations of g + q
-_FAR = 0.015  # mean square beyond them from which noise is rare and far
+_FAR = 0.02  # mean square beyond them from which noise is rare and far
 _SARLE = 0.6  # bimodality of z from which noise is of another kind; 1 / 3 for a Gaussian
 _ALIKE = 0.4  # corr(z, q), less these standard errors, from which it is where b is flat
 _ALIKE_ERRORS = 3.0
@@ -63,7 +63,7 @@ class Trust:
         value = max(self.common, self.far)
         if value < SURE:
             return Evidence(value, NONE)
-        return Evidence(value, OTHER_KIND if self.common >= SURE else RARE)
+        return Evidence(value, OTHER_KIND if self.common >= SURE > self.rare else RARE)
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,15 @@ class Rule:
         """Noise scores s of B items, (B,)."""
         return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
 
+    def class_logits(self, items: RidgeItems) -> Floats:
+        """Step 7: the largest logits (B, K), where classes named too often must win by more."""
+        logits: Floats = items.top_logits - self.class_penalty[items.top_classes]
+        return logits
+
     def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
-        score, classes = self.score(items), items.top_classes
-        # Step 7: classes that are named too often must win by more.
-        best = (items.top_logits - self.class_penalty[classes]).argmax(1)
-        named = np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
+        score, best = self.score(items), self.class_logits(items).argmax(1)
+        named = np.take_along_axis(items.top_classes, best[:, None], axis=1)[:, 0]
         return Answer(named, score > self.threshold, score, self.threshold, self.trust.evidence)
 
     def state(self) -> State:
