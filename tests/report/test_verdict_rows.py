@@ -27,8 +27,10 @@ from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
     judged = {
         "format": 2, "source": source, "class": "cat", "class_index": 0,
-        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank, "score": 0.75, "threshold": 0.5, "margin": margin,
-        "stage": "adapted", "evidence": 1.0, "kind": "another kind", "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
+        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank,
+        "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
+        "evidence": 1.0, "kind": "another kind",
+        "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
     }  # fmt: skip
     return {**dict.fromkeys(FIELDS), **judged, **more}
 
@@ -39,7 +41,7 @@ def broken(source="b.png"):
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b'2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,'
+        b"2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
         b'"[{""class"": ""cat"", ""score"": 0.5}]",,,tiny\n2,"b,""\xff.png",,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])
@@ -103,7 +105,7 @@ def test_what_is_said_of_all():
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
     warm = row(stage="warm-up", evidence=0.0, kind="none")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images ridge cannot")
-    assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ridge")
+    assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
 
 
 @pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])

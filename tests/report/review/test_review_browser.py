@@ -232,13 +232,23 @@ def test_the_mouse_corrects_and_takes_back(opened):
     row = {
         name: ROWS[29][name]
         for name in (
-            "class", "answer", "noise", "rank", "score", "threshold", "margin", "stage",
-            "evidence", "kind", "encoder",
+            "class",
+            "answer",
+            "noise",
+            "rank",
+            "score",
+            "threshold",
+            "margin",
+            "stage",
+            "evidence",
+            "kind",
+            "encoder",
         )
     }
     found = review.corrections()
     assert found[1] == {
-        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False, "class": "cat",
+        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
+        "class": "cat",
         "verdict": row,
     }  # fmt: skip
     assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == (
