@@ -140,7 +140,7 @@ def test_an_all_clear_is_by_evidence_alone():
         ([*doubtless(64), row(stage="judged")], {}),  # a person knows one
     ):
         assert CLEAR not in said(*rows, **more)
-    assert "fewer than 64 images that differ" in said(*doubtless(63))[-1]
+    assert "Fewer than 64 images differ" in said(*doubtless(63))[-1]
 
 
 def test_noise_and_doubt_are_said_by_evidence():
