@@ -152,8 +152,8 @@ class Tally:
             return
         if len(self._different) < self.warm_up:
             yield (
-                f"Whether images are beyond your classes cannot be told for certain of fewer than "
-                f"{self.warm_up:,} images that differ."
+                f"Fewer than {self.warm_up:,} images differ: too few to be sure what is beyond "
+                f"your classes."
             )
             return
         how = "clearly" if 2 * sum(self._sure) >= len(self._sure) else "at times"
