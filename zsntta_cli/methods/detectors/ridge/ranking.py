@@ -7,9 +7,9 @@ import numpy as np
 from zsntta_cli.methods.detectors.ridge.items import Floats
 from zsntta_cli.methods.detectors.ridge.regression import deviation
 
-# To the weights of z, entropy, minus the largest logit and q in the score: the largest logit counts
-# twice. -log MCM is left out: it and the entropy rank worst of all where nothing is evident.
-_MORE = np.array([0.0, 0.0, 0.5, 0.0])
+# Times the weights of z, entropy, minus the largest logit and q in the score s. Without evidence the
+# largest logit ranks best of all single scores, and -log MCM, which is left out, worst.
+_TIMES = np.array([0.5, 1.0, 2.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Suspicion:
     @classmethod
     def over(cls, v: Floats, weights: Floats, flagged: float) -> "Suspicion":
         """That of the ring's views (M, 4), their weights in s, and the share above tau."""
-        weights = weights + _MORE
+        weights = weights * _TIMES
         weights /= deviation(v @ weights)
         return cls(weights, float(np.quantile(v @ weights, 1 - flagged)))
 
