@@ -7,8 +7,8 @@ import numpy as np
 from zsntta_cli.methods.detectors.ridge.items import Floats
 from zsntta_cli.methods.detectors.ridge.regression import deviation
 
-# Times the weights of z, entropy, minus the largest logit and q in the score s. Without evidence the
-# largest logit ranks best of all single scores, and -log MCM, which is left out, worst.
+# Times the weights of z, entropy, minus the largest logit and q in the score s. Without evidence
+# the largest logit ranks well; -log MCM, which is left out, ranks worst of all.
 _TIMES = np.array([0.5, 1.0, 2.0, 1.0])
 
 
