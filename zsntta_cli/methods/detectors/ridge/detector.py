@@ -100,5 +100,5 @@ def decided(items: RidgeItems, rule: Rule | None) -> Answer:
     """Decisions on B items by a rule, whatever was before; without one ZS-CLIP decides."""
     if rule is None:
         classes, u = items.top_classes[:, 0], items.doubt[:, 0]
-        return Answer(classes, items.zero_shot_noise, u, np.nan)
+        return Answer(classes, items.zero_shot_noise, u, np.nan, np.full(len(u), np.nan))
     return rule.answer(items)

@@ -161,6 +161,7 @@ def decisions_of(answer: Answer, zero_shot: Floats, cautious: bool) -> Decisions
     return Decisions(
         answer.class_index, is_noise, 1 - answer.score, zero_shot,
         np.full(count, answer.threshold), np.full(count, value), np.full(count, kind, np.int8),
+        answer.suspicion,
     )  # fmt: skip
 
 
