@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import NO_EVIDENCE, NONE, OTHER_KIND, RARE, SURE, Evidence
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
+from zsntta_cli.methods.detectors.ridge.words import WordWeight
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
 
@@ -73,10 +74,12 @@ class Rule:
     doubt: float  # weight of -log MCM
     threshold: float  # tau, on s
     class_penalty: Floats  # (C,) eta log(C pi_c)
+    words: WordWeight
 
     def score(self, items: RidgeItems) -> Floats:
         """Noise scores s of B items, (B,)."""
-        return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
+        mixed = np.vecdot(self.views(items), self.weights) + self.words(items.words)
+        return mixed + _hesitation(items, self.doubt)
 
     def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
@@ -90,21 +93,23 @@ class Rule:
         """Everything that the rule is."""
         numbers = {"doubt": self.doubt, "threshold": self.threshold}
         arrays = {"weights": self.weights, "class_penalty": self.class_penalty}
-        return {**numbers, **arrays, **nested(views=vars(self.views), trust=vars(self.trust))}
+        parts = {"views": vars(self.views), "trust": vars(self.trust), "words": vars(self.words)}
+        return {**numbers, **arrays, **nested(**parts)}
 
     @classmethod
     def restored(cls, state: State) -> "Rule":
         """Make a rule of a state that was checked to be like that of one."""
         views: Any = within(state, "views")
         trust: Any = within(state, "trust")
+        words: Any = within(state, "words")
         own: Any = {name: value for name, value in state.items() if "." not in name}
-        return cls(Views(**views), Trust(**trust), **own)
+        return cls(Views(**views), Trust(**trust), words=WordWeight(**words), **own)
 
     @classmethod
     def none(cls, classes: int, dim: int) -> "Rule":
         """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
-        return cls(views, Trust(*5 * [0.0]), np.zeros(4), 0.0, 0.0, np.zeros(classes))
+        return cls(views, Trust(*5 * [0.0]), np.zeros(4), 0.0, 0.0, np.zeros(classes), WordWeight())
 
 
 @dataclass(frozen=True)
@@ -129,11 +134,16 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     # Step 5: z comes in as far as it is trusted.
     weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
     weights /= deviation(v @ weights)
+    mixed, words = v @ weights, WordWeight.over(ring.words)
+    if words.weight:
+        mixed = mixed + words(ring.words)
+        spread = float(deviation(mixed))
+        mixed, weights, words = mixed / spread, weights / spread, words.over_deviation(spread)
     zero_shot, single = float(ring.zero_shot_noise.mean()), float((base > otsu(base)).mean())
     seen = min(single, zero_shot) + trust.more * max(single - zero_shot, 0.0)
     shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
-    tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
-    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
+    tau = _threshold(mixed + hesitation, trust, shares, o.ridge_tail_deviations)
+    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o), words)
 
 
 def _hesitation(items: RidgeItems, weight: float) -> Floats:
