@@ -164,7 +164,8 @@ def behind(detector: str, classifier: str) -> Method:
     return Method(
         _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
         offline=first.offline, needs=first.needs, takes=first.takes, defaults=first.defaults,
-        imagenet=first.imagenet, warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
+        imagenet=first.imagenet, warm_up=first.warm_up,
+        revision=first.revision + second.revision - 1, parts=parts,
         is_probability=first.is_probability, cites=first.cites + second.cites,
     )  # fmt: skip
 
