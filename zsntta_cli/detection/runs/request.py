@@ -48,6 +48,7 @@ class DecisionRule:
     clean: Path | None = None  # images known to be clean, for Flag.fpr
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
+    others: str | None = None  # words for what else images may show: a name or a file
 
     def __post_init__(self) -> None:
         check_method(self.method)
