@@ -6,9 +6,9 @@
 
 reads feature files as `zsntta extract`, `zsntta cache import` and `zsntta cache split` make them.
 Words are the class names of other sets, but for those of the ID set; `own` stands for the set that
-the ID set was cut from, pets of pets-12-s0-id. A table in Markdown: Acc_H in percent by noise ratio (Acc_S at 0 %), the mean over pairs and
-seeds of streams without injected noise, and in brackets the share of images whose best match is a
-word.
+the ID set was cut from, pets of pets-12-s0-id. A table in Markdown: Acc_H in percent by noise ratio
+(Acc_S at 0 %), the mean over pairs and seeds of streams without injected noise, and in brackets the
+share of images whose best match is a word.
 """
 
 import argparse
