@@ -105,7 +105,7 @@ def test_agrees_with_the_reference(seed, ratio):
     data, _, words = world(seed, ratio, injected=True)
     data = beside(data, words)
     found = decide(data)
-    _, is_noise, scores, thresholds = reference(data, OPTIONS, ThresholdSettings())
+    _, is_noise, scores, thresholds, *_ = reference(data, OPTIONS, ThresholdSettings())
     np.testing.assert_allclose(1 - found.id_score, scores, atol=2e-3)
     tests = ~data.injected
     np.testing.assert_allclose(found.detector_threshold[tests], thresholds[tests], atol=2e-3)
