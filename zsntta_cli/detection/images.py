@@ -15,6 +15,7 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
+from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check
@@ -49,6 +50,7 @@ class NoiseDetector(OnlineDetector):
         method: str = "ridge",
         encoder: "Encoder | None" = None,
         device: str = "auto",
+        others: str | Path | Sequence[str] | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing; nothing is loaded yet.
@@ -61,6 +63,8 @@ class NoiseDetector(OnlineDetector):
             method: one that decides online: zs-clip, adand or ridge.
             encoder: one that was loaded by `load_encoder`, instead of a model.
             device: where the encoder runs.
+            others: words for what else images may show, for ridge: "wordnet", "something", a file
+                with a word a line, or a list of them.
             settings: of the method and its threshold, named as for `simulate`; `seed` as for an
                 OnlineDetector, and `precision` of the encoder.
 
@@ -70,6 +74,9 @@ class NoiseDetector(OnlineDetector):
         names = inputs.checked_names(class_names)
         self.prompt, self._device, self._encoder = prompt_template(prompt), device, encoder
         self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        self._others = None if others is None else OtherWords.read(others, self.prompt)
+        if self._others:
+            inputs.check_takes_words(method)
         check("normalized" not in settings, "normalized is no setting here: features are raw.")
         self._configure(names, method, settings)
         self._origin = {
@@ -83,7 +90,18 @@ class NoiseDetector(OnlineDetector):
                 texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
                 self.identity = identity = self.encoder.identity
                 scale, bias = identity["logit_scale"], identity.get("logit_bias")
-                self._begin(FrozenModel.checked(texts, scale, bias))
+                self._begin(FrozenModel.checked(texts, scale, bias, *self._other_texts()))
+
+    def _other_texts(self) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+        """Text features of the other words, and of the classes in their prompt."""
+        if self._others is None:
+            return None, None
+
+        def texts(words: Sequence[str], prompt: str) -> NDArray[np.float32]:
+            return self.encoder.encode_texts(class_prompts(prompt, words))
+
+        others = self._others.features(self.class_names, self.prompt, texts)
+        return others.more_text, others.more_names
 
     @property
     def online(self) -> OnlineDetector:

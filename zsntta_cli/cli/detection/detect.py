@@ -61,6 +61,10 @@ def detect(
         Literal["hindsight", "arrival"] | None,
         _decision("[hindsight; arrival for -, videos and --watch]"),
     ] = None,
+    others: Annotated[
+        str | None,
+        _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
+    ] = None,
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0,
     fps: Annotated[float, _decision("Frames of a second of video.")] = 1.0,
     out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None,
@@ -85,8 +89,8 @@ def detect(
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
     if judge:
-        others = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
-        if any(others) or classes is not None or review or watch:
+        beside = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
+        if any(beside) or classes is not None or others is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
         _judge(judge)
         return
@@ -119,7 +123,13 @@ def detect(
         classes=names if classes is not None or classes_file else (),
         prompt=prompt,
         rule=asked.DecisionRule(
-            method=method, score=score, flag=Flag.parse(flag), clean=clean, decide=decide, seed=seed
+            method=method,
+            score=score,
+            flag=Flag.parse(flag),
+            clean=clean,
+            decide=decide,
+            seed=seed,
+            others=others,
         ),
         watch=asked.Watch(interval=interval, looks=looks) if watch else None,
     )

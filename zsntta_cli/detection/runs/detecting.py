@@ -1,11 +1,11 @@
 """What `zsntta detect` does: images, or features that are cached, to rows as they are decided."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
@@ -120,17 +121,28 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     names = request.classes or (cached.class_names if cached else ())
     if not names:
         raise SettingsError(f"'{set_name}' has no class names: name them.")
-    text = _text(names, request.template, encoding, cached)
+    texts = partial(_text, encoding=encoding, cached=cached)
+    text = texts(names, request.template)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
     identity = cached.identity if cached else encoding.identity
+    others = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
         text, identity.get("logit_scale", math.nan), request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=identity.get("logit_bias"),
-        score=request.rule.score,
+        score=request.rule.score, **others,
     )  # fmt: skip
     detector.identity = identity
     return DetectRun(request, encoding, detector, cached)
+
+
+def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:
+    """What a detector is told of words for what else images may show."""
+    if request.rule.others is None:
+        return {}
+    words = OtherWords.read(request.rule.others, request.template)
+    others = words.features(names, request.template, texts)
+    return {"other_features": others.more_text, "names_beside": others.more_names}
 
 
 def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
@@ -146,9 +158,9 @@ def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
 
 
 def _text(
-    names: tuple[str, ...], template: str, encoding: Encoding, cached: FeatureSet | None
+    names: Sequence[str], template: str, encoding: Encoding, cached: FeatureSet | None
 ) -> NDArray[np.float32]:
-    """Text features (C, D) of the classes, from the set's own file where it has them."""
+    """Text features (C, D) of names, from the set's own file where it has them."""
     if cached is None:
         return encoding.texts(names, template)
     kept = cached.text_features.get(template)

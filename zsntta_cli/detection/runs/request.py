@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.detection.inputs import check_class_names, check_method, checked_seed
+from zsntta_cli.detection.inputs import (
+    check_class_names,
+    check_method,
+    check_takes_words,
+    checked_seed,
+)
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
@@ -48,9 +53,12 @@ class DecisionRule:
     clean: Path | None = None  # images known to be clean, for Flag.fpr
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
+    others: str | None = None  # words for what else images may show: a name or a file
 
     def __post_init__(self) -> None:
         check_method(self.method)
+        if self.others is not None:
+            check_takes_words(self.method)
         check_choice("score", self.score, SCORES)
         checked_seed(self.seed)
         check(
