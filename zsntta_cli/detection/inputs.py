@@ -25,7 +25,7 @@ def checked_text(text_features: Any) -> NDArray[np.float32]:
     Raises:
         SettingsError: they are none.
     """
-    text = _array("text_features", text_features)
+    text = checked_matrix("text_features", text_features)
     check(len(text) > 0 and text.shape[1] > 0, "text_features are empty: name one class or more.")
     check(bool(text.any(axis=1).all()), "text_features have a row of zeros.")
     is_unit = abs(np.linalg.norm(text, axis=1) - 1) < TEXT_TOLERANCE
@@ -86,14 +86,14 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
     Raises:
         SettingsError: they are of other dims, or not finite.
     """
-    rows = _array("features", features, flat=True)
+    rows = checked_matrix("features", features, flat=True)
     check(
         rows.shape[1] == dim, f"features have {rows.shape[1]:,} dims, text_features have {dim:,}."
     )
     return rows * np.float32(_CLIP_NORM) if normalized else rows
 
 
-def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
+def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     """A matrix of finite numbers; tensors are taken as they are, without torch being imported."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().float().numpy()
