@@ -108,7 +108,7 @@ def _told_apart(names: Sequence[str], read: Sequence[tuple[Encoded, int]]) -> fr
 
 
 def _summary(names: int, photos: int, classes: ClassFeatures) -> str:
-    line = f"{names:,} classes from {photos:,} example photos"
+    line = f"note: {names:,} classes from {photos:,} example photos"
     if names == 1:
         return f"{line.replace('classes', 'class')}."
     alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
