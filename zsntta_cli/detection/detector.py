@@ -101,6 +101,38 @@ class OnlineDetector:
         self.normalized = normalized
         self._begin(model)
 
+    @classmethod
+    def from_examples(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        method: str = "ridge",
+        *,
+        class_names: Sequence[str] | None = None,
+        **more: Any,
+    ) -> "OnlineDetector":
+        """A detector whose classes are made of example images in place of texts.
+
+        A class is the mean of its examples, and the scale of the logits is the one that tells them
+        apart when each is left out.
+
+        Args:
+            features: (M, D) of the examples, 2 to 8 a class, raw or of unit norm.
+            labels: (M,) their classes' numbers, 0 to C - 1.
+            method: one that decides online: zs-clip, adand or ridge.
+            class_names: (C,) for the verdicts; numbers where none are given.
+            more: `normalized`, and the settings of the method, as for `OnlineDetector`.
+
+        Raises:
+            SettingsError: one of them will not do, or no class has two different examples.
+        """
+        from zsntta_cli.detection.examples import class_features
+
+        classes = class_features(features, labels)
+        return OnlineDetector(
+            classes.features, classes.scale, method, class_names=class_names, **more
+        )
+
     def _configure(
         self, class_names: tuple[str, ...], method: str, settings: dict[str, Any]
     ) -> None:

@@ -16,6 +16,9 @@ from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import check, check_choice
 
+PHOTOS_BESIDE_WORDS = (
+    "other words go with class names, not with photos: cosines of photos are not those of words."
+)
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
@@ -28,7 +31,7 @@ def checked_text(
     Raises:
         SettingsError: they are none.
     """
-    text = _array(name, text_features)
+    text = checked_matrix(name, text_features)
     check(len(text) > 0 and text.shape[1] > 0, f"{name} are empty: name one {what} or more.")
     check(bool(text.any(axis=1).all()), f"{name} have a row of zeros.")
     is_unit = abs(np.linalg.norm(text, axis=1) - 1) < TEXT_TOLERANCE
@@ -110,14 +113,14 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
     Raises:
         SettingsError: they are of other dims, or not finite.
     """
-    rows = _array("features", features, flat=True)
+    rows = checked_matrix("features", features, flat=True)
     check(
         rows.shape[1] == dim, f"features have {rows.shape[1]:,} dims, text_features have {dim:,}."
     )
     return rows * np.float32(_CLIP_NORM) if normalized else rows
 
 
-def _array(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
+def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
     """A matrix of finite numbers; tensors are taken as they are, without torch being imported."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().float().numpy()

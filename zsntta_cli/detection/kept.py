@@ -148,7 +148,7 @@ def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
     if kept.identity and here.identity and (other := difference(kept.identity, here.identity)):
         return f"another encoder ({other.key}: {other.one}, here {other.other})"
     if text.shape != other_text.shape or abs(text - other_text).max() > _TEXT_TOLERANCE:
-        return "other text features: another encoder's, or of another prompt"
+        return "other text features: another encoder's, or of another prompt (or class photos)"
     before, now = ({**_described(d), **d.settings} for d in (kept, here))
     keys = ("method", "logit_scale", "logit_bias", "normalized")
     for key in (*keys, *sorted({*kept.settings, *here.settings})):

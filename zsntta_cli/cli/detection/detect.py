@@ -41,6 +41,10 @@ def detect(
     ] = None,
     classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None,
     classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None,
+    class_photos: Annotated[
+        Path | None,
+        typer.Option(help="Example photos in their place: DIR/<class>/, 2 to 8 photos in each."),
+    ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
     ] = None,
@@ -89,7 +93,10 @@ def detect(
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
     if judge:
-        beside = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
+        beside = (
+            sources, set_name, classes_file, class_photos, flag, clean, out, only, print0,
+            copy_to, link_to,
+        )  # fmt: skip
         if any(beside) or classes is not None or others is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
         _judge(judge)
@@ -98,10 +105,20 @@ def detect(
         raise misused("--embed is of a page: add --review FILE.html.")
     if review and watch:
         raise misused("--review is of all images, and a watch goes on: leave one of them out.")
-    if classes is None and not classes_file and not set_name:
-        raise misused("name your classes: --classes cat,dog or --classes-file FILE.")
-    if classes is not None and classes_file:
-        raise misused("--classes and --classes-file are both given: one of them.")
+    named = {
+        "--classes": classes is not None,
+        "--classes-file": classes_file,
+        "--class-photos": class_photos,
+    }
+    given = [option for option, value in named.items() if value]
+    if not given and not set_name:
+        raise misused(
+            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
+        )
+    if len(given) > 1:
+        raise misused(f"{' and '.join(given)} are both given: one of them.")
+    if class_photos and prompt is not None:
+        raise misused("--prompt is of class names: with --class-photos there are none to embed.")
     if state and not watch:
         raise misused("--state is of a watch: add --watch.")
     if copy_to and link_to:
@@ -121,6 +138,7 @@ def detect(
     request = asked.Request(
         images=asked.Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
         classes=names if classes is not None or classes_file else (),
+        class_photos=class_photos,
         prompt=prompt,
         rule=asked.DecisionRule(
             method=method,

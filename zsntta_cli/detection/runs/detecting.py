@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
@@ -49,6 +50,7 @@ class DetectRun:
     encoding: Encoding
     detector: OnlineDetector
     cached: FeatureSet | None = None
+    photos: PhotoClasses | None = None  # what the classes were made of, in place of names
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -63,8 +65,21 @@ class DetectRun:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
             parts = iter([list(chain.from_iterable(self._encoded()))])
         maker = RowMaker(decide, self.encoding.name)
+        examples = 0
         for encoded in parts:
+            examples += self._examples_among(encoded)
             yield Batch([one.item for one in encoded], maker.rows(encoded))
+        if examples:
+            self.encoding.reporter.note(
+                f"note: {examples:,} of the images are example photos of the classes as well."
+            )
+
+    def _examples_among(self, encoded: Sequence[Encoded]) -> int:
+        """How many images are the very photos that the classes were made of."""
+        if self.photos is None:
+            return 0
+        photos = self.photos.photos
+        return sum(one.features is not None and one.features.tobytes() in photos for one in encoded)
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
@@ -118,22 +133,38 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     request.check_sources()
     set_name = request.images.set_name
     cached = _cached_set(set_name, encoding) if set_name else None
+    identity = cached.identity if cached else encoding.identity
+    photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
+    others: dict[str, Any] = {}
+    if photos:
+        names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None
+        if cached:
+            _check_same_encoder(cached, encoding)
+    else:
+        texts = partial(_text, encoding=encoding, cached=cached)
+        names, text = _named_classes(request, encoding, cached, texts)
+        scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
+        others = _others(request, names, KeptTexts(encoding, identity, texts))
+    detector = OnlineDetector(
+        text, scale, request.rule.method, class_names=names,
+        normalized=bool(cached and cached.normalized), logit_bias=bias, score=request.rule.score,
+        **others,
+    )  # fmt: skip
+    detector.identity = identity
+    return DetectRun(request, encoding, detector, cached, photos)
+
+
+def _named_classes(
+    request: Request, encoding: Encoding, cached: FeatureSet | None, texts: Texts
+) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """Class names, those of the set where none are given, and their text features (C, D)."""
     names = request.classes or (cached.class_names if cached else ())
     if not names:
-        raise SettingsError(f"'{set_name}' has no class names: name them.")
-    texts = partial(_text, encoding=encoding, cached=cached)
+        raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
     text = texts(names, request.template)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
-    identity = cached.identity if cached else encoding.identity
-    others = _others(request, names, KeptTexts(encoding, identity, texts))
-    detector = OnlineDetector(
-        text, identity.get("logit_scale", math.nan), request.rule.method, class_names=names,
-        normalized=bool(cached and cached.normalized), logit_bias=identity.get("logit_bias"),
-        score=request.rule.score, **others,
-    )  # fmt: skip
-    detector.identity = identity
-    return DetectRun(request, encoding, detector, cached)
+    return names, text
 
 
 def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:
@@ -167,13 +198,17 @@ def _text(
     if kept is not None and set(names) <= set(cached.class_names):
         return kept[[cached.class_names.index(name) for name in names]]
     text = encoding.texts(names, template)
+    _check_same_encoder(cached, encoding)
+    return text
+
+
+def _check_same_encoder(cached: FeatureSet, encoding: Encoding) -> None:
     if other := difference(cached.identity, encoding.identity):
         raise StoreError(
             f"{cached.path} is of another encoder than this is now ({other.key}: {other.one}, "
             f"now {other.other})",
             remedy="extract-again",
         )
-    return text
 
 
 def _cached_set(name: str, encoding: Encoding) -> FeatureSet:

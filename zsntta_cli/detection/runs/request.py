@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.detection.inputs import (
+from zsntta_cli.detection.inputs import PHOTOS_BESIDE_WORDS, (
     check_class_names,
     check_method,
     check_takes_words,
@@ -86,14 +86,19 @@ class Request:
     """Which images, which classes, how to decide."""
 
     images: Images
-    classes: tuple[str, ...] = ()  # none: those of the set
+    classes: tuple[str, ...] = ()  # none: those of the set, or of the photos
+    class_photos: Path | None = None  # examples of the classes: a folder a class
     prompt: str | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
         prompt_template(self.template)
-        if self.classes or not self.images.set_name:
+        if self.class_photos:
+            check(not self.classes, "classes are named and have photos too: one of them.")
+            check(self.prompt is None, "a prompt is of class names, and these are photos.")
+            check(self.rule.others is None, PHOTOS_BESIDE_WORDS)
+        elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
             _check_prompts(self.classes)
         is_whole = self.rule.flag.count is not None or self.rule.flag.fpr is not None
