@@ -18,12 +18,14 @@ _GROWTH = 8  # an update whenever an eighth more was seen
 class RidgeDetector:
     """The detector as a stream runs: `decide` on items in any pieces, `learn` block by block."""
 
-    def __init__(self, text: Features, logit_scale: float, settings: RidgeSettings) -> None:
-        """`text` (C, D): unit text features."""
+    def __init__(
+        self, text: Features, logit_scale: float, settings: RidgeSettings, words: int = 0
+    ) -> None:
+        """`text` (C, D): unit text features; `words`: numbers that an item has of them."""
         classes, dim = self._shape = text.shape
         o = self._settings = settings
         self._regression = Regression(text, logit_scale, o.ridge_penalty)
-        self._ring = Ring(o.ridge_ring, dim)
+        self._ring = Ring(o.ridge_ring, dim, words)
         self._prior = np.zeros(classes)  # softmax mass of the items called clean
         self._order = Order(classes, o.ridge_ring)
         self.rule: Rule | None = None  # None: ZS-CLIP decides
@@ -100,5 +102,5 @@ def decided(items: RidgeItems, rule: Rule | None) -> Answer:
     """Decisions on B items by a rule, whatever was before; without one ZS-CLIP decides."""
     if rule is None:
         classes, u = items.top_classes[:, 0], items.doubt[:, 0]
-        return Answer(classes, items.zero_shot_noise, u, np.nan)
+        return Answer(classes, items.zero_shot_noise, u, np.nan, np.full(len(u), np.nan))
     return rule.answer(items)
