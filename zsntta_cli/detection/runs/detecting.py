@@ -66,7 +66,6 @@ class DetectRun:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
             parts = iter([list(chain.from_iterable(self._encoded()))])
         maker = RowMaker(decide, self.encoding.name, self.interview)
-        maker = RowMaker(decide, self.encoding.name)
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
