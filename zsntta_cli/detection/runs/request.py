@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.detection.inputs import PHOTOS_BESIDE_WORDS, (
+from zsntta_cli.detection.inputs import (
+    PHOTOS_BESIDE_WORDS,
     check_class_names,
     check_method,
     check_takes_words,
