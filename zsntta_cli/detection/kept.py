@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
+from zsntta_cli.detection.inputs import check_method
 from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.state import State
 
@@ -36,7 +38,8 @@ def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> No
         "text_features": detector.text_features,
     }
     columns |= {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
-    header = {**_described(detector), "numbers": numbers, "more": dict(more)}
+    revision = METHODS[detector.method].revision
+    header = {**_described(detector), "revision": revision, "numbers": numbers, "more": dict(more)}
     header["digest"] = _digest(header, columns)
     write_table(path, columns, header)
 
@@ -84,9 +87,23 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
             f"{path} goes with {had} for what else images may show, and {here}: give the same."
         )
     try:
+        _check_revision(path, header)
         return _restored(header, columns, others), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
+
+
+def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
+    """Refuse what was learned by other rules than today's, which go by other numbers."""
+    method, then = str(header.get("method")), header.get("revision", 1)  # of 1 it was not said
+    check_method(method)
+    now = METHODS[method].revision
+    if then == now:
+        return
+    raise StoreError(
+        f"{path} is of {method} as another version of zsntta has it (revision {short(str(then))}, "
+        f"here {now}), and cannot be gone on from: begin anew with another file."
+    )
 
 
 def _restored(
