@@ -180,9 +180,9 @@ def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
 def test_rows_of_another_format_are_not_gone_on_with(inbox, tmp_path, drawn, monkeypatch):
     state, out = tmp_path / "state.h5", tmp_path / "rows.jsonl"
     shutil.copyfile(next((drawn / "pictures/star").iterdir()), inbox / "a.png")
-    monkeypatch.setattr(watching, "FORMAT", 1)
-    assert len(list(run(state, out, *[None] * 4))) == 1
-    monkeypatch.undo()
+    with monkeypatch.context() as older:
+        older.setattr(watching, "FORMAT", 1)
+        assert len(list(run(state, out, *[None] * 4))) == 1
     with pytest.raises(StoreError, match=r"rows of format 1, .* begin anew with another state and"):
         resumed(state, job().detector, out)
 

@@ -19,17 +19,19 @@ from zsntta_cli.settings import ThresholdSettings
 
 def test_suspicion_by_hand():
     v = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, -1.0, -1.0, -1.0], [4.0, 0.0, 0.0, 0.0]])
-    suspicion = Suspicion.over(v, np.array([1.0, 0.5, 0.5, 0.5]), 0.5)
+    suspicion = Suspicion.over(v, np.array([1.0, 0.5, 0.5, 0.5]), 0.0, 0.5)
     # z by a half, the largest logit twice: 2, -2 and 2, by their deviation of sqrt(32) / 3
     scores = np.array([2.0, -2.0, 2.0]) * 3 / np.sqrt(32)
-    np.testing.assert_allclose(suspicion(v), scores - np.median(scores))
+    np.testing.assert_allclose(suspicion(v, 0.0), scores - np.median(scores))
 
 
 @given(st.integers(0, 2**32), st.integers(2, 300), st.floats(0, 1))
 @settings(max_examples=50, deadline=None)
 def test_as_many_are_above_its_threshold_as_are_above_the_one_that_decides(seed, count, share):
     v = np.random.default_rng(seed).standard_normal((count, 4))
-    above = Suspicion.over(v, np.ones(4), round(share * count) / count)(v) > 0
+    words = np.random.default_rng(seed).standard_normal(count)
+    suspicion = Suspicion.over(v, np.ones(4), words, round(share * count) / count)
+    above = suspicion(v, words) > 0
     assert abs(above.sum() - share * count) <= 1.5
 
 
