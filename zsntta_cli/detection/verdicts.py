@@ -135,6 +135,14 @@ class Verdicts:
         return replace(self, noise=noise, unsure=unsure, judged=judged)
 
     @classmethod
+    def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
+        """Verdicts of one detector, behind each other, without sources."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in _COLUMNS}
+        return replace(parts[0], **columns)
+
+    @classmethod
     def of(
         cls,
         data: StreamData,
