@@ -1,24 +1,33 @@
 """What `zsntta detect` flags in a folder with little noise, on features of your own.
 
     python benchmarks/flags.py features/my-clip --id pets --ood dtd,cars,sun397
+    python benchmarks/flags.py features/my-clip --id imagenet --ood dtd --classes 40 --uneven 0.97
+    python benchmarks/flags.py features/my-clip --id pets --ood dtd --online
 
 reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is so many
-images, a share of them from the OOD set, drawn anew in each draw and decided in hindsight. Cells:
-clean images flagged, noise found, precision of the flag, in %, of the counts of all draws together.
+images, a share of them from the OOD set, drawn anew in each draw and decided in hindsight, with
+`--online` as they come; `--classes` draws so many of the ID set's, the j-th with a share UNEVEN^j
+of its images. Cells, in %, of the counts of all draws together: clean images flagged, noise found,
+precision of the flag. What ridge flags is noise where there is evidence of any, else unsure: of
+the unsure the shares of the clean images and of the noise.
 """
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from uneven import uneven_rows
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import OnlineDetector, Verdicts
 from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.hdf5 import read_features
 
 METHODS = ("zs-clip", "adand", "ridge")
+COLUMNS = ("ZS-CLIP", "AdaND", "ridge: flagged", "noise", "unsure")
 ALL = "all"
 
 
@@ -27,61 +36,100 @@ def options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="of feature files of one encoder")
     parser.add_argument("--id", required=True)
     parser.add_argument("--ood", required=True, help="one or several, with commas")
-    parser.add_argument("--images", default=f"200,1000,{ALL}")
-    parser.add_argument("--ratio", default="0,0.01,0.05,0.1")
+    parser.add_argument("--images", default=f"60,200,1000,{ALL}")
+    parser.add_argument("--ratio", default="0,0.01,0.05,0.1,0.25")
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--classes", type=int, help="drawn of the ID set's; all by default")
+    parser.add_argument("--uneven", type=float, default=1.0, help="the j-th keeps UNEVEN^j")
+    parser.add_argument("--online", action="store_true", help="decide as the images come")
     return parser.parse_args()
 
 
-def drawn(id_set: FeatureSet, ood_set: FeatureSet, images: str, ratio: float, seed: int):
-    """Features of a folder, and which of them are noise."""
+class Folder(NamedTuple):
+    """Images in a random order, and the classes that they should be of."""
+
+    text: NDArray[np.float32]
+    features: NDArray[np.float32]
+    is_noise: NDArray[np.bool_]
+
+
+def drawn(
+    given: argparse.Namespace, sets: tuple[FeatureSet, FeatureSet], images: str, ratio: float,
+    seed: int,
+) -> Folder:  # fmt: skip
+    """A folder of so many images, or of all there are."""
+    id_set, ood_set = sets
+    [text] = id_set.text_features.values()
+    count = given.classes or len(text)
+    rows, chosen = uneven_rows(id_set.labels, count, given.uneven, seed)
     generator = np.random.default_rng(seed)
-    own, others = (generator.permutation(len(one)) for one in (id_set, ood_set))
+    own, others = generator.permutation(rows), generator.permutation(len(ood_set))
     if images == ALL:
         noise = min(round(len(own) * ratio / (1 - ratio)), len(others))
     else:
-        noise = round(int(images) * ratio)
-        own = own[: int(images) - noise]
-    features = np.concatenate(
-        [id_set.image_features[own], ood_set.image_features[others[:noise]]]
-    ).astype(np.float32)
-    return features, np.arange(len(features)) >= len(own)
+        total = min(int(images), len(own))
+        noise = round(total * ratio)
+        own = own[: total - noise]
+    shown = [id_set.image_features[own], ood_set.image_features[others[:noise]]]
+    features = np.concatenate(shown).astype(np.float32)
+    order = generator.permutation(len(features))
+    return Folder(text[chosen], features[order], order >= len(own))
 
 
-def counts(id_set: FeatureSet, ood_set: FeatureSet, images: str, ratio: float, draws: int):
-    """Clean images, those flagged, noise, that found: of all draws, a row a method."""
-    [text] = id_set.text_features.values()
-    totals = np.zeros((len(METHODS), 4), int)
-    for seed in range(draws):
-        features, is_noise = drawn(id_set, ood_set, images, ratio, seed)
-        for row, method in enumerate(METHODS):
-            detector = OnlineDetector(
-                text, id_set.identity["logit_scale"], method, normalized=id_set.normalized
-            )
-            flagged = detector.decide_all(features, seed=seed).noise
-            clean = (~is_noise).sum(), (flagged & ~is_noise).sum()
-            totals[row] += *clean, is_noise.sum(), (flagged & is_noise).sum()
+def decided(given: argparse.Namespace, of: FeatureSet, folder: Folder, method: str, seed: int):
+    """Verdicts of a method that knows nothing else."""
+    scale = of.identity["logit_scale"]
+    detector = OnlineDetector(folder.text, scale, method, normalized=of.normalized)
+    if given.online:
+        return detector.update(folder.features)
+    return detector.decide_all(folder.features, seed=seed)
+
+
+def counted(is_noise: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Clean images, those flagged, noise, that flagged."""
+    clean = ~is_noise
+    return clean.sum(), (flagged & clean).sum(), is_noise.sum(), (flagged & is_noise).sum()
+
+
+def counts(
+    given: argparse.Namespace, sets: tuple[FeatureSet, FeatureSet], images: str, ratio: float
+) -> NDArray[np.int64]:
+    """What is `counted` in all draws, a row a column of the table."""
+    totals = np.zeros((len(COLUMNS), 4), int)
+    for seed in range(given.draws):
+        folder = drawn(given, sets, images, ratio, seed)
+        flags = []
+        for method in METHODS:
+            verdicts: Verdicts = decided(given, sets[0], folder, method, seed)
+            flags.append(verdicts.noise | verdicts.unsure)
+        flags += verdicts.noise, verdicts.unsure  # of the last method
+        totals += [counted(folder.is_noise, flagged) for flagged in flags]
     return totals
 
 
-def cell(count: np.ndarray) -> str:
+def cell(count: NDArray[np.int64], *, precision: bool = True) -> str:
     clean, wrong, noise, found = count
-    parts = (wrong / clean, found / noise if noise else None, found / max(wrong + found, 1))
-    shown = (f"{100 * one:.0f}" if one is not None else "–" for one in parts)
-    return " / ".join(list(shown)[: 3 if noise else 1])
+    parts = [wrong / clean]
+    if noise:
+        parts.append(found / noise)
+    if noise and precision:
+        parts.append(found / (wrong + found) if wrong + found else np.nan)
+    return " / ".join("–" if np.isnan(part) else f"{100 * part:.0f}" for part in parts)
 
 
 def main() -> None:
     given = options()
     id_set = read_features(given.folder / f"{given.id}.h5")
     oods = [read_features(given.folder / f"{name}.h5") for name in given.ood.split(",")]
-    table = Table("images", "noise", *METHODS, title=f"{given.id} with {given.ood}")
+    table = Table("images", "noise", *COLUMNS, title=f"{given.id} with {given.ood}")
     for images in given.images.split(","):
         for ratio in map(float, given.ratio.split(",")):
             some = oods if ratio else oods[:1]
-            total = sum(counts(id_set, one, images, ratio, given.draws) for one in some)
-            table.add_row(images, f"{100 * ratio:.0f} %", *map(cell, total))
-    Console(width=100).print(table)
+            total = sum(counts(given, (id_set, ood), images, ratio) for ood in some)
+            cells = [cell(count) for count in total[:-1]]
+            cells.append(cell(total[-1], precision=False))
+            table.add_row(images, f"{100 * ratio:.0f} %", *cells)
+    Console(width=110).print(table)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference.ridge import ridge as reference
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import SURE, Pool, StreamData
 from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.methods.detectors.ridge import RidgeDetector
 from zsntta_cli.methods.detectors.ridge import rule as ridge_rule
@@ -83,7 +83,8 @@ def test_agrees_with_the_reference(seed, ratio, options):
     injected = np.arange(1500) % 9 == 8
     data = stream_of(features, text, injected=injected)
     found = decide(data, options)
-    classes, is_noise, scores, thresholds = reference(data, options, ThresholdSettings())
+    expected = reference(data, options, ThresholdSettings())
+    classes, is_noise, scores, thresholds, evidence, kinds = expected
     np.testing.assert_allclose(1 - found.id_score, scores, atol=2e-3)
     tests = ~injected
     np.testing.assert_allclose(found.detector_threshold[tests], thresholds[tests], atol=2e-3)
@@ -92,6 +93,11 @@ def test_agrees_with_the_reference(seed, ratio, options):
     np.testing.assert_array_equal(found.is_noise[clear], is_noise[clear])
     assert (found.class_index == classes).mean() > 0.998
     assert (found.class_index != data.class_index).any()  # the class prior does something
+    np.testing.assert_allclose(
+        found.evidence, evidence, atol=2e-2
+    )  # ramps are eight times as steep
+    near = np.abs(evidence - SURE) < 2e-2
+    np.testing.assert_array_equal(found.evidence_kind[~near], kinds[~near])
 
 
 def test_regression_is_the_direct_solution():

@@ -50,7 +50,7 @@ def test_doubt_without_two_groups_rejects_no_more_than_zs_clip(seed):
     # Otsu halves a Gaussian: without the guard half of a clean set was noise.
     assert trust.gate == 1
     assert (doubt > rule.otsu(doubt)).mean() > 0.4
-    assert trust.more == 0
+    assert trust.apart == 0
     assert share == pytest.approx(0.13, abs=0.01)
 
 
@@ -61,17 +61,17 @@ def test_noise_in_a_group_of_its_own_is_rejected_beyond_zs_clips_share(seed):
     doubt = rng.normal(size=COUNT) + 5 * is_noise
     z = rng.normal(size=COUNT) + 5 * is_noise
     share, trust = rejected_share(ring_of(doubt, z, rejected=0.13))
-    assert trust.more == 1
+    assert trust.apart == 1
     assert share == pytest.approx(is_noise.mean(), abs=0.03)
 
 
 def test_classes_that_part_z_do_not_make_their_doubt_noise():
+    # Otsu's share of z would open the guard here (tau_2 of the first trials).
     rng = np.random.default_rng(0)
     doubt = rng.normal(size=COUNT)
     group = doubt > 0  # three breeds: z sees the breeds, and one of them is more doubtful
     _, trust = rejected_share(ring_of(doubt, rng.normal(size=COUNT) + 6 * group, rejected=0.05))
-    assert trust.parted == 1
-    assert trust.more == 0
+    assert trust.apart == 0
 
 
 def test_the_share_between_two_sides_by_hand():

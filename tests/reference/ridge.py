@@ -13,7 +13,10 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
-    """Classes, decisions, scores and thresholds of all items; ZS-CLIP's u and nan at first."""
+    """Classes, decisions, scores, thresholds and evidence of all items.
+
+    At first ZS-CLIP's u, nan, and no evidence.
+    """
     text = data.pool.text_features.astype(float)
     zero_shot, past, pending, rule = OnlineThreshold(threshold), [], [], None
     answers = []
@@ -21,7 +24,8 @@ def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
         item = see(data, t, text)
         if data.injected[t]:
             score = rule.score(item) if rule else item["u"]
-            answers.append((rule.class_of(item) if rule else item["order"][0], True, score, np.nan))
+            named = rule.class_of(item) if rule else item["order"][0]
+            answers.append((named, True, score, np.nan, *evidence_of(rule)))
             continue
         item["zs"] = item["u"] > zero_shot(np.array([item["u"]]))[0]
         if rule is None:
@@ -29,7 +33,7 @@ def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
         else:
             score = rule.score(item)
             answer = rule.class_of(item), score > rule.tau, score, rule.tau
-        answers.append(answer)
+        answers.append((*answer, *evidence_of(rule)))
         item["noise"] = answer[1]
         # Second moments: all of the first 1,024 items, then the first of every eight of a block.
         item["weight"] = 1 if len(past) < 1024 else 8 * (len(pending) % 8 == 0)
@@ -38,6 +42,13 @@ def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
             past, pending = past + pending, []
             rule = Rule(past, text, o)
     return [np.array(column) for column in zip(*answers, strict=True)]
+
+
+def evidence_of(rule):
+    """How much speaks for noise, and for which: 0 none, 1 another kind, 2 rare and far."""
+    if rule is None or max(rule.common, rule.far) < 0.5:
+        return (max(rule.common, rule.far) if rule else 0.0), 0
+    return max(rule.common, rule.far), 1 if rule.common >= 0.5 else 2
 
 
 def see(data: StreamData, t: int, text):
@@ -93,11 +104,19 @@ class Rule:
         shape = (b**3).mean() + (b**4).mean()
         self.gate = ramp(r, o.ridge_gate)
         base = b - o.ridge_doubt * np.log([max(1 - i["u"], 1e-3) for i in ring])
-        parted = ramp(between(v[:, 0]), o.ridge_parted)
         unseen = ramp(shape, o.ridge_shape)
         apart = max(1 - unseen, ramp(between(base), o.ridge_apart))
         kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
         omega = ramp(shape, o.ridge_tail)
+
+        # Evidence: z in two groups, or far tails of the largest logit
+        z, logit = v[:, 0], v[:, 2] + v[:, 3]
+        two = ((z**3).mean() ** 2 + 1) / (z**4).mean()
+        alike = np.corrcoef(z, v[:, 3])[0, 1] - 3 / np.sqrt(m)  # no image comes twice here
+        flat = 1 - unseen if classes > 1 else 0
+        self.common = max(min(self.gate, ramp(two, 0.6)), min(ramp(alike, 0.4), flat))
+        t = (logit - np.median(logit)) / (1.4826 * np.median(abs(logit - np.median(logit))))
+        self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.015)
 
         # 5. score
         self.s_sd = 1.0
@@ -107,7 +126,7 @@ class Rule:
         # 6. threshold
         rho0 = np.mean([i["zs"] for i in ring])
         rho = (base > otsu(base)).mean()
-        rho = rho if rho < rho0 else rho0 + min(parted, apart) * (rho - rho0)
+        rho = rho if rho < rho0 else rho0 + apart * (rho - rho0)
         tau = self.gate * np.quantile(s, 1 - rho)
         tau += (1 - self.gate) * np.quantile(s, 1 - kappa * rho0)
         if omega > 0:

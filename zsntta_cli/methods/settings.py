@@ -85,12 +85,8 @@ class RidgeSettings(Settings):
     ridge_gate_errors: float = option(
         1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
     )
-    ridge_parted: float = option(  # 2 / pi: a Gaussian's
-        0.637, "Otsu's share of the variance of z from which z has two groups.",
-        within=_ABOVE_ZERO,
-    )  # fmt: skip
-    ridge_apart: float = option(
-        0.7, "The same of the single image's scores: more than ZS-CLIP's share may be noise.",
+    ridge_apart: float = option(  # 2 / pi of a Gaussian
+        0.66, "Otsu's share of the variance of b from which more than ZS-CLIP rejects is noise.",
         within=_ABOVE_ZERO,
     )  # fmt: skip
     ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)

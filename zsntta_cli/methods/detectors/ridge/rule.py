@@ -1,6 +1,6 @@
 """How `ridge` decides: steps 4 to 7 of docs/detector.md, over the ring of the last items."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,13 @@ from zsntta_cli.methods.state import State, nested, within
 _BASE_WEIGHT = 0.5  # of each of the three scores that make b
 _LEAST_MCM = 1e-3  # before the logarithm
 _MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
+_LEAST_SPREAD = 1e-6
+# Evidence: whether there is noise at all, which decides no threshold.
+_FAR_FROM = 3.0  # deviations of g + q
+_FAR = 0.015  # mean square beyond them from which noise is rare and far
+_SARLE = 0.6  # bimodality of z from which noise is of another kind; 1 / 3 for a Gaussian
+_ALIKE = 0.4  # corr(z, q), less these standard errors, from which it is where b is flat
+_ALIKE_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
@@ -23,44 +30,40 @@ class Trust:
 
     gate: float  # gamma: there is noise of another kind, and z sees it
     unseen: float  # kappa is 1 - 0.25 of it: nothing in the shape of b speaks for noise
-    rare: float  # omega: noise is rare and far
-    parted: float  # tau_2: z falls into two groups
-    apart: float  # so do the scores of the single image, or they are flat: noise is not rare
+    rare: float  # omega: the threshold is for rare, far noise
+    apart: float  # alpha: the scores of the single image fall into two groups, or are flat
+    common: float  # evidence: many images of another kind
+    far: float  # evidence: a few that are far from all others
 
     @classmethod
-    def in_ring(cls, v: Floats, b: Floats, base: Floats, o: RidgeSettings) -> "Trust":
+    def in_ring(cls, v: Floats, b: Floats, base: Floats, classes: int, o: RidgeSettings) -> "Trust":
         """Read it off the ring's views (M, 4) and base scores (M,), b and b with -log MCM."""
         # z learns what doubtful images share. Where that is the kind of image, it agrees with q of
         # the single image; where it is which classes are hard, q is free of it.
-        agreement = float(v[:, 0] @ v[:, 3]) / len(v) - o.ridge_gate_errors / np.sqrt(len(v))
-        square = b * b  # skewness + kurtosis: two humps are flat, a far tail is steep
-        shape = float((square * b).mean() + (square * square).mean())
-        unseen = _ramp(shape, o.ridge_shape)
+        z, q = v[:, 0], v[:, 3]
+        agreement = float(z @ q) / len(v)
+        gate = _ramp(agreement - o.ridge_gate_errors / np.sqrt(len(v)), o.ridge_gate)
+        skewness, kurtosis = _moments(b)  # two humps are flat, a far tail is steep
+        unseen = _ramp(skewness + kurtosis, o.ridge_shape)
+        # An image that is shown again is no new evidence. Of one class z is q itself.
+        alike = agreement - _ALIKE_ERRORS / np.sqrt(len(np.unique(z)))
+        flat = 1 - unseen if classes > 1 else 0.0
         return cls(
-            gate=_ramp(agreement, o.ridge_gate),
+            gate=gate,
             unseen=unseen,
-            rare=_ramp(shape, o.ridge_tail),
-            parted=_ramp(otsu_share(v[:, 0]), o.ridge_parted),
+            rare=_ramp(skewness + kurtosis, o.ridge_tail),
             apart=max(1 - unseen, _ramp(otsu_share(base), o.ridge_apart)),
+            common=max(min(gate, _ramp(sarle(z), _SARLE)), min(_ramp(alike, _ALIKE), flat)),
+            far=_ramp(_beyond(v[:, 2] + q, _FAR_FROM), _FAR),
         )
-
-    @property
-    def more(self) -> float:
-        """How far more than ZS-CLIP's share may be noise.
-
-        The doubtful images of an easy, uneven set are a group of their own: both z and the scores
-        of the single image must fall in two.
-        """
-        return min(self.parted, self.apart)
 
     @property
     def evidence(self) -> Evidence:
         """What speaks for noise of another kind than the classes."""
-        common = max(self.gate, self.parted)
-        value = max(common, self.rare)
+        value = max(self.common, self.far)
         if value < SURE:
             return Evidence(value, NONE)
-        return Evidence(value, RARE if self.rare > common else OTHER_KIND)
+        return Evidence(value, OTHER_KIND if self.common >= SURE else RARE)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ class Rule:
     def none(cls, classes: int, dim: int) -> "Rule":
         """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
-        return cls(views, Trust(*5 * [0.0]), np.zeros(4), 0.0, 0.0, np.zeros(classes))
+        trust = Trust(*len(fields(Trust)) * [0.0])
+        return cls(views, trust, np.zeros(4), 0.0, 0.0, np.zeros(classes))
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,14 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     b /= deviation(b)
     hesitation = _hesitation(ring, o.ridge_doubt)
     base = b + hesitation
-    trust = Trust.in_ring(v, b, base, o)
+    trust = Trust.in_ring(v, b, base, len(mass), o)
     # Step 5: z comes in as far as it is trusted.
     weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
     weights /= deviation(v @ weights)
     zero_shot, single = float(ring.zero_shot_noise.mean()), float((base > otsu(base)).mean())
-    seen = min(single, zero_shot) + trust.more * max(single - zero_shot, 0.0)
+    # Otsu's split finds a doubtful third in any easy, uneven set: more than ZS-CLIP rejects is
+    # noise only where the two sides are apart.
+    seen = min(single, zero_shot) + trust.apart * max(single - zero_shot, 0.0)
     shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
     tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
     return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
@@ -150,9 +156,8 @@ def _threshold(s: Floats, trust: Trust, shares: tuple[float, float], deviations:
     seen, unseen = (_quantile(ordered, 1 - share) for share in shares)
     tau = trust.gate * seen + (1 - trust.gate) * unseen
     if rare:  # only the far tail
-        median = _quantile(ordered, 0.5)
-        deviation = _MAD * _quantile(np.sort(np.abs(s - median)), 0.5)
-        tau = (1 - rare) * tau + rare * max(tau, median + deviations * deviation)
+        median, spread = _middle(s)
+        tau = (1 - rare) * tau + rare * max(tau, median + deviations * spread)
     return tau
 
 
@@ -194,6 +199,36 @@ def otsu_share(scores: Floats) -> float:
     v = np.sort(scores)
     total = float(v.var()) * len(v)
     return float(_between(v).max()) / total if total > 1e-12 * len(v) else 0.0
+
+
+def sarle(scores: Floats) -> float:
+    """Sarle's bimodality of scores with mean 0 and variance 1: (skewness^2 + 1) / kurtosis.
+
+    1 / 3 for a Gaussian, 5 / 9 for a uniform distribution, 1 for two points.
+    """
+    skewness, kurtosis = _moments(scores)
+    return (skewness**2 + 1) / max(kurtosis, 1.0)
+
+
+def _moments(scores: Floats) -> tuple[float, float]:
+    """Skewness and kurtosis of scores with mean 0 and variance 1."""
+    square = scores * scores
+    return float((square * scores).mean()), float((square * square).mean())
+
+
+def _beyond(scores: Floats, deviations: float) -> float:
+    """Mean square of what scores are more than so many deviations above their median."""
+    median, spread = _middle(scores)
+    if spread < _LEAST_SPREAD:  # half of the images are the same
+        return 0.0
+    beyond = np.maximum((scores - median) / spread - deviations, 0.0)
+    return float((beyond * beyond).mean())
+
+
+def _middle(scores: Floats) -> tuple[float, float]:
+    """The median, and the deviation that the median absolute deviation stands for."""
+    median = _quantile(np.sort(scores), 0.5)
+    return median, _MAD * _quantile(np.sort(np.abs(scores - median)), 0.5)
 
 
 def _between(ordered: Floats) -> Floats:
