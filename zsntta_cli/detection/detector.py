@@ -275,7 +275,7 @@ class OnlineDetector:
         return self._seen
 
     @property
-    def answered(self) -> int:
+    def labelled(self) -> int:
         """How many images a person said something of."""
         return len(self._learner.answers) if self._model is not None else 0
 

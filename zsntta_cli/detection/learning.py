@@ -33,7 +33,7 @@ _CHANCE, _CERTAIN = 1.5, 2.5  # standard errors of the ratio's weight: it is out
 
 
 @dataclass(frozen=True)
-class Answers:
+class LabelledImages:
     """What people said of L images, in an order that does not tell when they said it."""
 
     features: Features  # (L, D) raw
@@ -45,19 +45,19 @@ class Answers:
         return units(self.features)
 
     @classmethod
-    def none(cls, dim: int) -> "Answers":
+    def none(cls, dim: int) -> "LabelledImages":
         """Before the first answer."""
         return cls(np.empty((0, dim), np.float32), np.empty(0, bool))
 
     def __len__(self) -> int:
         return len(self.noise)
 
-    def and_of(self, features: Features, noise: NDArray[np.bool_]) -> "Answers":
+    def and_of(self, features: Features, noise: NDArray[np.bool_]) -> "LabelledImages":
         """These and more; of the same image the last answer counts."""
         rows = np.concatenate([self.features, features])[::-1]
         answers = np.concatenate([self.noise, noise])[::-1]
         rows, first = np.unique(rows, axis=0, return_index=True)
-        return Answers(rows, answers[first])
+        return LabelledImages(rows, answers[first])
 
 
 def units(features: NDArray[np.floating]) -> Features:
@@ -70,7 +70,7 @@ def units(features: NDArray[np.floating]) -> Features:
 class LearnedRule:
     """What was learned at one moment: log-odds that an image is noise."""
 
-    answers: Answers
+    answers: LabelledImages
     usual: Features  # (U, D) of unit norm, images that count as clean
     weights: Floats  # (3,) of a constant, the margin and the ratio, both standardised
     centre: float  # of the ratio
@@ -85,7 +85,7 @@ class LearnedRule:
         return _design(margins, ratios, self.centre, self.scales) @ self.weights
 
 
-def usual_of(features: Features, margins: Floats, answers: Answers) -> Features:
+def usual_of(features: Features, margins: Floats, answers: LabelledImages) -> Features:
     """The least suspicious of unit features (N, D), without what was labelled: at most 512."""
     order = np.argsort(margins, kind="stable")[: int(USUAL * len(margins))]
     features = features[order]
@@ -94,7 +94,7 @@ def usual_of(features: Features, margins: Floats, answers: Answers) -> Features:
     return features[:: -(-len(features) // MOST_USUAL) or 1]
 
 
-def learned(answers: Answers, margins: Floats, usual: Features) -> LearnedRule:
+def learned(answers: LabelledImages, margins: Floats, usual: Features) -> LearnedRule:
     """The rule of at least one answer, of the margins (L,) of what was answered."""
     ratios = _ratios(answers.units, answers, usual, among=True)
     centre = float(ratios.mean())
@@ -117,7 +117,7 @@ def _scale(values: Floats) -> float:
 
 
 def _ratios(
-    features: Features, answers: Answers, usual: Features, *, among: bool = False
+    features: Features, answers: LabelledImages, usual: Features, *, among: bool = False
 ) -> Floats:
     """Log ratios (N,) of mean similarities to noise and to clean images.
 
@@ -209,7 +209,7 @@ class Learner:
 
     def __init__(self, dim: int) -> None:
         """Begin without answers, for features of so many dims."""
-        self.answers = Answers.none(dim)
+        self.answers = LabelledImages.none(dim)
         self.rule: LearnedRule | None = None
         self._recent = np.zeros((self.RECENT, dim), np.float16)  # a ring, by the number of an image
         self._seen = 0
@@ -277,7 +277,7 @@ class Learner:
             raise ValueError("the images seen last are not all there")
         self._recent[: len(recent)] = recent
         features, noise = (np.asarray(state[f"answers.waiting.{n}"]) for n in ("features", "noise"))
-        self.answers = Answers(features, noise)
+        self.answers = LabelledImages(features, noise)
         if len(features):
             self.rule = LearnedRule(
                 self.answers, np.asarray(state["usual.waiting.features"]),
