@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from zsntta_cli.detection.verdicts import FIELDS
+from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdicts import Tally
 
@@ -10,12 +10,14 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def verdict(source, margin, name="cat", threshold=1.0, **values):
-    """The row of an image; noise if its margin is above 0."""
+    """The row of an image; noise if its margin is above 0, unless an `answer` says otherwise."""
+    answer = values.get("answer", "noise" if margin > 0 else "clean")
     known = {
-        "format": 1, "source": source, "frame": None, "time_s": None, "class": name,
-        "class_index": 0, "noise": margin > 0, "rank": 1, "score": threshold + margin,
-        "threshold": threshold, "margin": margin, "stage": "adapted",
-        "top": [{"class": name, "score": 1.0}], "error": None, "encoder": "tiny",
+        "format": FORMAT, "source": source, "frame": None, "time_s": None, "class": name,
+        "class_index": 0, "answer": answer, "noise": answer == "noise", "rank": 1,
+        "score": threshold + margin, "threshold": threshold, "margin": margin, "stage": "adapted",
+        "evidence": 1.0, "kind": "another kind", "top": [{"class": name, "score": 1.0}],
+        "content": None, "error": None, "encoder": "tiny",
     }  # fmt: skip
     assert tuple(known) == FIELDS
     return known | values
@@ -24,7 +26,7 @@ def verdict(source, margin, name="cat", threshold=1.0, **values):
 def unread(source, error="it is a folder"):
     """The row of what could not be read."""
     return dict.fromkeys(FIELDS) | {
-        "format": 1, "source": source, "error": error, "encoder": "tiny",
+        "format": FORMAT, "source": source, "error": error, "encoder": "tiny",
     }  # fmt: skip
 
 

@@ -56,13 +56,13 @@ def frame(number, row, source="a.mp4"):
     return Encoded(item, np.array(row, np.float16))
 
 
-def test_the_fields_are_those_of_format_1():
-    assert FORMAT == 1
+def test_the_fields_are_those_of_format_2():
+    assert FORMAT == 2
     assert tuple(SCHEMA["required"]) == tuple(SCHEMA["properties"]) == FIELDS
     assert SCHEMA["properties"]["format"]["const"] == FORMAT
     assert ",".join(FIELDS) == (
-        "format,source,frame,time_s,class,class_index,noise,rank,score,threshold,margin,stage,top,"
-        "error,encoder"
+        "format,source,frame,time_s,class,class_index,answer,noise,rank,score,threshold,margin,"
+        "stage,evidence,kind,top,content,error,encoder"
     ), "frozen: a change is another format"
 
 
@@ -81,11 +81,14 @@ def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
         jsonschema.validate(json.loads(json.dumps(row)), SCHEMA)
         assert list(row) == list(FIELDS)
         if row["error"] is None:
-            assert row["noise"] == (row["score"] > row["threshold"]) == (row["margin"] > 0)
+            is_flagged = row["answer"] in ("noise", "unsure")
+            assert is_flagged == (row["score"] > row["threshold"]) == (row["margin"] > 0)
+            assert row["noise"] == (row["answer"] == "noise")
+            assert row["noise"] <= (row["evidence"] >= 0.5)
             assert row["margin"] == row["score"] - row["threshold"]
             assert row["class"] == NAMES[row["class_index"]]
     assert rows[7]["error"] == "gone"
-    assert {rows[7][name] for name in FIELDS[4:13]} == {None}
+    assert {rows[7][name] for name in FIELDS[4:17]} == {None}
     assert sorted(row["rank"] for row in rows if row["rank"]) == list(range(1, 41))
     by_margin = sorted((r for r in rows if r["rank"]), key=lambda row: -row["margin"])
     assert [row["rank"] for row in by_margin] == list(range(1, 41))

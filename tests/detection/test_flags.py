@@ -13,8 +13,10 @@ def verdicts(*margins, thresholds=0.5):
     count, threshold = len(margin), np.full(len(margin), thresholds)
     nothing = np.zeros((count, 1))
     return Verdicts(
-        ("cat",), np.zeros(count, np.int32), margin > 0, threshold + margin, threshold,
+        ("cat",), np.zeros(count, np.int32), margin > 0, np.zeros(count, bool),
+        threshold + margin, threshold,
         np.ones(count, bool), nothing.astype(np.int32), nothing,
+        np.ones(count), np.ones(count, np.int8), np.zeros(count, bool),
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def test_what_is_measured_is_what_is_served(cache, method):
     scale = sources.id_set.identity["logit_scale"]
     online = OnlineDetector(text, scale, method, **SMALL[method])
     served = [online.update(one) for one in features]
-    np.testing.assert_array_equal([v.noise[0] for v in served], replay.decisions.is_noise)
+    np.testing.assert_array_equal([v.flagged[0] for v in served], replay.decisions.is_noise)
     np.testing.assert_array_equal([v.class_index[0] for v in served], replay.decisions.class_index)
     scores = [1 - v.score[0] for v in served]
     np.testing.assert_allclose(scores, replay.decisions.id_score, atol=1e-5)
@@ -97,7 +97,7 @@ def test_noise_is_found_and_noise_is_what_is_above_the_threshold():
     verdicts = OnlineDetector(text, 20.0).update(features)
     assert verdicts.noise[labels < 0].mean() > 0.8
     assert verdicts.noise[labels >= 0].mean() < 0.3
-    np.testing.assert_array_equal(verdicts.noise, verdicts.score > verdicts.threshold)
+    np.testing.assert_array_equal(verdicts.flagged, verdicts.score > verdicts.threshold)
     assert not verdicts.adapted[:64].any()
     assert verdicts.adapted[64:].all()
     assert verdicts.stage[63:65] == ["warm-up", "adapted"]

@@ -8,15 +8,21 @@ from zsntta_cli import Verdict, Verdicts
 MANY = Verdicts(
     class_names=("cat", "dog"),
     class_index=np.array([1, 0, 0], np.int32),
-    noise=np.array([True, False, True]),
+    noise=np.array([False, False, True]),
+    unsure=np.array([True, False, False]),
     score=np.array([0.75, 0.25, 3.0]),
     threshold=np.array([0.5, 0.5, 1.0]),
     adapted=np.array([False, False, True]),
     top_index=np.array([[1, 0], [0, 1], [0, 1]], np.int32),
     top_score=np.array([[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]]),
+    evidence=np.array([0.25, np.nan, 0.75]),
+    evidence_kind=np.array([0, 0, 2], np.int8),
+    judged=np.array([False, False, False]),
     sources=("a.jpg", None, "c.jpg"),
 )
-FIRST = Verdict("a.jpg", "dog", 1, True, 0.75, 0.5, "warm-up", (("dog", 0.7), ("cat", 0.3)))
+FIRST = Verdict(
+    "a.jpg", "dog", 1, "unsure", 0.75, 0.5, "warm-up", 0.25, "none", (("dog", 0.7), ("cat", 0.3))
+)
 
 
 def test_one_is_plain_values():
@@ -25,7 +31,7 @@ def test_one_is_plain_values():
     assert next(iter(MANY)) == FIRST
     assert FIRST.margin == 0.25
     assert [type(value) for value in vars(FIRST).values()] == [
-        str, str, int, bool, float, float, str, tuple,
+        str, str, int, str, float, float, str, float, str, tuple,
     ]  # fmt: skip
     with pytest.raises(IndexError):
         MANY[3]
@@ -43,4 +49,25 @@ def test_margin_rank_and_stage():
     assert MANY.margin.tolist() == [0.25, -0.25, 2.0]
     assert MANY.rank.tolist() == [2, 3, 1]
     assert MANY.stage == ["warm-up", "warm-up", "adapted"]
-    assert [v.noise for v in sorted(MANY, key=lambda v: -v.margin)] == [True, True, False]
+    by_margin = sorted(MANY, key=lambda v: -v.margin)
+    assert [v.answer for v in by_margin] == ["noise", "unsure", "clean"]
+    assert [v.noise for v in by_margin] == [True, False, False]
+
+
+def test_what_is_flagged_is_noise_or_unsure():
+    assert MANY.flagged.tolist() == [True, False, True]
+    assert MANY.answer == [v.answer for v in MANY] == ["unsure", "clean", "noise"]
+
+
+def test_evidence_of_a_method_that_does_not_say_is_none():
+    assert [(v.evidence, v.kind) for v in MANY] == [
+        (0.25, "none"), (None, None), (0.75, "rare and far"),
+    ]  # fmt: skip
+
+
+def test_what_a_person_said_stands_and_scores_stay():
+    judged = MANY.as_judged({0: False, 1: True})
+    assert judged.answer == ["clean", "noise", "noise"]
+    assert judged.stage == ["judged", "judged", "adapted"]
+    assert judged.margin.tolist() == MANY.margin.tolist()
+    assert MANY.answer == ["unsure", "clean", "noise"]

@@ -20,21 +20,21 @@ from zsntta_cli.report.verdicts import Tally, line, place, suspicious
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
     judged = {
-        "format": 1, "source": source, "class": "cat", "class_index": 0, "noise": noise,
-        "rank": rank, "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
-        "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
+        "format": 2, "source": source, "class": "cat", "class_index": 0,
+        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank, "score": 0.75, "threshold": 0.5, "margin": margin,
+        "stage": "adapted", "evidence": 1.0, "kind": "another kind", "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
     }  # fmt: skip
     return {**dict.fromkeys(FIELDS), **judged, **more}
 
 
 def broken(source="b.png"):
-    return {**dict.fromkeys(FIELDS), "format": 1, "source": source, "error": "gone", "encoder": "t"}
+    return {**dict.fromkeys(FIELDS), "format": 2, "source": source, "error": "gone", "encoder": "t"}
 
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b'1,a.png,,,cat,0,true,1,0.75,0.5,0.25,adapted,"[{""class"": ""cat"", ""score"": 0.5}]",,'
-        b'tiny\n1,"b,""\xff.png",,,,,,,,,,,,gone,t\n'
+        b'2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,'
+        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,tiny\n2,"b,""\xff.png",,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])
     assert text.isascii()
@@ -130,8 +130,8 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
     table = parquet.read_table(path)
     assert tuple(table.column_names) == FIELDS == tuple(row_schema()["properties"])
     assert [str(kind) for kind in table.schema.types] == [
-        "int64", "string", "int64", "double", "string", "int64", "bool", "int64", "double",
-        "double", "double", "string", "list<element: struct<class: string, score: double>>",
-        "string", "string",
+        "int64", "string", "int64", "double", "string", "int64", "string", "bool", "int64",
+        "double", "double", "double", "string", "double", "string",
+        "list<element: struct<class: string, score: double>>", "string", "string", "string",
     ]  # fmt: skip
     assert table.to_pylist() == [row(), broken("b\\udcff.png")]

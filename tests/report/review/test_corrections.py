@@ -26,6 +26,12 @@ def test_what_the_page_exports(tmp_path):
     )  # fmt: skip
 
 
+def test_corrections_of_both_formats_are_read(tmp_path):
+    newer = {**GOOD, "format": 2, "source": "b", "content": "0" * 64}
+    corrections, _ = read_corrections(lines(tmp_path, GOOD, newer))
+    assert corrections == [Correction(False, "dog", True, "cat")] * 2
+
+
 def test_a_later_line_of_the_same_image_counts(tmp_path):
     frame = {**GOOD, "frame": 3}
     path = lines(tmp_path, GOOD, frame, {**GOOD, "class": None})
@@ -38,8 +44,8 @@ WRONG = {
     "no JSON": "is no JSON",
     "[" * 100_000: "is no JSON",
     "[1]": "it is no object",
-    json.dumps({**GOOD, "format": 2}): "its format is not 1",
-    json.dumps({**GOOD, "format": True}): "its format is not 1",
+    json.dumps({**GOOD, "format": 3}): "its format is none of 1 and 2",
+    json.dumps({**GOOD, "format": True}): "its format is none of 1 and 2",
     json.dumps({"format": 1, "source": "a", "margin": 1}): "it is a verdict, and no correction",
     json.dumps({**GOOD, "source": 1}): "'source' is missing",
     json.dumps({**GOOD, "frame": 1.5}): "'frame' is missing",

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.detection.verdicts import FORMAT
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
+_FORMATS = (1, 2)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
 
 
@@ -57,8 +57,8 @@ def _wrong(row: Any) -> str:
     """What keeps a value from being a correction; nothing where it is one."""
     if not isinstance(row, dict):
         return "it is no object"
-    if row.get("format") != FORMAT or isinstance(row.get("format"), bool):
-        return f"its format is not {FORMAT}"
+    if row.get("format") not in _FORMATS or isinstance(row.get("format"), bool):
+        return f"its format is none of {_FORMATS[0]} and {_FORMATS[1]}"
     if "verdict" not in row and "margin" in row:
         return "it is a verdict, and no correction"
     verdict = row.get("verdict")
