@@ -33,7 +33,7 @@ def broken(source="b.png"):
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b'2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,'
+        b"2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
         b'"[{""class"": ""cat"", ""score"": 0.5}]",,,tiny\n2,"b,""\xff.png",,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])

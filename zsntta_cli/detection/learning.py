@@ -268,7 +268,9 @@ class Learner:
         if not state:
             return
         own = self.state()
-        parts = {name.partition(".")[0] for name in {*own, *state}}
+        for name in sorted({*state} ^ {*own}):
+            raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
+        parts = dict.fromkeys(name.partition(".")[0] for name in own)
         state = nested(**{part: checked(within(state, part), within(own, part)) for part in parts})
         if not all(np.isfinite(value).all() for value in state.values()):
             raise ValueError("what answers say is not finite")
