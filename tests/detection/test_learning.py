@@ -216,7 +216,7 @@ def test_noise_that_a_person_saw_is_evidence():
 @pytest.mark.parametrize("share", [0.05, 0.25])
 @pytest.mark.parametrize("spread", [2.0, 4.0])
 def test_the_rest_is_ranked_no_worse(share, spread):
-    """Of images that nobody labelled: never more than a point lower, and higher where it is hard."""
+    """Images that nobody labelled: never a point lower, and higher where it is hard."""
     gains = []
     for seed in range(2):
         text, features, noise = world(600, seed, spread, share)
