@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdicts import Tally
@@ -41,4 +42,5 @@ def page(rows, *shown, **values):
 def run_of(*class_names, on_arrival=False):
     """What a sink is told of a run with these classes."""
     detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
-    return SimpleNamespace(detector=detector, request=SimpleNamespace(on_arrival=on_arrival))
+    request = SimpleNamespace(on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()))
+    return SimpleNamespace(detector=detector, request=request)

@@ -28,12 +28,12 @@ def test_it_is_the_detector_with_other_signs():
     known = online.predict(FEATURES[200:])
     found = fitted.predict(FEATURES[200:])
     assert set(found.tolist()) == {-1, 1}
-    np.testing.assert_array_equal(found == -1, known.noise)
+    np.testing.assert_array_equal(found == -1, known.flagged)
     np.testing.assert_array_equal(fitted.score_samples(FEATURES[200:]), -known.score)
     decision = fitted.decision_function(FEATURES[200:])
     np.testing.assert_array_equal(decision < 0, found == -1)
     assert fitted.n_features_in_ == 16
-    np.testing.assert_array_equal(estimator().fit_predict(FEATURES[:200]) == -1, decided.noise)
+    np.testing.assert_array_equal(estimator().fit_predict(FEATURES[:200]) == -1, decided.flagged)
 
 
 def test_fit_begins_anew_and_partial_fit_goes_on():

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, flagged
 from zsntta_cli.detection.verdicts import Verdicts
@@ -46,14 +48,24 @@ def test_a_number_or_a_share_flags_so_many_and_moves_all_thresholds_by_one_amoun
     np.testing.assert_allclose(three.threshold, 0.5 - 0.25)  # half-way from -0.1 to -0.4
     assert same_ranks == ranks
     assert flagged(some, Flag(share=0.25))[0].noise.tolist() == [True, False, False, False]
-    assert flagged(some, Flag(share=0.1))[0].noise.sum() == 0
-    assert (flagged(some, Flag(share=0.1))[0].threshold == 0.5 + 0.3).all(), (
-        "none is above the most"
-    )
+    assert flagged(some, Flag(share=0.1))[0].noise.tolist() == [True, False, False, False]
     assert flagged(some, Flag(count=9))[0].noise.all()
     for flag in (Flag(count=1), Flag(count=3), Flag(count=9), Flag(share=0.5)):
         verdict, _ = flagged(some, flag)
         assert (verdict.noise == (some.score > verdict.threshold)).all()
+
+
+@given(count=st.integers(1, 40), percent=st.floats(0.01, 99.99))
+def test_a_share_of_few_images_is_the_nearest_number_and_at_least_one(count, percent):
+    wanted = Flag(share=percent / 100).wanted(count)
+    assert 1 <= wanted <= count
+    assert wanted == 1 or abs(wanted - percent / 100 * count) <= 0.5 + 1e-9
+    assert flagged(verdicts(*range(count)), Flag(share=percent / 100))[0].noise.sum() == wanted
+
+
+def test_on_arrival_the_first_image_is_not_flagged_by_a_small_share():
+    verdict, _ = Ranking().flagged(verdicts(0.5), Flag(share=0.05))
+    assert not verdict.noise.any()
 
 
 def test_of_equal_margins_the_earlier_are_flagged():

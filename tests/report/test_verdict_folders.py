@@ -11,9 +11,9 @@ from zsntta_cli.report.verdict_folders import Sorter, folder_names
 
 
 def test_safe_folders_for_classes():
-    names = folder_names(["cat", "a/b", "a_b", "../x", "..", "_noise", "CAT", "ö ä", "x" * 300])
+    names = folder_names(["cat", "a/b", "a_b", "../x", "..", "_noise", "_Unsure", "CAT", "ö ä", "x" * 300])
     assert list(names.values()) == [
-        "cat", "a_b", "a_b-2", "_x", "class", "_noise-2", "CAT-2", "ö ä", "x" * 80,
+        "cat", "a_b", "a_b-2", "_x", "class", "_noise-2", "_Unsure-2", "CAT-2", "ö ä", "x" * 80,
     ]  # fmt: skip
 
 
@@ -26,8 +26,8 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
         (tmp_path / name).write_bytes(content)
         items.append(of_file(tmp_path / name))
     items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
-    rows = [{"error": None, "noise": i == 3, "class": "c/t", "source": str(i)} for i in range(5)]
-    rows.append({"error": "gone", "noise": None, "class": None, "source": "none"})
+    rows = [{"error": None, "answer": "noise" if i == 3 else "clean", "class": "c/t", "source": str(i)} for i in range(5)]
+    rows.append({"error": "gone", "answer": None, "class": None, "source": "none"})
     notes, run = Notes(), run_of("c/t")
     out = tmp_path / "out"
     (out / "_noise").mkdir(parents=True)

@@ -49,6 +49,7 @@ class Encoded(NamedTuple):
     item: Item
     features: Half | None  # (D,) raw
     error: str = ""
+    digest: bytes = b""  # SHA-256 of a file's content; of what is no file, nothing
 
 
 @dataclass(frozen=True)
@@ -144,19 +145,20 @@ class Encoding:
         stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
         digests = self.store.digests(stamps)
         kept = self.store.features(digests.values())
-        encoded = [_encoded(item, kept.get(digests.get(item.key, b""))) for item in items]
+        known = [digests.get(item.key, b"") for item in items]
+        encoded = [_encoded(*pair, kept.get(pair[1])) for pair in zip(items, known, strict=True)]
         todo = [i for i, one in enumerate(encoded) if one.features is None and not one.error]
         reporter = self.reporter if name else Silent()
         if todo:
             with reporter.track(name, len(todo)) as advance:
-                for i, features, error in self._read(items, todo, advance):
-                    encoded[i] = _encoded(items[i], features, error)
+                for i, digest, features, error in self._read(items, todo, advance):
+                    encoded[i] = _encoded(items[i], digest, features, error)
         return encoded
 
     def _read(
         self, items: Sequence[Item], todo: Sequence[int], advance: Advance
-    ) -> Iterator[tuple[int, Half | None, str]]:
-        """Features of the items that are to be read, or what is wrong, and their places."""
+    ) -> Iterator[tuple[int, bytes, Half | None, str]]:
+        """Places of the items that are to be read, digests, features, or what is wrong."""
         # Of many files, those that are known by their content are not even decoded.
         seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
         with ThreadPoolExecutor(self.workers) as threads:
@@ -179,7 +181,7 @@ class Encoding:
                 self.store.add(features, stamps)
                 seen |= features.keys()
                 for i, one in reads.items():
-                    yield i, features.get(one.digest), one.error
+                    yield i, one.digest, features.get(one.digest), one.error
                 advance(len(reads))
 
     def _new_features(self, reads: Iterable[Read], kept: Mapping[bytes, Half]) -> dict[bytes, Half]:
@@ -196,10 +198,11 @@ class Encoding:
             return dict(zip(pixels, rows.astype(np.float16), strict=True))
 
 
-def _encoded(item: Item, features: Half | None, error: str = "") -> Encoded:
+def _encoded(item: Item, digest: bytes, features: Half | None, error: str = "") -> Encoded:
     if features is not None and not np.isfinite(features).all():
         features, error = None, "its features are not finite"
-    return Encoded(item.without_content(), features, error)
+    is_file = item.frame is None and features is not None
+    return Encoded(item.without_content(), features, error, digest if is_file else b"")
 
 
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:

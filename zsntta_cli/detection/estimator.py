@@ -16,6 +16,9 @@ class NoiseEstimator:
 
     `fit` begins anew and learns X in order, `partial_fit` goes on; labels are not looked at. What
     is asked of it afterwards changes nothing. scikit-learn itself is not needed.
+
+    -1 is whatever is above its threshold, noise or unsure, so that `predict` is the sign of
+    `decision_function`; `detector_.predict(X).answer` tells the two apart.
     """
 
     _estimator_type = "outlier_detector"
@@ -57,7 +60,7 @@ class NoiseEstimator:
         return verdicts
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
-        """+1 for features (N, D) of one of the classes, -1 for noise."""
+        """+1 for features (N, D) that are clean, -1 for noise and where it is unsure."""
         return _signs(self._judged(X))
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
@@ -65,7 +68,7 @@ class NoiseEstimator:
         return -self._judged(X).score
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """Above 0 or 0 for what is clean, below for noise (N,): the margins turned round."""
+        """Above 0 or 0 for what is clean, below for the others (N,): the margins turned round."""
         return -self._judged(X).margin
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -99,4 +102,4 @@ _PARAMETERS = tuple(inspect.signature(NoiseEstimator).parameters)
 
 
 def _signs(verdicts: Verdicts) -> NDArray[np.int64]:
-    return np.where(verdicts.noise, -1, 1)
+    return np.where(verdicts.flagged, -1, 1)

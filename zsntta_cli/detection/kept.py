@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
 from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> No
         "text_features": detector.text_features,
     }
     columns |= {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
-    header = {**_described(detector), "numbers": numbers, "more": dict(more)}
+    revision = METHODS[detector.method].revision
+    header = {**_described(detector), "revision": revision, "numbers": numbers, "more": dict(more)}
     header["digest"] = _digest(header, columns)
     write_table(path, columns, header)
 
@@ -75,10 +77,22 @@ def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
     header, columns = read_state(path)
     if header.pop("digest", None) != _digest(header, columns):
         raise StoreError(f"{path} is damaged: its content does not match its digest.")
+    _check_revision(path, header)
     try:
         return _restored(header, columns), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
+
+
+def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
+    """Refuse what was learned by other rules than today's, which go by other numbers."""
+    method, then = header.get("method"), header.get("revision", 1)  # of 1 it was not said
+    if method not in METHODS or (now := METHODS[method].revision) == then:
+        return
+    raise StoreError(
+        f"{path} is of {method} as another version of zsntta has it (revision {short(str(then))}, "
+        f"here {now}), and cannot be gone on from: begin anew with another file."
+    )
 
 
 def _restored(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":

@@ -93,6 +93,15 @@ def passes_for(count: int) -> int:
     return min(1 + -(-_SEEN // max(count, 1)), _MOST)
 
 
+def fewest_for(warm_up: int) -> int:
+    """The least images of a folder, all of which a method with this warm-up decides by its rule.
+
+    What was shown before the last pass counts, repeats as well.
+    """
+    counts = (-(-warm_up // shown) for shown in range(_MOST - 1, 0, -1))
+    return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
+
+
 def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Decisions:
     """Decisions on all items of a stream in its own order, after it was shown `passes` times.
 

@@ -139,7 +139,9 @@ class Verdicts:
         """Verdicts of one detector, behind each other, without sources."""
         if len(parts) == 1:
             return parts[0]
-        columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in _COLUMNS}
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+        }
         return replace(parts[0], **columns)
 
     @classmethod

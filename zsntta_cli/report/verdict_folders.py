@@ -11,19 +11,19 @@ from pathlib import Path
 
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import VerdictRow
+from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import first_line, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
 
-_NOISE = "_noise"
+_FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
 
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
-    """Folders' names by those of the classes: safe ones, no two alike, none that of noise."""
+    """Folders' names by those of the classes: safe ones, no two alike, none of what is of no class."""
     folders: dict[str, str] = {}
-    used = {_NOISE}
+    used = {*_FOLDERS.values()}
     for name in classes:
         plain = re.sub(r"[^\w .-]", "_", name).strip(" .")[:_LONGEST] or "class"
         numbered = (f"{plain}-{number}" for number in itertools.count(2))
@@ -35,7 +35,7 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
 
 @dataclass
 class Sorter(RowSink):
-    """Puts images into DIR/<class>/ and DIR/_noise/."""
+    """Puts images into DIR/<class>/, DIR/_noise/ and DIR/_unsure/."""
 
     root: Path
     links: bool  # or copies
@@ -55,7 +55,7 @@ class Sorter(RowSink):
         """
         for item, row in zip(*batch, strict=True):
             if row["error"] is None:
-                folder = _NOISE if row["noise"] else self._folders[row["class"]]
+                folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
                 self._put(item, row, self.root / folder)
 
     def _put(self, item: Item, row: VerdictRow, folder: Path) -> None:

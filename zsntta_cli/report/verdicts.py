@@ -1,24 +1,30 @@
 """Verdict rows to what people read: a table of the suspicious, and what is to be said of all."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.verdicts import WARM_UP, VerdictRow
+from zsntta_cli.detection.runs.detecting import DetectRun
+from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.stepping import fewest_for
+from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
 from zsntta_cli.errors import printable
+from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
 
 SHOWN = 20  # images of a table
+_LATEST = 64  # images whose evidence says whether it is there still
+_DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
 
 
 def suspicious(rows: Iterable[VerdictRow], most: int = SHOWN) -> list[VerdictRow]:
-    """What is called noise, the most suspicious first, at most so many."""
-    noise = [row for row in rows if row["noise"]]
-    return sorted(noise, key=lambda row: row["rank"])[:most]
+    """What is called noise, then what is unsure, the most suspicious first, at most so many."""
+    flagged = [row for row in rows if row["answer"] in (NOISE, UNSURE)]
+    return sorted(flagged, key=lambda row: (row["answer"] != NOISE, row["rank"]))[:most]
 
 
 def draw(rows: Iterable[VerdictRow]) -> str:
@@ -26,10 +32,12 @@ def draw(rows: Iterable[VerdictRow]) -> str:
     table = Table(box=None, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("answer", no_wrap=True)
     table.add_column("nearest class", overflow="ellipsis", no_wrap=True, max_width=24)
     table.add_column("image", overflow="fold")
     for row in suspicious(rows):
-        cells = str(row["rank"]), f"{row['margin']:+.2f}", row["class"], place(row)
+        margin = f"{row['margin']:+.2f}"
+        cells = str(row["rank"]), margin, row["answer"], row["class"], place(row)
         table.add_row(*(Text(printable(cell)) for cell in cells))
     screen = console()
     with screen.capture() as captured:
@@ -47,24 +55,41 @@ def line(row: VerdictRow) -> str:
     """One row as a line, for what is decided as it comes."""
     if row["error"] is not None:
         return f"error  {place(row)}: {row['error']}"
-    verdict = "noise" if row["noise"] else "clean"
-    return f"{verdict}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
+    return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
+
+
+_KINDS = {
+    "another kind": "Another kind of image shows",
+    "rare and far": "A rare kind of image, far from all others, shows",
+}
 
 
 @dataclass
 class Tally:
-    """What is to be said of all rows."""
+    """What is to be said of all rows.
+
+    Whether images are beyond the classes is said by evidence alone: not where a flag of one's own
+    decides, where the method does not say, or where fewer images differ than its own rule takes
+    to begin (pictures that are all alike fit in with each other, whatever they show).
+    """
 
     method: str
     classes: int
     warm_up: int  # images before the method's own rule decides
-    counts: Counter[str] = field(default_factory=Counter)
+    hindsight: bool = True
+    is_asked: bool = False  # a flag of one's own decides
+    counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
     first_error: str = ""
+    _different: set[float] = field(default_factory=set)  # scores, as many as matter
+    _sure: deque[bool] = field(default_factory=partial(deque, maxlen=_LATEST))
 
     @classmethod
-    def of(cls, detector: OnlineDetector) -> "Tally":
-        """The tally of what a detector is to decide."""
-        return cls(detector.method, len(detector.class_names), detector.warm_up)
+    def of(cls, run: DetectRun) -> "Tally":
+        """The tally of what a run is to decide."""
+        detector, request = run.detector, run.request
+        is_asked = request.rule.flag != Flag()
+        numbers = len(detector.class_names), detector.warm_up
+        return cls(detector.method, *numbers, not request.on_arrival, is_asked)
 
     def add(self, rows: Iterable[VerdictRow]) -> None:
         """Count rows."""
@@ -74,33 +99,78 @@ class Tally:
                 self.counts["errors"] += 1
                 self.first_error = self.first_error or f"{place(row)}: {row['error']}"
             else:
-                self.counts["noise"] += row["noise"]
-                self.counts["warm-up"] += row["stage"] == WARM_UP
+                self._add_judged(row)
 
-    def lines(self, shown: int = 0) -> list[str]:
-        """What was found, and what cannot be known; a table shows so many of them at most."""
-        return [printable(text) for text in (self._flagged(), *self._unsure(shown))]
+    def _add_judged(self, row: VerdictRow) -> None:
+        self.counts[row["answer"]] += 1
+        self.counts["warm-up"] += row["stage"] == WARM_UP
+        if len(self._different) < self.warm_up:
+            self._different.add(round(row["score"], _DIGITS))
+        if row["stage"] == ADAPTED and row["evidence"] is not None:
+            self._sure.append(row["evidence"] >= SURE)
+            if row["noise"]:
+                self.counts[row["kind"] or ""] += 1
+
+    def lines(self, shown: int = 0, is_page: bool = False) -> list[str]:
+        """What was decided, and what cannot be known.
+
+        A table shows so many of them at most; `is_page`: one looks at the review already.
+        """
+        texts = [self._flagged(), *self._unknown(shown), *self._evidence()]
+        if unsure := self.counts[UNSURE]:
+            doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
+            see = "it" if unsure == 1 else "them"
+            texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
+        return [printable(text) for text in texts]
 
     def _flagged(self) -> str:
         counts, images = self.counts, count_images(self.counts["images"])
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
-        flagged = f"{images}, {counts['noise']:,} flagged as noise ({self.method}, {classes})"
+        unsure = f", {counts[UNSURE]:,} unsure" if counts[UNSURE] else ""
+        flagged = f"{images}, {counts[NOISE]:,} flagged as noise{unsure}"
+        decided = f"{flagged} ({self.method}, {classes})"
         if not counts["errors"]:
-            return f"{flagged}."
-        return f"{flagged}, {counts['errors']:,} not read, the first: {self.first_error}."
+            return f"{decided}."
+        return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."
 
-    def _unsure(self, shown: int) -> Iterable[str]:
-        judged = self.counts["images"] - self.counts["errors"]
+    def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:
-            few = "All" if warm == judged else f"{warm:,} of {judged:,}"
+            few = "All" if warm == self._judged else f"{warm:,} of {self._judged:,}"
+            first = f"before {self.warm_up:,}"
+            if self.hindsight:
+                first = f"of fewer than {fewest_for(self.warm_up):,}"
             yield (
-                f"{few} by ZS-CLIP's rule: before {self.warm_up:,} images {self.method} "
-                f"cannot tell what is usual here."
+                f"{few} by ZS-CLIP's rule: {first} images {self.method} cannot tell what is "
+                f"usual here."
             )
-        if self.counts["noise"] > shown > 0:
+        if self.counts[NOISE] + self.counts[UNSURE] > shown > 0:
             yield f"Shown are the {shown} most suspicious."
-        if judged and not self.counts["noise"]:
-            yield "No sign of images beyond your classes."
+
+    def _evidence(self) -> Iterator[str]:
+        """What is said for noise, or against it, by evidence."""
+        if self.is_asked or not self._sure:
+            return
+        if len(self._different) < self.warm_up:
+            yield (
+                f"Whether images are beyond your classes cannot be told for certain of fewer than "
+                f"{self.warm_up:,} images that differ."
+            )
+            return
+        how = "clearly" if 2 * sum(self._sure) >= len(self._sure) else "at times"
+        for kind, words in _KINDS.items():
+            if count := self.counts[kind]:
+                yield f"{words} {how}: {count:,} ({_percent(count, self._judged)})."
+        if not self.counts[NOISE] and not any(self._sure):
+            yield "No kind of image beyond your classes shows."
+
+    @property
+    def _judged(self) -> int:
+        return self.counts["images"] - self.counts["errors"]
+
+
+def _percent(count: int, of: int) -> str:
+    share = 100 * count / of
+    return f"{share:.0f} %" if share >= 1 else "less than 1 %"
 
 
 def count_images(count: int) -> str:

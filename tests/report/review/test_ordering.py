@@ -12,8 +12,10 @@ def test_the_most_suspicious_first_and_equals_in_the_order_of_the_rows():
 
 
 def test_what_is_called_noise_comes_first_whatever_its_margin():
-    tied = [verdict("a", 0.0, noise=False), verdict("b", 0.0, noise=True)]
+    tied = [verdict("a", 0.0), verdict("b", 0.0, answer="noise")]
     assert by_suspicion(tied) == [1, 0]
+    mixed = [verdict("a", 2.0, answer="unsure"), *tied, verdict("c", 3.0, answer="unsure")]
+    assert by_suspicion(mixed) == [2, 3, 0, 1]
 
 
 def test_the_nearest_to_their_thresholds_first_on_both_sides():

@@ -40,7 +40,8 @@ def test_each_image_is_in_one_list_in_its_order():
     assert "40 images, 29 flagged as noise (ridge, 2 classes)." in html
     heads = re.findall(r'<h2 id="\w+">(.*?)</h2>', html)
     assert heads == [
-        "Borderline <small>12</small>", "Noise <small>24</small>", "Clean <small>4</small>"
+        "Borderline <small>12</small>", "Noise <small>24</small>", "Unsure <small>0</small>",
+        "Clean <small>4</small>"
     ]  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def test_the_script_gets_names_of_any_bytes_whole():
     [plain] = re.findall(r'id="review-data">(.*?)</script>', page(ROWS))
     data = json.loads(plain)
     assert [row[0] for row in data["rows"]] == [*NAMES, HOSTILE]
-    assert data["columns"][:4] == ["source", "frame", "class", "noise"]
+    assert data["columns"][:5] == ["source", "frame", "content", "class", "answer"]
     assert data["rows"][-1][1] == 7
     assert set(data["classes"]) == set(NAMES)
     assert not set("<>&") & set(plain)

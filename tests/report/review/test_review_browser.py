@@ -101,7 +101,7 @@ def test_as_decided_the_script_shows_the_lists_of_the_file(opened):
     live = opened()
     for key in ("borderline", "noise", "clean"):
         assert live.listed(key) == still.listed(key), key
-    assert live.heads() == still.heads() == ["12", "4", "14"]
+    assert live.heads() == still.heads() == ["12", "4", "0", "14"]
     assert live.moved() == "10 of 30 images are noise, as decided."
 
 
@@ -210,11 +210,14 @@ def test_the_mouse_corrects_and_takes_back(opened):
     assert box.input_value() == "cat"
     row = {
         name: ROWS[29][name]
-        for name in ("class", "noise", "rank", "score", "threshold", "margin", "stage", "encoder")
+        for name in (
+            "class", "answer", "noise", "rank", "score", "threshold", "margin", "stage",
+            "evidence", "kind", "encoder",
+        )
     }
     found = review.corrections()
     assert found[1] == {
-        "format": 1, "source": "photos/29.png", "frame": None, "noise": False, "class": "cat",
+        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False, "class": "cat",
         "verdict": row,
     }  # fmt: skip
     assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == (

@@ -64,11 +64,15 @@ def detect(
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0,
     fps: Annotated[float, _decision("Frames of a second of video.")] = 1.0,
     out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None,
-    only: Annotated[Literal["noise", "clean"] | None, _result("Rows of these alone.")] = None,
+    only: Annotated[
+        Literal["noise", "unsure", "clean"] | None, _result("Rows of this answer alone.")
+    ] = None,
     print0: Annotated[
         bool, _result("Paths alone, a NUL behind each, for xargs -0.", "-0", "--print0")
     ] = False,
-    copy_to: Annotated[Path | None, _result("Copy images to DIR/<class>/ and DIR/_noise/.")] = None,
+    copy_to: Annotated[
+        Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
+    ] = None,
     link_to: Annotated[Path | None, _result("The same with links.")] = None,
     review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None,
     embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None,

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import typer
 
@@ -18,13 +17,12 @@ from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detec
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
-from zsntta_cli.detection.verdicts import VerdictRow
+from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import GrowingFile, json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
-Which = Literal["noise", "clean"]
 
 
 class Outputs:
@@ -34,11 +32,11 @@ class Outputs:
         self,
         wanted: Sequence[RowSink],
         everything: Sequence[RowSink],
-        only: Which | None,
+        only: VerdictAnswer | None,
         screen: "Screen",
         corrected: Corrected | None = None,
     ) -> None:
-        """Have the first sinks and the screen take `only` rows of one verdict; others take all.
+        """Have the first sinks and the screen take `only` rows of one answer; others take all.
 
         All of them have what a person said in place of verdicts, where there are corrections.
         """
@@ -48,7 +46,7 @@ class Outputs:
 
     def open(self, run: DetectRun) -> None:
         """Begin: nothing is written yet."""
-        self.tally = Tally.of(run.detector)
+        self.tally = Tally.of(run)
         if self._corrected:
             self._corrected.classes = run.detector.class_names
         for sink in (*self._everything, *self._wanted):
@@ -117,7 +115,7 @@ class Screen(RowSink):
             self._later += rows
         else:
             for row in rows:
-                if row["noise"] or row["error"] is not None:
+                if row["answer"] != CLEAN:
                     say(line(row))
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.runs.flags import Flag, Flagged, Ranking, flagged
-from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
 _SAME = 0.99  # cosine from which on a frame of a video repeats the one that was last judged
@@ -40,11 +39,11 @@ class RowMaker:
         rows = []
         for one, again in zip(encoded, repeats, strict=True):
             if one.features is None:
-                rows.append(self._unreadable(one.item, one.error))
+                rows.append(self._unreadable(one))
                 continue
             if not again:
                 self._last = self._judged(*next(judged))
-            rows.append(cast(VerdictRow, {**(self._last or {}), **_place(one.item)}))
+            rows.append(cast(VerdictRow, {**(self._last or {}), **_place(one)}))
         return rows
 
     def _is_repeat(self, one: Encoded) -> bool:
@@ -79,13 +78,17 @@ class RowMaker:
             "encoder": self._encoder_name,
         }  # fmt: skip
 
-    def _unreadable(self, item: Item, error: str) -> VerdictRow:
-        ends = {"format": FORMAT, "error": error, "encoder": self._encoder_name}
-        return cast(VerdictRow, {**dict.fromkeys(FIELDS), **_place(item), **ends})
+    def _unreadable(self, one: Encoded) -> VerdictRow:
+        ends = {"format": FORMAT, "error": one.error, "encoder": self._encoder_name}
+        return cast(VerdictRow, {**dict.fromkeys(FIELDS), **_place(one), **ends})
 
 
-def _place(item: Item) -> dict[str, Any]:
-    return {"source": item.source, "frame": item.frame, "time_s": item.time_s}
+def _place(one: Encoded) -> dict[str, Any]:
+    """What a row says of its image alone, whatever was decided."""
+    item, content = one.item, one.digest.hex() or None
+    return {
+        "source": item.source, "frame": item.frame, "time_s": item.time_s, "content": content,
+    }  # fmt: skip
 
 
 def matrix(encoded: Sequence[Encoded]) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
-from zsntta_cli.detection.verdicts import VerdictRow
+from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
@@ -33,10 +33,9 @@ class Batch(NamedTuple):
     items: list[Item]
     rows: list[VerdictRow]
 
-    def only(self, which: Literal["noise", "clean"]) -> "Batch":
-        """The images of one verdict; what could not be read is neither."""
-        is_noise = which == "noise"
-        kept = [pair for pair in zip(*self, strict=True) if pair[1]["noise"] is is_noise]
+    def only(self, which: VerdictAnswer) -> "Batch":
+        """The images of one answer; what could not be read has none."""
+        kept = [pair for pair in zip(*self, strict=True) if pair[1]["answer"] == which]
         return Batch([item for item, _ in kept], [row for _, row in kept])
 
 

@@ -42,11 +42,16 @@ class Flag:
             raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
         return cls(count=int(number))
 
-    def wanted(self, count: int) -> int | None:
-        """How many of so many images are flagged; None where the images themselves decide."""
+    def wanted(self, count: int, least: int = 1) -> int | None:
+        """How many of so many images are flagged; None where the images themselves decide.
+
+        `least` of them are for any share, however small.
+        """
         if self.count is not None:
             return min(self.count, count)
-        return None if self.share is None else int(self.share * count + 0.5)
+        if self.share is None:
+            return None
+        return min(max(int(self.share * count + 0.5), least), count)
 
 
 # Verdicts (N,) as they are flagged, and the images' ranks of suspicion, 1 = most.
@@ -102,7 +107,7 @@ class Ranking:
         for i, margin in enumerate(verdicts.margin.tolist()):
             bisect.insort(self.margins, margin)
             ranks.append(len(self.margins) - bisect.bisect_right(self.margins, margin) + 1)
-            if (wanted := flag.wanted(len(self.margins))) is not None:
+            if (wanted := flag.wanted(len(self.margins), least=0)) is not None:
                 move = between(self.margins, wanted)
                 threshold[i] += move
                 noise[i] = margin > move

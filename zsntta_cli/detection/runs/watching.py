@@ -29,7 +29,7 @@ from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
 
-FORMAT = 1
+FORMAT = 2  # of the state, and of the rows that go with it
 _STILL = 2  # looks in a row at which a file is as it was at the one before
 _SHARE = 9  # times as long as a state takes to write, batches go on before the next
 
@@ -127,6 +127,11 @@ def _state(path: Path, value: Any) -> WatchState:
     match value:
         case None:
             raise StoreError(f"{path} is a detector, and no state of a watch.")
+        case {"format": int(version)} if version != FORMAT:
+            raise StoreError(
+                f"{path} goes with rows of format {version}, and rows are of format {FORMAT} now: "
+                f"begin anew with another state and another file of rows."
+            )
         case {"seen": dict(seen), "margins": list(margins), "out": str() | None as out,
               "size": int(size)}:  # fmt: skip
             is_sound = size >= 0 and all(map(_is_pair, seen.values()))

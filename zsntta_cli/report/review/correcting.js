@@ -120,7 +120,7 @@ const ascii = (words) => words.replace(/[^ -~]/g, (c) => "\\u" + c.charCodeAt(0)
 function exported() {
   const there = items.filter((item) => truths.has(item));
   return there.map((item) => {
-    const { source, frame, content = null, ...verdict } = item.verdict;
+    const { source, frame, content, ...verdict } = item.verdict;
     const { noise, name } = truths.get(item);
     return ascii(JSON.stringify({ format: data.format, source, frame, content, noise, class: name, verdict })) + "\n";
   }).join("");

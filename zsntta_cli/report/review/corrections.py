@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import Batch
-from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictRow
+from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.report.verdicts import count_images
@@ -131,7 +131,7 @@ class Corrected:
         self._used.add(image)
         self._rows += 1
         correction = self._by_image[image]
-        answer = NOISE if correction.noise else CLEAN
+        answer: VerdictAnswer = NOISE if correction.noise else CLEAN
         judged: VerdictRow = {
             **row, "answer": answer, "noise": correction.noise, "stage": JUDGED,
         }  # fmt: skip

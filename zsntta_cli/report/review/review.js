@@ -8,11 +8,15 @@ const items = data.rows.map((row, i) => {
   const place = card.querySelector(".where").textContent;
   return { i, card, place, verdict: Object.fromEntries(row.map((x, j) => [data.columns[j], x])) };
 });
-// The most suspicious first; what is called noise comes before the rest, as the lists have it.
+// The most suspicious first, by margin, as thresholds that move go through them.
+const ANSWERS = ["noise", "unsure", "clean"];
+const doubt = (item) => ANSWERS.indexOf(item.verdict.answer);
 const order = [...items].sort((a, b) =>
-  b.verdict.noise - a.verdict.noise || b.verdict.margin - a.verdict.margin || a.i - b.i);
-const own = items.filter((item) => item.verdict.noise).length;
-const sections = ["borderline", "noise", "clean"].map((key) => {
+  b.verdict.margin - a.verdict.margin || doubt(a) - doubt(b) || a.i - b.i);
+const counts = ANSWERS.map((answer) => items.filter((item) => item.verdict.answer === answer).length);
+const own = counts[0] + counts[1];
+const above = items.filter((item) => item.verdict.margin > 0).length;
+const sections = ["borderline", ...ANSWERS].map((key) => {
   const head = document.getElementById(key);
   const more = button("", () => {
     section.limit += STEP;
@@ -23,6 +27,7 @@ const sections = ["borderline", "noise", "clean"].map((key) => {
   return section;
 });
 let flagged = own;
+let decided = true;  // the answers are those of the file, and no threshold is moved
 let current = null;
 
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
@@ -32,11 +37,13 @@ const images = (n) => (n === 1 ? "1 image" : `${n.toLocaleString("en")} images`)
 const slider = make("input", { type: "range", name: "flagged", min: 0, max: items.length, value: own });
 slider.addEventListener("input", () => {
   flagged = Number(slider.value);
+  decided = flagged === own && !counts[1];
   draw();
 });
 const moved = make("p", { id: "moved" });
 const asDecided = button("As decided", () => {
   slider.value = flagged = own;
+  decided = true;
   draw();
 });
 const classes = make("select", { name: "class" }, make("option", { value: "", textContent: "all" }));
@@ -82,15 +89,17 @@ function matches({ verdict, place }) {
 function split() {
   const by = shift();
   const distance = (item) => Math.abs(item.verdict.margin - by);
-  const around = order.slice(Math.max(0, flagged - data.near), flagged + data.near);
+  const at = decided ? above : flagged;
+  const around = order.slice(Math.max(0, at - data.near), at + data.near);
   const near = around.sort((a, b) => distance(a) - distance(b) || a.i - b.i).slice(0, data.near);
   const taken = new Set(near);
-  const rest = (some) => some.filter((item) => !taken.has(item));
-  return [near, rest(order.slice(0, flagged)), rest(order.slice(flagged))];
+  const rest = order.filter((item) => !taken.has(item));
+  return [near, ...ANSWERS.map((answer) => rest.filter((item) => item.answer === answer))];
 }
 
 function draw() {
   const there = new Set();
+  order.forEach((item, at) => { item.answer = decided ? item.verdict.answer : ANSWERS[at < flagged ? 0 : 2]; });
   split().forEach((all, at) => {
     const section = sections[at];
     section.all = all.filter(matches);
@@ -102,23 +111,24 @@ function draw() {
     const of = section.all.length < all.length ? ` of ${all.length.toLocaleString("en")}` : "";
     section.count.textContent = section.all.length.toLocaleString("en") + of;
   });
-  order.forEach((item, at) => { item.noise = at < flagged; });
   for (const item of there) {
     dress(item);
     tell(item);
   }
   if (current && !there.has(current)) choose(null);
   slider.setAttribute("aria-valuetext", `${flagged} of ${images(items.length)}`);
-  const counts = `${flagged.toLocaleString("en")} of ${images(items.length)} are noise`;
-  if (flagged === own) return moved.replaceChildren(counts + ", as decided.");
+  const noise = decided ? counts[0] : flagged;
+  const unsure = decided && counts[1] ? `, ${counts[1].toLocaleString("en")} unsure` : "";
+  const words = `${noise.toLocaleString("en")} of ${images(items.length)} are noise${unsure}`;
+  if (decided) return moved.replaceChildren(words + ", as decided.");
   const typed = data.flag && flagged ? [", as with ", make("code", { textContent: `--flag ${flagged}` })] : [];
-  moved.replaceChildren(`${counts}; all thresholds ${signed(shift())}`, ...typed, ". Corrections are of what was decided.");
+  moved.replaceChildren(`${words}; all thresholds ${signed(shift())}`, ...typed, ". Corrections are of what was decided.");
 }
 
 // The verdict with the thresholds where they are now: the margin is above 0 for noise.
-function tell({ card, noise, verdict }) {
+function tell({ card, answer, verdict }) {
   const said = card.querySelector(".said b");
-  said.textContent = noise ? "noise" : "clean";
-  said.className = noise ? "is-noise" : "is-clean";
+  said.textContent = answer;
+  said.className = "is-" + answer;
   card.querySelector(".said span").textContent = signed(verdict.margin - shift());
 }

@@ -1,6 +1,6 @@
-"""The review page: what is borderline, noise, clean, to be looked at and corrected.
+"""The review page: what is borderline, noise, unsure, clean, to be looked at and corrected.
 
-Without script it is three lists as they were decided. With it a slider moves all thresholds by one
+Without script it is lists as they were decided. With it a slider moves all thresholds by one
 amount, which is `detect --flag N`; corrections are exported for `detect --judge`.
 """
 
@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from markupsafe import Markup
 
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
+from zsntta_cli.detection.verdicts import FORMAT, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
@@ -26,9 +26,11 @@ from zsntta_cli.report.verdicts import Tally, place
 
 TITLE = "Review of verdicts"
 _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and at most so many
+_ORDER = get_args(VerdictAnswer)  # of suspicion
 # What the script is given of a row, and puts into a correction.
 _COLUMNS = (
-    "source", "frame", "class", "noise", "rank", "score", "threshold", "margin", "stage", "encoder",
+    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold", "margin",
+    "stage", "evidence", "kind", "encoder",
 )  # fmt: skip
 
 
@@ -81,8 +83,7 @@ def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
     rest = [i for i in by_suspicion(rows) if i not in is_near]
     return {
         "borderline": near,
-        "noise": [i for i in rest if rows[i]["noise"]],
-        "clean": [i for i in rest if not rows[i]["noise"]],
+        **{answer: [i for i in rest if rows[i]["answer"] == answer] for answer in _ORDER},
     }
 
 
@@ -100,11 +101,13 @@ def _data(rows: Sequence[VerdictRow], classes: Sequence[str], hindsight: bool) -
 
 
 def by_suspicion(rows: Sequence[VerdictRow]) -> list[int]:
-    """Places of rows (N,), the most suspicious first: what is called noise comes before the rest.
+    """Places of rows (N,), the most suspicious first: noise, then what is unsure, then the clean.
 
     Ranks of what was decided on arrival are among the images so far, and do not order all.
     """
-    return sorted(range(len(rows)), key=lambda i: (not rows[i]["noise"], -rows[i]["margin"], i))
+    return sorted(
+        range(len(rows)), key=lambda i: (_ORDER.index(rows[i]["answer"]), -rows[i]["margin"], i)
+    )
 
 
 def by_closeness(rows: Sequence[VerdictRow]) -> list[int]:
@@ -136,7 +139,7 @@ class ReviewFile(RowSink):
 
     def open(self, run: DetectRun) -> None:
         """Take the names of the classes."""
-        self._classes, self._tally = run.detector.class_names, Tally.of(run.detector)
+        self._classes, self._tally = run.detector.class_names, Tally.of(run)
         self._hindsight = not run.request.on_arrival
 
     def take(self, batch: Batch) -> None:
