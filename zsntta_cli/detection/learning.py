@@ -29,7 +29,7 @@ _PINNED = 1e9  # the precision of a weight that does not move
 _ONES = np.ones(2)
 _LARGEST = float(np.finfo(np.float16).max)
 _LEAST_MARGIN = 1.0  # weight of the margin
-_CHANCE, _CERTAIN = 1.5, 2.5  # standard errors of the ratio's weight: it is out, it is in
+_CHANCE, _CERTAIN = 2.0, 3.0  # standard errors of the ratio's weight: it is out, it is in
 
 
 @dataclass(frozen=True)
