@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
+from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
-from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdicts
+from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import SURE, Decisions, Evidence, Judge, Pool, Stepper, StreamData
@@ -105,6 +106,7 @@ class OnlineDetector:
         self.identity: Mapping[str, Any] = {}  # of the encoder, where it is known: saved, compared
         self._lock = threading.RLock()
         self._model: FrozenModel | None = None
+        self._questions: Questions | None = None  # about what was last decided in hindsight
         self._seen = 0
 
     def _begin(self, model: FrozenModel) -> None:
@@ -176,7 +178,8 @@ class OnlineDetector:
         """Decide on a whole folder's images in hindsight; answers are in their order.
 
         They are shown `passes` times, as often as is good for so many where None is given, each
-        time in an order drawn by the seed; the last pass decides. This detector stays as it is.
+        time in an order drawn by the seed; the last pass decides. Nothing is learned; `questions`
+        are about these images from now on.
 
         Raises:
             SettingsError: no passes, or images as for `update`.
@@ -195,7 +198,46 @@ class OnlineDetector:
             usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
             return _by_rule(learned(answers, margins, usual), verdicts, data)
 
-        return self._verdicts(in_hindsight, images, features, sources)
+        verdicts = self._verdicts(in_hindsight, images, features, sources)
+        self._questions = Questions(verdicts)
+        return verdicts
+
+    def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
+        """The images of `decide_all` to ask a person about, at most so many: ids and verdicts.
+
+        Those whose answers say most about the others come first. An id is the image's source where
+        it alone has that, else its number. With every answer the best next question may change, so
+        ask for one at a time where you can.
+
+        Raises:
+            SettingsError: nothing was decided in hindsight yet.
+        """
+        check(count >= 1, f"count is {count}, must be 1 or more.")
+        return self._asked().named(count)
+
+    def answer(self, image: ImageId, belongs: bool) -> None:
+        """Say whether an image of `decide_all`, by its id, belongs to one of the classes.
+
+        Raises:
+            SettingsError: there is no such image, or nothing was decided in hindsight yet.
+        """
+        questions = self._asked()
+        questions.answer(questions.number(image), bool(belongs))
+
+    def answered(self) -> Verdicts:
+        """The verdicts of `decide_all` with the answers: other thresholds where they say so.
+
+        What was flagged and is no more is unsure; answered images are as you said.
+
+        Raises:
+            SettingsError: nothing was decided in hindsight yet.
+        """
+        return self._asked().verdicts()
+
+    def _asked(self) -> Questions:
+        check(self._questions is not None, "decide on a whole folder first: call decide_all.")
+        assert self._questions is not None
+        return self._questions
 
     def feedback(self, images: Any = None, noise: ArrayLike = (), *, features: Any = None) -> None:
         """Learn from what a person says of images: `noise` (N,) are those of none of the classes.
@@ -317,7 +359,7 @@ class OnlineDetector:
             if self._model is not None:
                 other._learner = self._learner.copy()
                 other._set(copy.deepcopy(self._stepper), self._seen)
-        other._lock = threading.RLock()
+        other._lock, other._questions = threading.RLock(), None
         return other
 
     @property

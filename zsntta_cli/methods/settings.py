@@ -86,7 +86,7 @@ class RidgeSettings(Settings):
         1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
     )
     ridge_apart: float = option(  # 2 / pi of a Gaussian
-        0.66, "Otsu's share of the variance of b from which more than ZS-CLIP rejects is noise.",
+        0.7, "Otsu's share of the variance of b from which more than ZS-CLIP rejects is noise.",
         within=_ABOVE_ZERO,
     )  # fmt: skip
     ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)

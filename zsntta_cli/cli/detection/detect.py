@@ -62,6 +62,13 @@ def detect(
         _decision("[hindsight; arrival for -, videos and --watch]"),
     ] = None,
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0,
+    ask: Annotated[
+        int | None,
+        _decision("Ask about so many images whether they belong, and decide by it.", min=1),
+    ] = None,
+    answers: Annotated[
+        Path | None, _decision("Answers to --ask: .jsonl or .csv. [the terminal]")
+    ] = None,
     fps: Annotated[float, _decision("Frames of a second of video.")] = 1.0,
     out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None,
     only: Annotated[
@@ -110,8 +117,15 @@ def detect(
         raise misused("--classes and --classes-file are both given: one of them.")
     if state and not watch:
         raise misused("--state is of a watch: add --watch.")
+    if answers and ask is None:
+        raise misused("--answers is of questions: add --ask 10.")
+    if ask is not None and flag:
+        raise misused("--flag says how many are noise, and so do answers to --ask: one of them.")
+    if ask is not None and watch:
+        raise misused("--ask is of a whole folder, and a watch goes on: leave one of them out.")
     if copy_to and link_to:
         raise misused("--copy-to and --link-to are both given: one of them.")
+    from zsntta_cli.cli.detection.asking import interview_of, tell
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.runs import request as asked
@@ -134,6 +148,9 @@ def detect(
         ),
         watch=asked.Watch(interval=interval, looks=looks) if watch else None,
     )
+    if ask is not None and request.on_arrival:
+        raise misused("--ask is of a whole folder: leave it out, or add --decide hindsight.")
+    interview = None if ask is None else interview_of(ask, answers)
     reporter = ConsoleReporter()
     growing = GrowingFile(out) if out and watch else None
     folder = copy_to or link_to
@@ -153,7 +170,9 @@ def detect(
         if watch:
             run_watch(request, encoding, outputs, growing, state, lessons)
         else:
-            run_once(request, encoding, outputs, lessons)
+            run_once(request, encoding, outputs, interview, lessons)
+    if interview:
+        tell(interview, outputs.tally.counts["noise"], answers)
     if fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
@@ -130,10 +132,14 @@ def _write(content: bytes) -> None:
 
 
 def run_once(
-    request: Request, encoding: Encoding, outputs: Outputs, lessons: Sequence[Correction] = ()
+    request: Request,
+    encoding: Encoding,
+    outputs: Outputs,
+    interview: Interview | None = None,
+    lessons: Sequence[Correction] = (),
 ) -> None:
-    """Detect, by what is to be learned from corrections, too, and put rows where they go."""
-    run = detect_run(request, encoding)
+    """Detect, by corrections and by asking where there are such, and put rows where they go."""
+    run = replace(detect_run(request, encoding), interview=interview)
     _teach(run, lessons)
     outputs.open(run)
     try:

@@ -15,6 +15,7 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
@@ -47,6 +48,7 @@ class DetectRun:
     encoding: Encoding
     detector: OnlineDetector
     cached: FeatureSet | None = None
+    interview: Interview | None = None  # which asks about images, in hindsight
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -60,7 +62,7 @@ class DetectRun:
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
             parts = iter([list(chain.from_iterable(self._encoded()))])
-        maker = RowMaker(decide, self.encoding.name)
+        maker = RowMaker(decide, self.encoding.name, self.interview)
         for encoded in parts:
             yield Batch([one.item for one in encoded], maker.rows(encoded))
 

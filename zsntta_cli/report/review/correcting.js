@@ -111,6 +111,7 @@ function count() {
   const where = isKept ? "" : " This browser does not keep them: export before you leave.";
   said.textContent = truths.size ? `${images(truths.size)} labelled.${where}` : "";
   exporting.disabled = !truths.size;
+  markQuestions();
 }
 
 // Plain ASCII, as the rows of the command: names of any bytes are escaped, and a line is one line.

@@ -21,6 +21,7 @@ from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
 from zsntta_cli.report.review import EMBEDDED
+from zsntta_cli.report.review.asking import to_ask
 from zsntta_cli.report.review.pictures import Picture, pictures
 from zsntta_cli.report.verdicts import Tally, place
 
@@ -52,11 +53,12 @@ def review(
     return document(
         __package__,
         "review",
-        ["review.js", "correcting.js"],
+        ["review.js", "asking.js", "correcting.js"],
         title=TITLE,
         tally=tally,
         rows=judged,
         lists=_lists(judged),
+        asked=to_ask(judged) if hindsight else [],
         shown=shown or {},
         failed=[row for row in rows if row["error"] is not None],
         place=place,

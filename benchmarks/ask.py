@@ -1,0 +1,117 @@
+"""What questions about a folder are worth, answered by its labels, on features of your own.
+
+    python benchmarks/ask.py features/my-clip --id pets --ood dtd,cars,sun397
+    python benchmarks/ask.py features/my-clip --id pets --classes 12 --draws 3
+
+reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is a set, or
+so many images, a share of them noise, decided by ridge in hindsight; `--classes` draws so many of
+the set's classes, and where no OOD set is named, images of its other classes are the noise. Acc_H
+in %, Acc_S where there is no noise; behind a slash the share of the clean images that are flagged.
+Flagged is what lies above its threshold: without an answer that is noise and unsure alike. Means
+over OOD sets and draws.
+"""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from zsntta_cli import OnlineDetector, Verdicts
+from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.detection.questions import Questions
+from zsntta_cli.simulation.metrics import harmonic_mean
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("--id", required=True)
+    parser.add_argument("--ood", default="", help="one or several, with commas")
+    parser.add_argument("--classes", type=int, help="drawn of the ID set's; all by default")
+    parser.add_argument("--images", type=int, help="of a folder; all by default")
+    parser.add_argument("--ratio", default="0,0.01,0.05,0.1,0.25,0.5,0.75")
+    parser.add_argument("--questions", default="0,5,10,20")
+    parser.add_argument("--draws", type=int, default=1)
+    return parser.parse_args()
+
+
+class Folder(NamedTuple):
+    """Images of a folder, and what they are."""
+
+    text: NDArray[np.float32]
+    features: NDArray[np.float32]
+    labels: NDArray[np.int64]  # -1: noise
+
+
+def drawn(
+    given: argparse.Namespace, id_set: FeatureSet, ood_set: FeatureSet | None, ratio: float,
+    seed: int,
+) -> Folder:  # fmt: skip
+    """A folder with a share of noise, its images drawn by the seed."""
+    generator = np.random.default_rng(seed)
+    [text] = id_set.text_features.values()
+    chosen = np.sort(generator.permutation(len(text))[: given.classes])
+    is_own = np.isin(id_set.labels, chosen)
+    rows = np.flatnonzero(~is_own) if ood_set is None else np.arange(len(ood_set))
+    source = id_set if ood_set is None else ood_set
+    own, others = generator.permutation(np.flatnonzero(is_own)), generator.permutation(rows)
+    total = min(given.images or len(own) / (1 - ratio), len(own) / (1 - ratio))
+    if ratio:
+        total = min(total, len(others) / ratio)
+    noise = round(total * ratio)
+    own, others = own[: round(total) - noise], others[:noise]
+    labels = np.r_[np.searchsorted(chosen, id_set.labels[own]), np.full(noise, -1)]
+    shown = [id_set.image_features[own], source.image_features[others]]
+    return Folder(text[chosen], np.concatenate(shown).astype(np.float32), labels)
+
+
+def figures(folder: Folder, verdicts: Verdicts) -> tuple[float, float]:
+    """Acc_H (Acc_S without noise) and the share of clean images that are flagged."""
+    labels, flagged = folder.labels, verdicts.margin > 0
+    flagged = np.where(verdicts.judged, verdicts.noise, flagged)
+    is_clean = labels >= 0
+    accuracy = (~flagged & (verdicts.class_index == labels))[is_clean].mean()
+    if not is_clean.all():
+        accuracy = harmonic_mean(accuracy, flagged[~is_clean].mean())
+    return float(accuracy), float(flagged[is_clean].mean())
+
+
+def after(folder: Folder, first: Verdicts, count: int) -> tuple[float, float]:
+    """The figures after so many questions, all of them answered rightly."""
+    questions = Questions(first)
+    for _ in range(count):
+        for number in questions.next():
+            questions.answer(number, bool(folder.labels[number] >= 0))
+    return figures(folder, questions.verdicts())
+
+
+def main() -> None:
+    given = options()
+    counts = [int(count) for count in given.questions.split(",")]
+    id_set = read_features(given.folder / f"{given.id}.h5")
+    names = given.ood.split(",") if given.ood else []
+    oods = [read_features(given.folder / f"{name}.h5") for name in names] or [None]
+    title = f"{given.id} with {given.ood or 'its other classes'}"
+    table = Table("noise", *(f"{count} questions" for count in counts), title=title)
+    for ratio in map(float, given.ratio.split(",")):
+        rows = []
+        for ood in oods if ratio else oods[:1]:
+            for seed in range(given.draws):
+                folder = drawn(given, id_set, ood, ratio, seed)
+                detector = OnlineDetector(
+                    folder.text, id_set.identity["logit_scale"], normalized=id_set.normalized
+                )
+                first = detector.decide_all(folder.features, seed=seed)
+                rows.append([after(folder, first, count) for count in counts])
+        cells = 100 * np.mean(rows, 0)
+        table.add_row(f"{100 * ratio:.0f} %", *(f"{acc:.1f} / {share:.0f}" for acc, share in cells))
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

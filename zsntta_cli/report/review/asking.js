@@ -1,0 +1,38 @@
+// The review: ten questions. Answers are corrections as all others. Between review.js and correcting.js.
+const questions = [...document.querySelectorAll("#questions-list li")].map((line) => {
+  const item = items[Number(line.dataset.image)];
+  const answer = (words, noise) => {
+    const made = button(words, () => correct(item, isAnswered(item, noise) ? null : { noise, name: null }));
+    made.setAttribute("aria-label", `${words}: ${item.place}`);
+    return made;
+  };
+  const shown = item.card.querySelector("img");
+  if (shown) line.prepend(shown.cloneNode());
+  const answers = [answer("It belongs", false), answer("It does not", true)];
+  line.append(make("span", { className: "truth" }, ...answers));
+  line.querySelector("a").addEventListener("click", (event) => {
+    event.preventDefault();
+    reveal(item);
+  });
+  return { item, answers };
+});
+
+const isAnswered = (item, noise) => truths.has(item) && truths.get(item).noise === noise;
+
+// Show the card of an image, in whichever list it stands and however far down.
+function reveal(item) {
+  const section = sections.find(({ all }) => all.includes(item));
+  if (!section) return;
+  while (section.all.indexOf(item) >= section.limit) section.limit += STEP;
+  draw();
+  item.card.focus({ preventScroll: true });
+  item.card.scrollIntoView({ block: "center", behavior: "instant" });
+}
+
+// Show what was answered, wherever that was done.
+function markQuestions() {
+  for (const { item, answers: [belongs, doesNot] } of questions) {
+    belongs.setAttribute("aria-pressed", isAnswered(item, false));
+    doesNot.setAttribute("aria-pressed", isAnswered(item, true));
+  }
+}
