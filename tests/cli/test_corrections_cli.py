@@ -61,7 +61,7 @@ def test_rows_folders_and_page_obey(pictures):
     copies = [path.read_bytes() for path in Path("sorted/circle").iterdir()]
     assert letter.read_bytes() in copies
     assert Path("sorted/_noise", shape.name).read_bytes() == shape.read_bytes()
-    assert Path("r.html").read_text().count('"judged"') == 2
+    assert Path("r.html").read_text().count('"judged",') == 2
     said = "2 images judged by a person: 2 of 3 corrections are of images here."
     assert said in result.stderr.splitlines()
 
