@@ -91,7 +91,7 @@ def test_agrees_with_the_reference(seed, ratio, options):
     clear = ~(np.abs(scores - thresholds) < 4e-3)  # rounding may turn a decision at the threshold
     assert clear.mean() > 0.97
     np.testing.assert_array_equal(found.is_noise[clear], is_noise[clear])
-    assert (found.class_index == classes).mean() > 0.998
+    assert (found.class_index == classes).mean() > 0.998  # in no order: of step 7 alone
     assert (found.class_index != data.class_index).any()  # the class prior does something
     np.testing.assert_allclose(
         found.evidence, evidence, atol=2e-2

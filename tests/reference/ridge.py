@@ -19,28 +19,32 @@ def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
     """
     text = data.pool.text_features.astype(float)
     zero_shot, past, pending, rule = OnlineThreshold(threshold), [], [], None
-    answers = []
+    answers, kept, weights = [], [], np.zeros(3)
     for t in range(len(data)):
         item = see(data, t, text)
         if data.injected[t]:
             score = rule.score(item) if rule else item["u"]
-            named = rule.class_of(item) if rule else item["order"][0]
+            named = name(item, rule, kept, weights)
             answers.append((named, True, score, np.nan, *evidence_of(rule)))
             continue
         item["zs"] = item["u"] > zero_shot(np.array([item["u"]]))[0]
         if rule is None:
-            answer = item["order"][0], item["zs"], item["u"], np.nan
+            is_noise, score, tau = item["zs"], item["u"], np.nan
         else:
-            score = rule.score(item)
-            answer = rule.class_of(item), score > rule.tau, score, rule.tau
-        answers.append((*answer, *evidence_of(rule)))
-        item["noise"] = answer[1]
+            score, tau = rule.score(item), rule.tau
+            is_noise = score > tau
+        named = name(item, rule, kept, weights)
+        answers.append((named, is_noise, score, tau, *evidence_of(rule)))
+        item["noise"] = is_noise
+        if not is_noise:
+            kept.append(item)
         # Second moments: all of the first 1,024 items, then the first of every eight of a block.
         item["weight"] = 1 if len(past) < 1024 else 8 * (len(pending) % 8 == 0)
         pending.append(item)
         if len(pending) == max(o.ridge_first, min(len(past) // 8, o.ridge_block)):
             past, pending = past + pending, []
             rule = Rule(past, text, o)
+            weights = order(kept[-o.ridge_ring :]) if o.ridge_order else np.zeros(3)
     return [np.array(column) for column in zip(*answers, strict=True)]
 
 
@@ -48,7 +52,7 @@ def evidence_of(rule):
     """How much speaks for noise, and for which: 0 none, 1 another kind, 2 rare and far."""
     if rule is None or max(rule.common, rule.far) < 0.5:
         return (max(rule.common, rule.far) if rule else 0.0), 0
-    return max(rule.common, rule.far), 1 if rule.common >= 0.5 else 2
+    return max(rule.common, rule.far), 1 if rule.common >= 0.5 > rule.omega else 2
 
 
 def see(data: StreamData, t: int, text):
@@ -63,6 +67,53 @@ def see(data: StreamData, t: int, text):
         "x": x, "l": logits, "p": p, "u": data.noise_score[t], "h": entropy, "g": -logits.max(),
         "order": order,
     }  # fmt: skip
+
+
+def name(item, rule, kept, weights):
+    """Step 8: the class, of which the last items called clean say something too."""
+    classes, count = item["order"], len(item["l"])
+    logits = item["l"][classes] - (rule.penalty[classes] if rule else 0)
+    shares = kept[-1]["shares"] if kept else np.full((3, count), 1 / count)
+    item["named"] = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    item["gains"] = count * shares[:, classes] @ item["named"]
+    # Windows in which an item weighs a half, a tenth or a fiftieth, those before it the rest.
+    keeps = np.array([[0.5], [0.9], [0.98]])
+    item["shares"] = keeps * shares
+    item["shares"][:, classes] += (1 - keeps) * item["named"]
+    prior = (1 - weights.sum()) / count + weights @ shares
+    return classes[np.argmax(logits + np.log(count * prior[classes]))]
+
+
+def order(kept):
+    """Step 8: the weights of the windows, none without evidence for order."""
+    c, n = np.array([i["order"][0] for i in kept]), len(kept)
+    if n < 8 or len(set(c)) == 1:
+        return np.zeros(3)
+    joins = sum(c[i] == c[i + 1] for i in range(n - 1))
+    counts = [sum(c == k) for k in set(c)]
+    # Of all orders: that two, three places share a class, that two and two others do.
+    two = sum(k * (k - 1) for k in counts) / (n * (n - 1))
+    three = sum(k * (k - 1) * (k - 2) for k in counts) / (n * (n - 1) * (n - 2))
+    alike = sum(k * (k - 1) * (k - 2) * (k - 3) for k in counts)
+    alike += sum(
+        k * (k - 1) * m * (m - 1)
+        for a, k in enumerate(counts)
+        for b, m in enumerate(counts)
+        if a != b
+    )
+    four = alike / (n * (n - 1) * (n - 2) * (n - 3))
+    mean = (n - 1) * two
+    variance = mean + 2 * (n - 2) * three + (n - 2) * (n - 3) * four - mean**2
+    if variance < 1e-9 * n:
+        return np.zeros(3)
+    z = (np.sqrt(joins) + np.sqrt(joins + 1) - np.sqrt(4 * mean + 1)) * np.sqrt(mean / variance)
+    weights = np.full(4, 0.25)
+    for _ in range(20):
+        by_window = np.array([weights * [1, *i["gains"]] for i in kept])
+        by_window /= by_window.sum(1, keepdims=True)
+        total = by_window.sum(0) + np.array([20, 0, 0, 0])
+        weights = total / total.sum()
+    return np.clip((z - 4) / 2, 0, 1) * weights[1:]
 
 
 class Rule:
@@ -107,7 +158,7 @@ class Rule:
         unseen = ramp(shape, o.ridge_shape)
         apart = max(1 - unseen, ramp(between(base), o.ridge_apart))
         kappa = 1 - (1 - o.ridge_clean) * ramp(shape, o.ridge_shape)
-        omega = ramp(shape, o.ridge_tail)
+        self.omega = omega = ramp(shape, o.ridge_tail)
 
         # Evidence: z in two groups, or far tails of the largest logit
         z, logit = v[:, 0], v[:, 2] + v[:, 3]
@@ -116,7 +167,7 @@ class Rule:
         flat = 1 - unseen if classes > 1 else 0
         self.common = max(min(self.gate, ramp(two, 0.6)), min(ramp(alike, 0.4), flat))
         t = (logit - np.median(logit)) / (1.4826 * np.median(abs(logit - np.median(logit))))
-        self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.015)
+        self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.02)
 
         # 5. score
         self.s_sd = 1.0
@@ -155,9 +206,6 @@ class Rule:
 
     def score(self, i):
         return self.mixed(i) - self.o.ridge_doubt * np.log(max(1 - i["u"], 1e-3))
-
-    def class_of(self, i):
-        return max(i["order"], key=lambda c: i["l"][c] - self.penalty[c])
 
 
 def ramp(value, start):

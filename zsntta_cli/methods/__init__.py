@@ -272,7 +272,7 @@ METHODS: dict[str, Method] = _Methods({
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
         revision=2, warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
-        cost="keeps D² numbers (up to 2,048 dims), D + 9 of each of the last M items, 4 a class",
+        cost="keeps D² numbers (up to 2,048 dims), D + 13 of each of the last M items, 7 a class",
     ),
     "cma": Method(
         "detectors.cma:run", settings.CmaSettings, needs=WORDS, cites=("lee2025concept",),

@@ -108,6 +108,9 @@ class RidgeSettings(Settings):
     ridge_prior_items: float = option(
         100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
     )
+    ridge_order: bool = option(
+        True, "Where neighbours share a class more than by chance, the last classes count."
+    )
     cautious: bool = option(
         False, "Call an image noise only where there is evidence of noise of another kind."
     )

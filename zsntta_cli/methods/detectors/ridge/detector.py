@@ -1,9 +1,12 @@
 """The detector that decides by the last rule, and learns the next one at the end of a block."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.detectors.ridge.items import Features, RidgeItems, Ring
+from zsntta_cli.methods.detectors.ridge.items import Features, Floats, RidgeItems, Ring
+from zsntta_cli.methods.detectors.ridge.order import LastClasses, Order
 from zsntta_cli.methods.detectors.ridge.regression import Regression
 from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule, next_rule
 from zsntta_cli.methods.settings import RidgeSettings
@@ -22,6 +25,7 @@ class RidgeDetector:
         self._regression = Regression(text, logit_scale, o.ridge_penalty)
         self._ring = Ring(o.ridge_ring, dim)
         self._prior = np.zeros(classes)  # softmax mass of the items called clean
+        self._order = Order(classes, o.ridge_ring)
         self.rule: Rule | None = None  # None: ZS-CLIP decides
 
     @property
@@ -39,9 +43,20 @@ class RidgeDetector:
         grown = min(seen // _GROWTH, self._settings.ridge_block)
         return max(grown, self._settings.ridge_first)
 
-    def decide(self, items: RidgeItems) -> Answer:
-        """Decide on B items by what was learned before; changes nothing."""
-        return decided(items, self.rule)
+    @property
+    def last_classes(self) -> LastClasses:
+        """The classes of the last items, as the next item is named by them."""
+        return self._order.last
+
+    def decide(self, items: RidgeItems, is_test: NDArray[np.bool_] | None = None) -> Answer:
+        """Decide on up to M items that come in a row, by what was learned before.
+
+        Their classes are remembered for the next items' but for those that are no test items.
+        """
+        answer = decided(items, self.rule)
+        is_kept = ~answer.is_noise if is_test is None else is_test & ~answer.is_noise
+        logits = class_logits(items, self.rule)
+        return replace(answer, class_index=self._order.name(logits, items.top_classes, is_kept))
 
     def learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Learn a block of items and what was decided on them."""
@@ -52,6 +67,8 @@ class RidgeDetector:
         mass = np.exp(items.top_logits + items.doubt[:, 2:]) * (1 - items.doubt[:, :1])
         np.add.at(self._prior, items.top_classes[~is_noise], mass[~is_noise])
         self.rule = next_rule(self._ring.items, self._regression, self._prior, self._settings)
+        if self._settings.ridge_order:
+            self._order.learn()
 
     def state(self) -> State:
         """Everything learned."""
@@ -60,6 +77,7 @@ class RidgeDetector:
             regression=self._regression.state(),
             ring=self._ring.state(),
             prior={"mass": self._prior},
+            order=self._order.state(),
             rule={"there": int(self.rule is not None), **rule.state()},
         )
 
@@ -69,12 +87,18 @@ class RidgeDetector:
         self._regression.restore(within(state, "regression"))
         self._ring.restore(within(state, "ring"))
         self._prior = np.asarray(state["prior.mass"])
+        self._order.restore(within(state, "order"))
         self.rule = Rule.restored(rule) if rule.pop("there") else None
 
 
+def class_logits(items: RidgeItems, rule: Rule | None) -> Floats:
+    """The logits (B, K) by which a rule names classes; without one those of the model."""
+    return items.top_logits.astype(np.float64) if rule is None else rule.class_logits(items)
+
+
 def decided(items: RidgeItems, rule: Rule | None) -> Answer:
-    """Decisions on B items by a rule; without one ZS-CLIP decides."""
+    """Decisions on B items by a rule, whatever was before; without one ZS-CLIP decides."""
     if rule is None:
         classes, u = items.top_classes[:, 0], items.doubt[:, 0]
-        return Answer(classes, items.zero_shot_noise, u, np.nan)
+        return Answer(classes, items.zero_shot_noise, u, np.nan, np.full(len(u), np.nan))
     return rule.answer(items)

@@ -1,6 +1,6 @@
 """What `ridge` learns of a stream in running sums: the regression, and the views it gives.
 
-Memory does not grow: D² (up to 2,048 dims) + M (D + 9) + 4 C + 6 D numbers. Sums are float64; the
+Memory does not grow: D² (up to 2,048 dims) + M (D + 13) + 7 C + 6 D numbers. Sums are float64; the
 D² matrix is a running mean in float32, whose rounding errors fade as its values do. Blocks are
 added whole and in order, so two runs differ by nothing but the last bits of a machine's products.
 """

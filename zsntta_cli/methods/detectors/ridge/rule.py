@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import NO_EVIDENCE, NONE, OTHER_KIND, RARE, SURE, Evidence
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
+from zsntta_cli.methods.detectors.ridge.ranking import Suspicion
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
@@ -18,7 +19,7 @@ _MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
 _LEAST_SPREAD = 1e-6
 # Evidence: whether there is noise at all, which decides no threshold.
 _FAR_FROM = 3.0  # deviations of g + q
-_FAR = 0.015  # mean square beyond them from which noise is rare and far
+_FAR = 0.02  # mean square beyond them from which noise is rare and far
 _SARLE = 0.6  # bimodality of z from which noise is of another kind; 1 / 3 for a Gaussian
 _ALIKE = 0.4  # corr(z, q), less these standard errors, from which it is where b is flat
 _ALIKE_ERRORS = 3.0
@@ -63,7 +64,7 @@ class Trust:
         value = max(self.common, self.far)
         if value < SURE:
             return Evidence(value, NONE)
-        return Evidence(value, OTHER_KIND if self.common >= SURE else RARE)
+        return Evidence(value, OTHER_KIND if self.common >= SURE > self.rare else RARE)
 
 
 @dataclass(frozen=True)
@@ -76,39 +77,46 @@ class Rule:
     doubt: float  # weight of -log MCM
     threshold: float  # tau, on s
     class_penalty: Floats  # (C,) eta log(C pi_c)
+    suspicion: Suspicion  # what ranks them where there is no evidence
 
-    def score(self, items: RidgeItems) -> Floats:
-        """Noise scores s of B items, (B,)."""
-        return np.vecdot(self.views(items), self.weights) + _hesitation(items, self.doubt)
+    def class_logits(self, items: RidgeItems) -> Floats:
+        """Step 7: the largest logits (B, K), where classes named too often must win by more."""
+        logits: Floats = items.top_logits - self.class_penalty[items.top_classes]
+        return logits
 
     def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
-        score, classes = self.score(items), items.top_classes
-        # Step 7: classes that are named too often must win by more.
-        best = (items.top_logits - self.class_penalty[classes]).argmax(1)
-        named = np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
-        return Answer(named, score > self.threshold, score, self.threshold, self.trust.evidence)
+        v, evidence = self.views(items), self.trust.evidence
+        score = np.vecdot(v, self.weights) + _hesitation(items, self.doubt)  # s
+        best = self.class_logits(items).argmax(1)
+        named = np.take_along_axis(items.top_classes, best[:, None], axis=1)[:, 0]
+        return Answer(
+            named, score > self.threshold, score, self.threshold,
+            np.full(len(v), np.nan) if evidence.is_sure else self.suspicion(v), evidence,
+        )  # fmt: skip
 
     def state(self) -> State:
         """Everything that the rule is."""
         numbers = {"doubt": self.doubt, "threshold": self.threshold}
         arrays = {"weights": self.weights, "class_penalty": self.class_penalty}
-        return {**numbers, **arrays, **nested(views=vars(self.views), trust=vars(self.trust))}
+        parts = {name: vars(getattr(self, name)) for name in ("views", "trust", "suspicion")}
+        return {**numbers, **arrays, **nested(**parts)}
 
     @classmethod
     def restored(cls, state: State) -> "Rule":
         """Make a rule of a state that was checked to be like that of one."""
         views: Any = within(state, "views")
         trust: Any = within(state, "trust")
+        suspicion: Any = within(state, "suspicion")
         own: Any = {name: value for name, value in state.items() if "." not in name}
-        return cls(Views(**views), Trust(**trust), **own)
+        return cls(Views(**views), Trust(**trust), suspicion=Suspicion(**suspicion), **own)
 
     @classmethod
     def none(cls, classes: int, dim: int) -> "Rule":
         """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
-        trust = Trust(*len(fields(Trust)) * [0.0])
-        return cls(views, trust, np.zeros(4), 0.0, 0.0, np.zeros(classes))
+        trust, suspicion = Trust(*len(fields(Trust)) * [0.0]), Suspicion.none()
+        return cls(views, trust, np.zeros(4), 0.0, 0.0, np.zeros(classes), suspicion)
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,7 @@ class Answer:
     is_noise: NDArray[np.bool_]  # (B,)
     score: Floats  # (B,) s, higher = more noise; u as long as ZS-CLIP decides
     threshold: float  # on s; nan as long as ZS-CLIP decides
+    suspicion: Floats  # (B,) what ranks them; nan: the score less its threshold
     evidence: Evidence = NO_EVIDENCE  # for noise of another kind
 
 
@@ -138,8 +147,10 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     # noise only where the two sides are apart.
     seen = min(single, zero_shot) + trust.apart * max(single - zero_shot, 0.0)
     shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
-    tau = _threshold(v @ weights + hesitation, trust, shares, o.ridge_tail_deviations)
-    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o))
+    s = v @ weights + hesitation
+    tau = _threshold(s, trust, shares, o.ridge_tail_deviations)
+    suspicion = Suspicion.over(v, weights, float((s > tau).mean()))
+    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o), suspicion)
 
 
 def _hesitation(items: RidgeItems, weight: float) -> Floats:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import NO_EVIDENCE, Decisions, Evidence, StreamData
-from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, decided
+from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, class_logits, decided
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems, check_classes
+from zsntta_cli.methods.detectors.ridge.order import LastClasses
 from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule
 from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.settings import RidgeSettings
@@ -31,16 +32,20 @@ def stepper(
 
 @dataclass(frozen=True)
 class RidgeJudge:
-    """The rule of one moment, and ZS-CLIP's threshold where there is none."""
+    """The rule and the last classes of one moment, and ZS-CLIP's threshold without a rule."""
 
     rule: Rule | None
+    last: LastClasses
     zero_shot: float
     cautious: bool
 
     def __call__(self, data: StreamData) -> Decisions:
         """Decide on items; they enter no queue."""
         zero_shot = np.full(len(data), self.zero_shot)
-        answer = decided(items_of(data, slice(None), zero_shot), self.rule)
+        items = items_of(data, slice(None), zero_shot)
+        logits, enters = class_logits(items, self.rule), np.zeros(len(items), bool)
+        named, _ = self.last.name(logits, items.top_classes, enters)
+        answer = replace(decided(items, self.rule), class_index=named)
         return decisions_of(answer, zero_shot, self.cautious)
 
 
@@ -96,7 +101,7 @@ class RidgeStepper:
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
         """Decide on the items of a block, or of the rest of it."""
         items, is_test = items_of(data, part, zero_shot), ~data.injected[part]
-        answer = self._detector.decide(items)
+        answer = self._detector.decide(items, is_test)
         self._learn(items if is_test.all() else items.part(is_test), answer.is_noise[is_test])
         decisions = decisions_of(answer, zero_shot, self._detector.cautious)
         assert decisions.is_noise is not None
@@ -118,7 +123,10 @@ class RidgeStepper:
 
     def judge(self) -> RidgeJudge:
         """What decides now."""
-        return RidgeJudge(self._detector.rule, self._zero_shot.latest, self._detector.cautious)
+        detector, zero_shot = self._detector, self._zero_shot.latest
+        return RidgeJudge(
+            detector.rule, detector.last_classes.copied(), zero_shot, detector.cautious
+        )
 
     def state(self) -> State:
         """The detector, ZS-CLIP's queue and the block."""
@@ -137,7 +145,8 @@ class RidgeStepper:
         items = RidgeItems(**waiting)  # type: ignore[arg-type]
         check_classes(items.top_classes, self._classes)
         detector = within(new, "detector")
-        check_classes(np.asarray(detector["ring.top_classes"]), self._classes)
+        for name in ("ring.top_classes", "order.classes"):
+            check_classes(np.asarray(detector[name]), self._classes)
         if len(items) >= self._detector.block_after(int(detector["ring.seen"])):
             raise ValueError(f"{len(items)} items wait")
         self._detector.restore(detector)
@@ -152,6 +161,7 @@ def decisions_of(answer: Answer, zero_shot: Floats, cautious: bool) -> Decisions
     return Decisions(
         answer.class_index, is_noise, 1 - answer.score, zero_shot,
         np.full(count, answer.threshold), np.full(count, value), np.full(count, kind, np.int8),
+        answer.suspicion,
     )  # fmt: skip
 
 

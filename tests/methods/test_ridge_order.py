@@ -1,0 +1,233 @@
+"""Order in a stream: the test for it against all permutations, and classes in context by ridge."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.ridge import ridge as reference
+
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.detectors import ridge
+from zsntta_cli.methods.detectors.ridge.order import (
+    LastClasses,
+    Order,
+    deviations_in_order,
+    moments_of_joins,
+    window_weights,
+)
+from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.settings import ThresholdSettings
+
+ON, OFF = RidgeSettings(), RidgeSettings(ridge_order=False)
+HARD = 0.3  # spread of images around their class's text: classes are confused
+
+
+@cache
+def stream(seed=0, count=700, ratio=0.25, in_order=True, injected_every=0):
+    """Images class after class with noise among them, or all shuffled; labels, -1 for noise."""
+    rng = np.random.default_rng(seed)
+    text = unit(rng.normal(size=(12, 24)) + 1).astype(np.float32)
+    elsewhere = unit(rng.normal(size=(3, 24)) + 1)
+    labels = rng.integers(12, size=count)
+    labels = np.sort(labels) if in_order else labels
+    labels[rng.random(count) < ratio] = -1
+    centers = np.where(labels[:, None] < 0, elsewhere[rng.integers(3, size=count)], text[labels])
+    features = (centers + HARD * rng.normal(size=(count, 24))).astype(np.float32)
+    injected = np.zeros(count, bool)
+    if injected_every:
+        injected[injected_every - 1 :: injected_every] = True
+    pool = Pool.scored(features, text, 30.0)
+    return StreamData(pool, np.arange(count), injected), labels
+
+
+def decide(data, options=ON):
+    return ridge.run(data, options, ThresholdSettings())
+
+
+def weights(data):
+    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper.push(data)
+    return stepper.judge().last.weights
+
+
+def accuracy(decisions, labels):
+    return (decisions.class_index == labels)[labels >= 0].mean()
+
+
+# --- the test of order
+
+
+@pytest.mark.parametrize("classes", [[0, 0, 0, 1, 1, 2], [3, 3, 3, 3, 5], [0, 1, 0, 1, 2, 2, 2]])
+def test_moments_of_joins_are_those_of_all_permutations(classes):
+    joins = [
+        sum(a == b for a, b in itertools.pairwise(order))
+        for order in itertools.permutations(classes)
+    ]
+    assert moments_of_joins(np.array(classes)) == pytest.approx((np.mean(joins), np.var(joins)))
+
+
+def test_deviations_by_hand():
+    # 4 items of each of two classes: of 7 neighbours 3 share a class, give or take 12 / 7.
+    one_after_another = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    assert moments_of_joins(one_after_another) == pytest.approx((3, 12 / 7))
+    excess = np.sqrt(6) + np.sqrt(7) - np.sqrt(13)
+    assert deviations_in_order(one_after_another) == pytest.approx(excess * np.sqrt(7 / 4))
+    assert deviations_in_order(np.array([0, 1] * 4)) == pytest.approx(
+        (1 - np.sqrt(13)) * np.sqrt(7 / 4)
+    )
+
+
+@pytest.mark.parametrize("classes", [[], [1], [1] * 50, list(range(50)), [0, 0, 0, 1, 1, 1, 1]])
+def test_where_no_order_can_show_there_is_none(classes):
+    assert deviations_in_order(np.array(classes, np.int32)) == 0
+
+
+@pytest.mark.parametrize("classes", [2, 24, 1000])
+def test_shuffled_classes_are_hardly_ever_called_ordered(classes):
+    rng = np.random.default_rng(classes)
+    shares = rng.dirichlet(np.ones(classes))
+    found = [deviations_in_order(rng.choice(classes, 300, p=shares)) for _ in range(200)]
+    assert np.mean(np.array(found) > 4) < 0.05
+    assert abs(np.mean(found)) < 0.3
+
+
+def test_shuffled_streams_are_hardly_ever_called_ordered():
+    """Nowhere in a stream: 200 orders of the same images, at each of their ten looks."""
+    data, _ = stream(count=640, in_order=False)
+    named, rng = data.pool.zero_shot.class_index, np.random.default_rng(0)
+    logits, alarms = data.pool.detail.top_logits, 0
+    for _ in range(200):
+        order, last = rng.permutation(640), Order(12, 2048)
+        for part in np.split(order, 10):
+            classes = data.pool.detail.top_classes[part]
+            last.name(logits[part], classes, np.ones(64, bool))
+            last.learn()
+            if last.last.weights.any():
+                alarms += 1
+                break
+    assert alarms <= 10
+    assert deviations_in_order(np.sort(named)) > 4
+
+
+# --- the windows
+
+
+def test_shares_by_hand():
+    last = LastClasses.none(4)
+    logits = np.log([[0.75, 0.25], [0.5, 0.5]])
+    classes = np.array([[2, 0], [1, 2]], np.int32)
+    named, gains = last.name(logits, classes, np.array([True, False]))
+    assert named.tolist() == [2, 1]
+    # Shares of 1/4 each, halved, and half of what the first item is.
+    np.testing.assert_allclose(last.shares[0], [0.25, 0.125, 0.5, 0.125])
+    np.testing.assert_allclose(last.shares[1], 0.9 * 0.25 + 0.1 * np.array([0.25, 0, 0.75, 0]))
+    np.testing.assert_allclose(gains[0], 1)
+    assert gains[1, 0] == pytest.approx(4 * (0.5 * 0.125 + 0.5 * 0.5))
+
+
+def test_the_last_classes_turn_a_close_call():
+    shares = np.tile([0.6, 0.4], (3, 1))
+    logits, classes = np.array([[0.3, 0.0]]), np.array([[1, 0]], np.int32)
+    for weight, expected in [(0.0, 1), (0.5, 1), (1.0, 0)]:  # log (0.6 / 0.4) = 0.41
+        last = LastClasses(shares.copy(), np.array([weight, 0, 0]))
+        assert last.name(logits, classes, np.zeros(1, bool))[0] == expected
+
+
+def test_weights_go_to_the_window_that_foretells():
+    rng = np.random.default_rng(0)
+    gains = np.column_stack([rng.uniform(0, 2, 500), rng.uniform(2, 9, 500), np.ones(500)])
+    found = window_weights(gains)
+    assert found[1] > 0.9
+    assert 0 < 1 - found.sum() < 0.1
+    assert window_weights(np.zeros((500, 3))).sum() < 1e-6
+
+
+# --- in the detector
+
+
+@pytest.mark.parametrize(("injected_every", "options"), [(0, ON), (9, ON), (9, OFF)])
+def test_agrees_with_the_reference_in_order(injected_every, options):
+    data, _ = stream(2, injected_every=injected_every)
+    classes = reference(data, options, ThresholdSettings())[0]
+    found = decide(data, options).class_index
+    assert (found == classes).mean() > 0.99
+    if options is ON:
+        assert (decide(data, OFF).class_index == classes).mean() < 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_classes_are_named_better_in_order_and_as_before_in_none(seed):
+    data, labels = stream(seed, count=1200)
+    a, b = decide(data, OFF), decide(data)
+    assert accuracy(b, labels) > accuracy(a, labels) + 0.05
+    np.testing.assert_array_equal(a.is_noise, b.is_noise)
+    np.testing.assert_array_equal(a.id_score, b.id_score)
+    data, _ = stream(seed, in_order=False)
+    np.testing.assert_array_equal(decide(data).class_index, decide(data, OFF).class_index)
+    assert not weights(data).any()
+
+
+def test_order_that_ends_is_forgotten():
+    ordered, _ = stream(3)
+    shuffled, _ = stream(3, count=3000, in_order=False)
+    stepper = ridge.stepper(ordered, RidgeSettings(ridge_ring=512), ThresholdSettings())
+    stepper.push(ordered)
+    assert stepper.judge().last.weights.sum() > 0.5
+    stepper.push(shuffled)
+    assert not stepper.judge().last.weights.any()
+
+
+@settings(max_examples=10, deadline=None)
+@given(cuts=st.lists(st.integers(0, 699), max_size=6), seed=st.integers(0, 2))
+def test_pieces_and_a_state_between_them_change_nothing(cuts, seed):
+    data, _ = stream(seed, injected_every=9)
+    stepper, parts, bounds = (
+        ridge.stepper(data, ON, ThresholdSettings()),
+        [],
+        [0, *sorted(cuts), 700],
+    )
+    for start, stop in itertools.pairwise(bounds):
+        state, stepper = stepper.state(), ridge.stepper(data, ON, ThresholdSettings())
+        stepper.restore(state)
+        parts.append(stepper.push(data.part(slice(start, stop))))
+    found, whole = Decisions.joined(parts), decide(data)
+    np.testing.assert_array_equal(found.class_index, whole.class_index)
+    np.testing.assert_array_equal(found.id_score, whole.id_score)
+
+
+@settings(max_examples=10, deadline=None)
+@given(now=st.integers(1, 699), seed=st.integers(0, 2), draw=st.integers(0, 99))
+def test_the_future_changes_no_class(now, seed, draw):
+    data, _ = stream(seed)
+    later = data.index.copy()
+    later[now:] = np.random.default_rng(draw).permutation(later[now:])
+    changed = StreamData(data.pool, later, data.injected)
+    np.testing.assert_array_equal(decide(data).class_index[:now], decide(changed).class_index[:now])
+
+
+def test_a_judge_stays_at_its_moment_and_names_each_image_alone():
+    data, _ = stream(1)
+    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper.push(data.part(slice(0, 500)))
+    judge, rest = stepper.judge(), data.part(slice(500, 700))
+    before = judge(rest).class_index
+    alone = [judge(rest.part(slice(i, i + 1))).class_index[0] for i in range(200)]
+    np.testing.assert_array_equal(before, alone)
+    pushed = stepper.push(rest).class_index
+    np.testing.assert_array_equal(judge(rest).class_index, before)
+    assert pushed[0] == before[0]
+    assert (pushed != before).any()
+
+
+def test_a_state_with_classes_of_another_is_refused():
+    data, _ = stream()
+    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper.push(data)
+    state = stepper.state()
+    changed = {**state, "detector.order.classes": state["detector.order.classes"] + 12}
+    with pytest.raises(ValueError, match="none of 12"):
+        stepper.restore(changed)
