@@ -349,7 +349,7 @@ def test_on_a_terminal_there_is_a_table_of_80_columns(pictures, tmp_path):
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     at = next(i for i, line in enumerate(lines) if line.startswith("rank"))
-    assert lines[at].split() == ["rank", "margin", "nearest", "class", "image"]
+    assert lines[at].split() == ["rank", "margin", "answer", "nearest", "class", "image"]
     assert lines[at + 1].split() == ["1", "+1.67", "square", "pictures/x/00004.png"]
     noise = sum(row["noise"] for row in rows(pictures("detect", "pictures", *SHAPES)))
     assert lines[-1] == f"60 images, {noise} flagged as noise (ridge, 10 classes)."

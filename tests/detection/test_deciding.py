@@ -94,6 +94,13 @@ def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
     assert [row["rank"] for row in by_margin] == list(range(1, 41))
 
 
+def test_a_row_has_the_digest_of_its_own_file_also_where_a_frame_repeats():
+    images = [one._replace(digest=bytes([i]) * 32) for i, one in enumerate(some(8))]
+    assert [row["content"] for row in hindsight(images)] == [f"{i:02x}" * 32 for i in range(8)]
+    frames = [frame(0, [1] * 8), frame(1, [1] * 8)]
+    assert [row["content"] for row in hindsight([*images, *frames])][-2:] == [None, None]
+
+
 def test_hindsight_is_the_detectors_own():
     images = some(30)
     features = np.stack([one.features for one in images])

@@ -7,6 +7,7 @@ from made import damaged
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.cache.hdf5 import read_state, write_table
+from zsntta_cli.detection import kept
 from zsntta_cli.errors import StoreError
 
 DIM, COUNT = 16, 200
@@ -124,6 +125,25 @@ def test_a_newer_version_is_refused(tmp_path):
         file.attrs["state_format"] = 2
     with pytest.raises(StoreError, match="state_format is 2, of a newer version, must be 1"):
         OnlineDetector.load(path)
+
+
+def test_what_other_rules_learned_is_refused_in_a_line_that_says_what_to_do(tmp_path):
+    path = tmp_path / "s.h5"
+    for method in SMALL:
+        detector(method).save(path)
+        header, columns = read_state(path)
+        header.pop("digest")
+        header.pop("revision")  # as it was before it was said
+        columns = {
+            k: np.array(v, object) if isinstance(v, tuple) else v for k, v in columns.items()
+        }
+        header["digest"] = kept._digest(header, columns)
+        write_table(path, columns, header)
+        if method != "ridge":
+            assert OnlineDetector.load(path).method == method
+            continue
+        with pytest.raises(StoreError, match=r"revision 1, here \d\).*begin anew with another"):
+            OnlineDetector.load(path)
 
 
 def test_no_pickle_is_in_a_file(tmp_path):

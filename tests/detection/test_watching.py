@@ -15,6 +15,7 @@ from made import TINY, ZSNTTA, Notes, fails
 
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs import watching
 from zsntta_cli.detection.runs.detecting import detect_run
 from zsntta_cli.detection.runs.request import DecisionRule, Images, Request, Watch
 from zsntta_cli.detection.runs.watching import Watching, WatchState, locked, resumed
@@ -174,6 +175,16 @@ def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
     with pytest.raises(StoreError, match="has rows already"):
         list(run(tmp_path / "new.h5", out))
     assert out.read_text() == "mine\n"
+
+
+def test_rows_of_another_format_are_not_gone_on_with(inbox, tmp_path, drawn, monkeypatch):
+    state, out = tmp_path / "state.h5", tmp_path / "rows.jsonl"
+    shutil.copyfile(next((drawn / "pictures/star").iterdir()), inbox / "a.png")
+    monkeypatch.setattr(watching, "FORMAT", 1)
+    assert len(list(run(state, out, *[None] * 4))) == 1
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=r"rows of format 1, .* begin anew with another state and"):
+        resumed(state, job().detector, out)
 
 
 def test_one_watch_has_a_state_at_a_time(tmp_path):

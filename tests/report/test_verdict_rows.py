@@ -1,28 +1,36 @@
 """Verdict rows as text: lines of files, the table, what is said of all."""
 
+import csv
 import gc
+import io
 import json
 import warnings
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.stepping import fewest_for, passes_for
 from zsntta_cli.detection.verdicts import FIELDS, row_schema
 from zsntta_cli.errors import StoreError
+from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdict_files import (
     GrowingFile,
     csv_lines,
     json_lines,
     rows_file,
 )
-from zsntta_cli.report.verdicts import Tally, line, place, suspicious
+from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
     judged = {
         "format": 2, "source": source, "class": "cat", "class_index": 0,
-        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank, "score": 0.75, "threshold": 0.5, "margin": margin,
-        "stage": "adapted", "evidence": 1.0, "kind": "another kind", "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
+        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank,
+        "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
+        "evidence": 1.0, "kind": "another kind",
+        "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
     }  # fmt: skip
     return {**dict.fromkeys(FIELDS), **judged, **more}
 
@@ -68,28 +76,117 @@ def test_rows_that_nobody_writes_leave_nothing_open(tmp_path, ending):
     assert not list(tmp_path.iterdir())
 
 
+SAYS_NOT = {"evidence": None, "kind": None}  # rows of a method without evidence
+
+
 def batch(*rows):
     return Batch([None] * len(rows), list(rows))
 
 
-def said(*rows, method="ridge", classes=2):
-    tally = Tally(method, classes, {"ridge": 64, "adand": 1280}[method])
+def said(*rows, method="ridge", classes=2, **more):
+    rows = [{**one, **SAYS_NOT} for one in rows] if more.pop("quiet", False) else rows
+    tally = Tally(method, classes, {"ridge": 64, "adand": 1280}[method], **more)
     tally.add(rows)
     return tally.lines()
 
 
 def test_what_is_said_of_all():
-    assert said(row(), row(noise=False)) == ["2 images, 1 flagged as noise (ridge, 2 classes)."]
-    assert said(row(noise=False), classes=1) == [
-        "1 image, 0 flagged as noise (ridge, 1 class).",
-        "No sign of images beyond your classes.",
+    assert said(row(), row(noise=False), quiet=True) == [
+        "2 images, 1 flagged as noise (ridge, 2 classes)."
     ]
-    assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand") == [
+    assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand", quiet=True) == [
         "3 images, 2 flagged as noise (adand, 2 classes), 1 not read, the first: b\\n.png: gone.",
-        "1 of 2 by ZS-CLIP's rule: before 1,280 images adand cannot tell what is usual here.",
+        "1 of 2 by ZS-CLIP's rule: of fewer than 1,280 images adand cannot tell what is usual "
+        "here.",
     ]
-    assert said(row(stage="warm-up"))[1].startswith("All by ZS-CLIP's rule: before 64 images ridge")
     assert said(broken())[1:] == [], "of nothing that was judged nothing is said"
+
+
+def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
+    warm = row(stage="warm-up", evidence=0.0, kind="none")
+    assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images ridge cannot")
+    assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
+
+
+@pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])
+def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
+    def is_whole(count):
+        return (passes_for(count) - 1) * count >= warm_up
+
+    fewest = fewest_for(warm_up)
+    assert is_whole(fewest)
+    assert not any(map(is_whole, range(1, fewest)))
+
+
+def doubtless(count, **more):
+    """Clean rows of images that differ, without any evidence."""
+    quiet = {"evidence": 0.0, "kind": "none", **more}
+    return [row(noise=False, margin=-0.1, **{"score": i / 100, **quiet}) for i in range(count)]
+
+
+CLEAR = "No kind of image beyond your classes shows."
+
+
+def test_an_all_clear_is_by_evidence_alone():
+    assert said(*doubtless(64))[1:] == [CLEAR]
+    for rows, more in (
+        (doubtless(1), {}),
+        (doubtless(63), {}),
+        (doubtless(64, score=0.5), {}),  # all were read as white
+        (doubtless(64, evidence=None, kind=None), {}),  # the method does not say
+        (doubtless(64), {"is_asked": True}),  # --flag
+        (doubtless(64, evidence=0.75, kind="rare and far"), {}),
+        (doubtless(64, stage="warm-up"), {}),
+        ([*doubtless(64), row(stage="judged")], {}),  # a person knows one
+    ):
+        assert CLEAR not in said(*rows, **more)
+    assert "fewer than 64 images that differ" in said(*doubtless(63))[-1]
+
+
+def test_noise_and_doubt_are_said_by_evidence():
+    unsure = {**row(noise=False), "answer": "unsure", "evidence": 0.0, "kind": "none"}
+    assert said(*doubtless(161), *[unsure] * 39)[1:] == [
+        CLEAR, "39 are doubtful: see them with --review."
+    ]  # fmt: skip
+    clear = doubtless(189, evidence=1.0, kind="another kind")
+    assert said(*clear, *[row()] * 11)[1:] == ["Another kind of image shows clearly: 11 (6 %)."]
+    assert said(*clear, row(kind="rare and far"))[1:] == [
+        "A rare kind of image, far from all others, shows clearly: 1 (less than 1 %)."
+    ]
+    assert said(row(), *doubtless(99), unsure)[1:] == [
+        "Another kind of image shows at times: 1 (less than 1 %).",
+        "1 is doubtful: see it with --review.",
+    ]
+
+
+ANSWERS = st.lists(st.sampled_from(["noise", "unsure", "clean", None]), min_size=1, max_size=12)
+
+
+@given(answers=ANSWERS)
+def test_all_outputs_agree_on_how_many(answers):
+    rows = [
+        broken(f"{i}.png") if answer is None else
+        {**row(f"{i}.png", rank=i + 1, noise=answer == "noise"), "answer": answer}
+        for i, answer in enumerate(answers)
+    ]  # fmt: skip
+    noise, unsure, clean = (answers.count(answer) for answer in ("noise", "unsure", "clean"))
+    everything = batch(*rows)
+    kept = {a: everything.only(a).rows for a in ("noise", "unsure", "clean")}
+    assert [len(part) for part in kept.values()] == [noise, unsure, clean]
+    table = [one["answer"] for one in suspicious(rows)]
+    assert table == ["noise"] * noise + ["unsure"] * unsure
+    assert len(draw(rows).splitlines()) == (1 + len(table) if table else 0)
+    tally = Tally("ridge", 1, 64)
+    tally.add(rows)
+    assert [tally.counts[a] for a in kept] == [noise, unsure, clean]
+    doubt = f", {unsure} unsure" if unsure else ""
+    assert f", {noise} flagged as noise{doubt} (ridge" in tally.lines()[0]
+    cells = list(csv.DictReader(io.StringIO(csv_lines(rows).decode()), FIELDS))
+    assert [one["answer"] or None for one in cells] == answers
+    assert [line(one).split()[0] for one in rows] == [a or "error" for a in answers]
+    html = review(rows, ["cat"], tally)
+    for answer, count in zip(kept, (noise, unsure, clean), strict=True):
+        assert html.count(f'<b class="is-{answer}">') == count
 
 
 def test_a_whole_file_appears_at_its_end(tmp_path):

@@ -21,7 +21,7 @@ _LONGEST = 80  # characters of a folder's name
 
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
-    """Folders' names by those of the classes: safe ones, no two alike, none of what is of no class."""
+    """Folders' names by those of the classes: safe ones, no two alike, and not the others'."""
     folders: dict[str, str] = {}
     used = {*_FOLDERS.values()}
     for name in classes:

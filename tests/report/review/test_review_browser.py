@@ -114,7 +114,7 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
         "Corrections are of what was decided."
     )
     assert numbers(review.listed("borderline")) == [26, 27, 25, 28, 24, 29, 23, 22, 21, 20, 19, 18]
-    assert review.heads() == ["12", "0", "18"]
+    assert review.heads() == ["12", "0", "0", "18"]
     assert review.card(26).locator("b").text_content() == "clean"
     assert review.card(27).locator("b").text_content() == "noise"
     margins = [review.card(i).locator(".said span").text_content() for i in (26, 27)]
@@ -129,7 +129,7 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
         assert said in review.moved()
     assert "--flag" not in review.moved()
     review.page.get_by_role("button", name="As decided").click()
-    assert review.heads() == ["12", "4", "14"]
+    assert review.heads() == ["12", "4", "0", "14"]
     assert review.page.locator("input[name=flagged]").input_value() == str(OWN)
 
 
@@ -140,16 +140,37 @@ def test_on_arrival_no_number_can_be_flagged(browser, tmp_path):
     watched.context.close()
 
 
+def test_unsure_images_have_a_section_until_thresholds_move(browser, tmp_path):
+    rows = [verdict(f"{i}.png", i - 20.5, answer="unsure") for i in range(21, 40)]
+    rows += [verdict(f"{i}.png", i - 20.5) for i in range(21)]
+    rows += [verdict("sure.png", 5.25)]
+    review = Review(browser, write(tmp_path / "unsure.html", rows))
+    assert review.moved() == "1 of 41 images are noise, 19 unsure, as decided."
+    assert review.listed("noise") == []
+    assert len(review.listed("unsure")) == 13
+    review.slide(2)
+    assert review.moved().startswith("2 of 41 images are noise; all thresholds +17.00")
+    assert review.heads()[2] == "0"
+    noise = review.page.locator("li:has(.is-noise) .where").all_text_contents()
+    assert sorted(noise) == ["38.png", "39.png"], "the largest margins, whatever was answered"
+    review.slide(20)
+    assert review.moved().startswith("20 of 41 images are noise; all thresholds +0.00")
+    review.page.get_by_role("button", name="As decided").click()
+    assert review.heads() == ["12", "0", "13", "16"]
+    assert review.said == []
+    review.context.close()
+
+
 def test_filters_show_fewer_and_say_of_how_many(opened):
     review = opened()
     review.page.get_by_role("combobox", name="Class").select_option("owl")
     assert numbers(review.listed("noise")) == [29, 26]
-    assert review.heads() == ["4 of 12", "2 of 4", "4 of 14"]
+    assert review.heads() == ["4 of 12", "2 of 4", "0", "4 of 14"]
     review.page.get_by_role("searchbox", name="Find").fill("PHOTOS/2 owl")
     assert numbers(review.listed("noise")) == [29, 26]
     assert numbers(review.listed("clean")) == [2]
     review.page.get_by_role("searchbox", name="Find").fill("nothing like it")
-    assert review.heads() == ["0 of 12", "0 of 4", "0 of 14"]
+    assert review.heads() == ["0 of 12", "0 of 4", "0", "0 of 14"]
 
 
 def test_the_keyboard_goes_through_all_and_corrects(opened):
@@ -211,13 +232,23 @@ def test_the_mouse_corrects_and_takes_back(opened):
     row = {
         name: ROWS[29][name]
         for name in (
-            "class", "answer", "noise", "rank", "score", "threshold", "margin", "stage",
-            "evidence", "kind", "encoder",
+            "class",
+            "answer",
+            "noise",
+            "rank",
+            "score",
+            "threshold",
+            "margin",
+            "stage",
+            "evidence",
+            "kind",
+            "encoder",
         )
     }
     found = review.corrections()
     assert found[1] == {
-        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False, "class": "cat",
+        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
+        "class": "cat",
         "verdict": row,
     }  # fmt: skip
     assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == (
@@ -276,7 +307,7 @@ def test_what_was_kept_and_is_spoilt_is_no_error(opened):
 
 def test_of_many_images_some_are_shown_until_one_asks_for_more(opened):
     review = opened("many")
-    assert review.heads() == ["60", "269", "671"]
+    assert review.heads() == ["60", "269", "0", "671"]
     assert [len(review.listed(key)) for key in ("borderline", "noise", "clean")] == [60, 120, 120]
     review.page.get_by_role("button", name="Show 120 more").first.click()
     assert len(review.listed("noise")) == 240
@@ -285,7 +316,7 @@ def test_of_many_images_some_are_shown_until_one_asks_for_more(opened):
     assert review.at() == ["759.png"]
     assert len(review.listed("noise")) == 269
     review.slide(1)
-    assert review.heads() == ["60", "0", "940"]
+    assert review.heads() == ["60", "0", "0", "940"]
     assert len(review.listed("clean")) == 120
 
 

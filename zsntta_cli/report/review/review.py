@@ -30,8 +30,8 @@ _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and a
 _ORDER = get_args(VerdictAnswer)  # of suspicion
 # What the script is given of a row, and puts into a correction.
 _COLUMNS = (
-    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold", "margin",
-    "stage", "evidence", "kind", "encoder",
+    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold",
+    "margin", "stage", "evidence", "kind", "encoder",
 )  # fmt: skip
 
 
@@ -107,9 +107,8 @@ def by_suspicion(rows: Sequence[VerdictRow]) -> list[int]:
 
     Ranks of what was decided on arrival are among the images so far, and do not order all.
     """
-    return sorted(
-        range(len(rows)), key=lambda i: (_ORDER.index(rows[i]["answer"]), -rows[i]["margin"], i)
-    )
+    keys = [(_ORDER.index(row["answer"]), -row["margin"]) for row in rows]
+    return sorted(range(len(rows)), key=keys.__getitem__)
 
 
 def by_closeness(rows: Sequence[VerdictRow]) -> list[int]:
