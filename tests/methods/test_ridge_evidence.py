@@ -58,7 +58,7 @@ def test_far_noise_is_called_noise(count, kind, ratio):
     features, text, is_noise = folder(7, count, ratio, *kind)
     verdicts = verdicts_on(features, text)
     assert (verdicts.evidence >= 0.5).all()
-    assert verdicts.noise[is_noise].mean() > 0.6
+    assert verdicts.noise[is_noise].mean() > 0.5
     assert verdicts.noise[~is_noise].mean() < 0.1
     assert not verdicts.unsure.any()
     if ratio != 0.05:
