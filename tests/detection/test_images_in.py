@@ -129,7 +129,7 @@ def test_either_images_or_features(online):
     [
         ({"class_names": "cat"}, "class names are the text 'cat', not a list"),
         ({"class_names": []}, "there are no class names: name one or more"),
-        ({"class_names": None}, "there are no class names: name one or more"),
+        ({"class_names": None}, "give either class_names or class_photos"),
         ({"class_names": ["cat", "cat"]}, "the class name 'cat' is there twice"),
         ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper nor a text with one"),
         ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),

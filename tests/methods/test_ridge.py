@@ -170,7 +170,8 @@ def test_items_can_be_decided_one_by_one():
     is_noise = u > OnlineThreshold(ThresholdSettings())(u)
     detail = zero_shot_detail(features, text, 30.0)
     doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
-    items = RidgeItems(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+    of_classes, no_words = (detail.top_logits, detail.top_classes), np.zeros((len(u), 0))
+    items = RidgeItems(unit(features), doubt, *of_classes, is_noise, no_words)
     detector, answers, since = RidgeDetector(text, 30.0, OPTIONS), [], 0
     for t in range(len(u)):
         answers.append(detector.decide(items.part(slice(t, t + 1))))
@@ -223,7 +224,8 @@ def _items(features, text):
     scores, detail = zero_shot(features, text, 30.0), zero_shot_detail(features, text, 30.0)
     doubt = np.column_stack([scores.noise_score, detail.entropy, -detail.top_logits[:, 0]])
     is_noise = scores.noise_score > 0.5
-    return RidgeItems(unit(features), doubt, detail.top_logits, detail.top_classes, is_noise)
+    of_classes, no_words = (detail.top_logits, detail.top_classes), np.zeros((len(is_noise), 0))
+    return RidgeItems(unit(features), doubt, *of_classes, is_noise, no_words)
 
 
 # --- injected noise

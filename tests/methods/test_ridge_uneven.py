@@ -31,7 +31,7 @@ def ring_of(doubt, z, rejected):
     noise = doubt > np.quantile(doubt, 1 - rejected)
     return RidgeItems(
         features, np.column_stack([u, doubt, doubt]), -doubt[:, None].astype(np.float32),
-        np.zeros((len(z), 1), np.int32), noise,
+        np.zeros((len(z), 1), np.int32), noise, np.zeros((len(z), 0)),
     )  # fmt: skip
 
 

@@ -63,10 +63,15 @@ def see(data: StreamData, t: int, text):
     p /= p.sum()
     entropy = -sum(v * np.log(v) for v in p if v > 0) / np.log(len(p))
     order = np.argsort(-logits, kind="stable")[:5]
-    return {
+    item = {
         "x": x, "l": logits, "p": p, "u": data.noise_score[t], "h": entropy, "g": -logits.max(),
         "order": order,
     }  # fmt: skip
+    if data.pool.more_text is not None:
+        of_words = data.pool.logit_scale * data.pool.more_text.astype(float) @ x
+        item["t"] = np.log(np.exp(of_words).sum()) - np.log(np.exp(logits).sum())
+        item["is word"] = of_words.max() > logits.max()
+    return item
 
 
 def name(item, rule, kept, weights):
@@ -170,8 +175,13 @@ class Rule:
         self.far = ramp((np.maximum(t - 3, 0) ** 2).mean(), 0.02)
 
         # 5. score
-        self.s_sd = 1.0
+        self.used, self.s_sd, self.word_sd = 0.0, 1.0, 1.0
         self.s_sd = np.std([self.mixed(i) for i in ring])
+        if "t" in ring[0]:
+            self.used = float(np.clip((np.mean([i["is word"] for i in ring]) - 0.02) / 0.04, 0, 1))
+            self.t_mean, self.t_sd = np.mean([i["t"] for i in ring]), np.std([i["t"] for i in ring])
+            self.word_sd = np.std([self.mixed(i) for i in ring])
+            self.s_sd *= self.word_sd
         s = np.array([self.score(i) for i in ring])
 
         # 6. threshold
@@ -202,7 +212,13 @@ class Rule:
 
     def mixed(self, i):
         z, h, g, q = (self.raw(i) - self.mean) / self.sd
-        return (self.o.ridge_view * self.gate * z + 0.5 * (h + g + q)) / self.s_sd
+        return (self.o.ridge_view * self.gate * z + 0.5 * (h + g + q)) / self.s_sd + self.worded(i)
+
+    def worded(self, i):
+        """Twice t, beside a score of variance 1; nothing as long as words are not used."""
+        if not self.used:
+            return 0.0
+        return 2 * self.used * (i["t"] - self.t_mean) / self.t_sd / self.word_sd
 
     def score(self, i):
         return self.mixed(i) - self.o.ridge_doubt * np.log(max(1 - i["u"], 1e-3))

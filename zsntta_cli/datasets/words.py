@@ -103,7 +103,7 @@ def read_words(path: Path) -> list[str]:
         DatasetError: no such file, no text, or no word in it.
     """
     try:
-        lines = read_input(path, _LARGEST_LIST).decode().splitlines()
+        lines = read_input(path, _LARGEST_LIST).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the word list {path} ({first_line(error)}).") from error
     words = _once(line.strip() for line in lines if line.strip())

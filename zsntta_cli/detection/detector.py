@@ -17,7 +17,16 @@ from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, res
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import SURE, Decisions, Evidence, Judge, Pool, Stepper, StreamData
+from zsntta_cli.methods.base import (
+    SURE,
+    Decisions,
+    Evidence,
+    Judge,
+    MoreText,
+    Pool,
+    Stepper,
+    StreamData,
+)
 from zsntta_cli.methods.state import State, checked, copied, nested, within
 from zsntta_cli.settings.options import check
 
@@ -32,17 +41,21 @@ class FrozenModel:
     text: NDArray[np.float32]  # (C, D) unit norm
     scale: float  # of the logits
     bias: float | None  # of a sigmoid model's logits
+    others: MoreText | None = None  # words for what else images may show
 
     @classmethod
-    def checked(cls, text: Any, scale: Any, bias: Any) -> "FrozenModel":
+    def checked(
+        cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
+    ) -> "FrozenModel":
         """A model of what somebody gave: SettingsError where it is none."""
-        return cls(
-            inputs.checked_text(text), inputs.checked_scale(scale), inputs.checked_bias(bias)
-        )
+        rows = inputs.checked_text(text)
+        others = inputs.checked_others(words, names_beside, rows)
+        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), others)
 
     def stream(self, features: NDArray[np.float32], seed: int) -> StreamData:
         """Raw image features (N, D) as a stream with zero-shot scores."""
         pool, count = Pool.scored(features, self.text, self.scale), len(features)
+        pool = pool.beside(self.others) if self.others else pool
         return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
 
 
@@ -73,6 +86,8 @@ class OnlineDetector:
         class_names: Sequence[str] | None = None,
         normalized: bool = False,
         logit_bias: float | None = None,
+        other_features: ArrayLike | None = None,
+        names_beside: ArrayLike | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing.
@@ -84,16 +99,53 @@ class OnlineDetector:
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
             logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
+            other_features: (W, D) of words for what else images may show; ridge takes them.
+            names_beside: (C, D) of the classes in the words' prompt, where it is another one.
             settings: of the method and its threshold, named as for `simulate`; `seed` is that of
                 a detector that starts at random.
 
         Raises:
             SettingsError: one of them is out of its range.
         """
-        model = FrozenModel.checked(text_features, logit_scale, logit_bias)
+        words = other_features, names_beside
+        model = FrozenModel.checked(text_features, logit_scale, logit_bias, *words)
         self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
+        if model.others:
+            inputs.check_takes_words(method)
         self.normalized = normalized
         self._begin(model)
+
+    @classmethod
+    def from_examples(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        method: str = "ridge",
+        *,
+        class_names: Sequence[str] | None = None,
+        **more: Any,
+    ) -> "OnlineDetector":
+        """A detector whose classes are made of example images in place of texts.
+
+        A class is the mean of its examples, and the scale of the logits is the one that tells them
+        apart when each is left out.
+
+        Args:
+            features: (M, D) of the examples, 2 to 8 a class, raw or of unit norm.
+            labels: (M,) their classes' numbers, 0 to C - 1.
+            method: one that decides online: zs-clip, adand or ridge.
+            class_names: (C,) for the verdicts; numbers where none are given.
+            more: `normalized`, and the settings of the method, as for `OnlineDetector`.
+
+        Raises:
+            SettingsError: one of them will not do, or no class has two different examples.
+        """
+        from zsntta_cli.detection.examples import class_features
+
+        classes = class_features(features, labels)
+        return OnlineDetector(
+            classes.features, classes.scale, method, class_names=class_names, **more
+        )
 
     def _configure(
         self, class_names: tuple[str, ...], method: str, settings: dict[str, Any]
@@ -376,6 +428,11 @@ class OnlineDetector:
     def logit_bias(self) -> float | None:
         """What a sigmoid model adds to a logit."""
         return self._begun().bias
+
+    @property
+    def others(self) -> MoreText | None:
+        """Text features of words for what else images may show, where there are any."""
+        return self._begun().others
 
     @property
     def settings(self) -> dict[str, Any]:

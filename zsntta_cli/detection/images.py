@@ -3,7 +3,7 @@
 torch is not imported here: the encoder is loaded when it is first needed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,11 @@ from PIL import Image
 from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection.class_photos import photo_items
 from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.detection.examples import ClassFeatures, class_features
+from zsntta_cli.detection.others import OtherWords
+from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
@@ -41,35 +44,50 @@ class NoiseDetector(OnlineDetector):
 
     def __init__(
         self,
-        class_names: Sequence[str],
+        class_names: Sequence[str] | None = None,
         model: str = "ViT-B-16",
         pretrained: str = "openai",
         *,
-        prompt: str = DEFAULT_PROMPT,
+        class_photos: "str | Path | Mapping[str, Any] | None" = None,
+        prompt: str | None = None,
         method: str = "ridge",
         encoder: "Encoder | None" = None,
         device: str = "auto",
+        others: str | Path | Sequence[str] | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing; nothing is loaded yet.
 
         Args:
-            class_names: one or more, each once.
+            class_names: one or more, each once; or else
+            class_photos: examples of the classes, 2 to 8 photos of each: a folder with a subfolder
+                a class, or images by class names.
             model: open_clip's name, or "tiny": the embedded encoder, for trials.
             pretrained: open_clip's tag, or a checkpoint's path.
-            prompt: a template with one {} for the class name, or its name.
+            prompt: a template with one {} for the class name, or its name: "code" if None.
             method: one that decides online: zs-clip, adand or ridge.
             encoder: one that was loaded by `load_encoder`, instead of a model.
             device: where the encoder runs.
+            others: words for what else images may show, for ridge: "wordnet", "something", a file
+                with a word a line, or a list of them.
             settings: of the method and its threshold, named as for `simulate`; `seed` as for an
                 OnlineDetector, and `precision` of the encoder.
 
         Raises:
             SettingsError: one of them will not do.
         """
-        names = inputs.checked_names(class_names)
-        self.prompt, self._device, self._encoder = prompt_template(prompt), device, encoder
+        if (class_names is None) == (class_photos is None):
+            raise SettingsError("give either class_names or class_photos.")
+        check(prompt is None or class_photos is None, "a prompt is of class names, not of photos.")
+        self._photos = None if class_photos is None else photos_of(class_photos)
+        names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
+        self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)
+        self._device, self._encoder = device, encoder
         self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        self._others = None if others is None else OtherWords.read(others, self.prompt)
+        if self._others:
+            inputs.check_takes_words(method)
+            check(self._photos is None, inputs.PHOTOS_BESIDE_WORDS)
         check("normalized" not in settings, "normalized is no setting here: features are raw.")
         self._configure(names, method, settings)
         self._origin = {
@@ -80,10 +98,28 @@ class NoiseDetector(OnlineDetector):
     def _prepare(self) -> None:
         with self._lock:
             if self._model is None:
-                texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
-                self.identity = identity = self.encoder.identity
-                scale, bias = identity["logit_scale"], identity.get("logit_bias")
-                self._begin(FrozenModel.checked(texts, scale, bias))
+                self.identity = self.encoder.identity
+                self._begin(self._frozen_model())
+
+    def _frozen_model(self) -> FrozenModel:
+        """The classes as the encoder sees their names or their photos."""
+        if self._photos is not None:
+            classes = encoded_photos(self.encoder, self._photos)
+            return FrozenModel(classes.features, classes.scale, None)
+        texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
+        scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
+        return FrozenModel.checked(texts, scale, bias, *self._other_texts())
+
+    def _other_texts(self) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+        """Text features of the other words, and of the classes in their prompt."""
+        if self._others is None:
+            return None, None
+
+        def texts(words: Sequence[str], prompt: str) -> NDArray[np.float32]:
+            return self.encoder.encode_texts(class_prompts(prompt, words))
+
+        others = self._others.features(self.class_names, self.prompt, texts)
+        return others.more_text, others.more_names
 
     @property
     def online(self) -> OnlineDetector:
@@ -173,6 +209,31 @@ def as_list(images: Any) -> list[Any]:
     if not isinstance(images, Iterable):
         raise SettingsError(f"an image is of the type {type(images).__name__}, {_WANTED}.")
     return list(images)
+
+
+def photos_of(given: "str | Path | Mapping[str, Any]") -> dict[str, list[Any]]:
+    """Example images by class names, of a folder or of a mapping to one image or many.
+
+    Raises:
+        DatasetError: a folder that is none of classes. SettingsError: a class without an image.
+    """
+    if isinstance(given, str | Path):
+        items = photo_items(Path(given).expanduser())
+        return {name: [item.source for item in of_class] for name, of_class in items.items()}
+    if not isinstance(given, Mapping):
+        wrong = f"class_photos are of the type {type(given).__name__}"
+        raise SettingsError(f"{wrong}, must be a folder or images by class names.")
+    images = {name: as_list(of_class) for name, of_class in given.items()}
+    for name, of_class in images.items():
+        check(bool(of_class), f"class_photos have no image of '{short(str(name))}'.")
+    return images
+
+
+def encoded_photos(encoder: "Encoder", photos: Mapping[str, Sequence[Any]]) -> ClassFeatures:
+    """Classes from example images by their names: DatasetError where one cannot be read."""
+    features = [encoded(encoder, images) for images in photos.values()]
+    labels = np.repeat(np.arange(len(features)), [len(rows) for rows in features])
+    return class_features(np.concatenate(features), labels)
 
 
 def sources_of(images: Sequence[Any]) -> list[str | None]:

@@ -18,6 +18,7 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def _described(detector: "OnlineDetector") -> dict[str, Any]:
         "normalized": detector.normalized,
         "encoder": dict(detector.identity),
         **({} if detector.logit_bias is None else {"logit_bias": detector.logit_bias}),
+        **({} if detector.others is None else {"others": detector.others.digest}),
     }
 
 
@@ -68,8 +70,8 @@ def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
-    """The detector of a file, and what else was written.
+def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", dict[str, Any]]:
+    """The detector of a file, and what else was written; `others` are the words that it had.
 
     Raises:
         StoreError: there is none, it is broken, of a newer version, or its values will not do.
@@ -78,8 +80,14 @@ def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
     if header.pop("digest", None) != _digest(header, columns):
         raise StoreError(f"{path} is damaged: its content does not match its digest.")
     _check_revision(path, header)
+    if header.get("others") != (others and others.digest):
+        here = "none are given here" if others is None else "others are given here"
+        had = "words" if header.get("others") else "no words"
+        raise StoreError(
+            f"{path} goes with {had} for what else images may show, and {here}: give the same."
+        )
     try:
-        return _restored(header, columns), _object(header, "more")
+        return _restored(header, columns, others), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
 
@@ -87,7 +95,9 @@ def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
 def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
     """Refuse what was learned by other rules than today's, which go by other numbers."""
     method, then = header.get("method"), header.get("revision", 1)  # of 1 it was not said
-    if method not in METHODS or (now := METHODS[method].revision) == then:
+    if method not in METHODS or not METHODS[method].stepper:
+        return  # it is no detector, which is told in other words
+    if (now := METHODS[method].revision) == then:
         return
     raise StoreError(
         f"{path} is of {method} as another version of zsntta has it (revision {short(str(then))}, "
@@ -95,7 +105,9 @@ def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
     )
 
 
-def _restored(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
+def _restored(
+    header: Mapping[str, Any], columns: dict[str, Any], others: MoreText | None
+) -> "OnlineDetector":
     from zsntta_cli.detection.detector import OnlineDetector
 
     names, text = columns.pop("class_names", None), columns.pop("text_features", None)
@@ -109,7 +121,10 @@ def _restored(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDete
             raise ValueError(f"'{short(name)}' is nothing that a detector learns.")
     detector = OnlineDetector(
         text, header.get("logit_scale"), str(header.get("method")),  # type: ignore[arg-type]
-        class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"), **settings,
+        class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"),
+        other_features=None if others is None else others.more_text,
+        names_beside=None if others is None else others.more_names,
+        **settings,
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
     learned: State = {k.removeprefix(_LEARNED): v for k, v in columns.items()}
@@ -133,7 +148,7 @@ def resume(path: Path, detector: "OnlineDetector") -> dict[str, Any]:
     Raises:
         StoreError: it is of other classes, another encoder or other settings.
     """
-    kept, more = read(path)
+    kept, more = read(path, detector.others)
     if other := _other(kept, detector):
         raise StoreError(f"{path} is of {other}: take another file for these.")
     detector.restore(kept.state())
@@ -149,7 +164,7 @@ def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
     if kept.identity and here.identity and (other := difference(kept.identity, here.identity)):
         return f"another encoder ({other.key}: {other.one}, here {other.other})"
     if text.shape != other_text.shape or abs(text - other_text).max() > _TEXT_TOLERANCE:
-        return "other text features: another encoder's, or of another prompt"
+        return "other text features: another encoder's, or of another prompt (or class photos)"
     before, now = ({**_described(d), **d.settings} for d in (kept, here))
     keys = ("method", "logit_scale", "logit_bias", "normalized")
     for key in (*keys, *sorted({*kept.settings, *here.settings})):

@@ -56,6 +56,7 @@ class Method:
     decides: bool = True  # or it gives a score without a decision rule
     offline: bool = False  # it sees the whole stream before it decides: a reference, no competitor
     needs: str = ""
+    takes: str = ""  # what it may be given as well, where the setting of that name asks for it
     defaults: Mapping[str, Any] = field(default_factory=dict)  # other than its settings' own
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # where the ID set is of that family
     stepper: str = ""  # of one that decides online: where what is pushed to is made
@@ -81,6 +82,11 @@ class Method:
         if self.parts:
             return tuple(one for part in self.parts for one in part.own_code)
         return () if isinstance(self.run, str) else (self.run, self.settings)
+
+    def needs_with(self, options: Any) -> str:
+        """What it needs besides the class names with these settings."""
+        asked = self.takes and getattr(options, self.takes)
+        return self.needs or (self.takes if asked else "")
 
     def notes(self, options: Any, classes: int, dim: int) -> list[str]:
         """What is worth knowing before it runs on C classes of D dims: phrases about it."""
@@ -157,8 +163,9 @@ def behind(detector: str, classifier: str) -> Method:
     parts = first, second = METHODS[detector], CLASSIFIERS[classifier]
     return Method(
         _decide_both, _both_settings(first.settings, second.settings),  # type: ignore[arg-type]
-        offline=first.offline, needs=first.needs, defaults=first.defaults, imagenet=first.imagenet,
-        warm_up=first.warm_up, revision=first.revision + second.revision - 1, parts=parts,
+        offline=first.offline, needs=first.needs, takes=first.takes, defaults=first.defaults,
+        imagenet=first.imagenet, warm_up=first.warm_up,
+        revision=first.revision + second.revision - 1, parts=parts,
         is_probability=first.is_probability, cites=first.cites + second.cites,
     )  # fmt: skip
 
@@ -271,6 +278,7 @@ METHODS: dict[str, Method] = _Methods({
     ),
     "ridge": Method(
         "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
+        takes=WORDS,
         revision=2, warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
         cost="keeps D² numbers (up to 2,048 dims), D + 13 of each of the last M items, 7 a class",
     ),

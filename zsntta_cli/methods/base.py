@@ -1,7 +1,8 @@
 """What a cached method is given and what it returns, at once or step by step."""
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -10,16 +11,48 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows
 from zsntta_cli.methods.scores import (
+    WordScores,
     ZeroShot,
     ZeroShotDetail,
     cosine_logits,
+    without_names,
+    word_scores,
     zero_shot_and_detail,
     zero_shot_detail,
 )
 from zsntta_cli.methods.state import State
+from zsntta_cli.settings.options import check
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class MoreText:
+    """What a method asked for beside the class names: the fields of a pool that it fills."""
+
+    more_text: NDArray[np.float32]  # (W, D)
+    more_sizes: tuple[int, ...] = ()  # rows of each word list
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names under another prompt
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the features."""
+        digest = hashlib.sha256(self.more_text.data)
+        if self.more_names is not None:
+            digest.update(self.more_names.data)
+        return digest.hexdigest()
+
+    def without(self, names: NDArray[np.float32]) -> "MoreText":
+        """The words that are none of the classes, of one list; `names` (C, D) where it has none.
+
+        Raises:
+            SettingsError: no word is left.
+        """
+        beside = names if self.more_names is None else self.more_names
+        words = without_names(self.more_text, beside)
+        check(len(words) > 0, "every word of the list is one of the classes: there must be others.")
+        return MoreText(words, more_names=self.more_names)
+
+
+@dataclass(frozen=True, eq=False)
 class Pool:
     """The P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
 
@@ -43,12 +76,25 @@ class Pool:
         both = zero_shot_and_detail(image_features, text_features, logit_scale)
         return cls(image_features, text_features, logit_scale, both[0], known_detail=both[1])
 
+    def beside(self, more: MoreText) -> "Pool":
+        """The same images, for a method that gets more text than the class names."""
+        text, sizes, names = more.more_text, more.more_sizes, more.more_names
+        return replace(self, more_text=text, more_sizes=sizes, more_names=names)
+
     @cached_property
     def detail(self) -> ZeroShotDetail:
         """Entropies and largest logits of the P images, found once for a pool."""
         if self.known_detail is not None:
             return self.known_detail
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
+
+    @cached_property
+    def word_scores(self) -> WordScores | None:
+        """How much better words fit the P images than the classes, found once; None of no words."""
+        if self.more_text is None:
+            return None
+        names = self.text_features if self.more_names is None else self.more_names
+        return word_scores(self.image_features, names, self.more_text, self.logit_scale)
 
 
 @dataclass(frozen=True)
@@ -83,6 +129,11 @@ class StreamData:
     def detail(self, items: slice) -> ZeroShotDetail:
         """Entropies and largest logits of a run of items."""
         return self.pool.detail.part(self.index[items])
+
+    def word_scores(self, items: slice) -> WordScores | None:
+        """How much better words fit a run of items than the classes; None where there are none."""
+        scores = self.pool.word_scores
+        return None if scores is None else scores.part(self.index[items])
 
     def part(self, items: slice) -> "StreamData":
         """A run of the stream's items as a stream of its own."""

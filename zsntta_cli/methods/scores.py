@@ -19,6 +19,7 @@ _FEW = 8  # classes below which rows go one by one
 _DEAR = (
     2**17
 )  # numbers in the text features: above, a larger product takes a third of a millisecond
+SAME_NAME = 0.98  # cosine of two names that are one: in the plural, or with another letter
 TOP = 5  # largest logits kept of an image: with all C of them no figure of ridge changes by 0.2
 
 
@@ -54,12 +55,19 @@ def _logits_in(
     logit_scale: float,
 ) -> NDArray[np.float32]:
     """Scaled cosines made in `room` (2, N, D), used again: getting memory is what costs."""
+    return _product(_scaled_in(room, features, logit_scale), text_features)
+
+
+def _scaled_in(
+    room: NDArray[np.float32], features: NDArray[np.floating], logit_scale: float
+) -> NDArray[np.float32]:
+    """Features (N, D) of the norm that the logits' scale is."""
     images, squares = room
     float32_of(features, images)
     norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
     # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
     images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
-    return _product(images, text_features)
+    return images
 
 
 def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -197,3 +205,62 @@ def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
         columns[:, k] = remaining.argmax(axis=1)
         remaining[rows, columns[:, k]] = -np.inf
     return columns
+
+
+@dataclass(frozen=True)
+class WordScores:
+    """Whether words that name none of the classes fit N images better than the classes do."""
+
+    ratio: NDArray[np.float64]  # (N,) t: log of the words' mass over the classes'
+    is_word: NDArray[np.bool_]  # (N,) whether the best match of all texts is a word
+
+    def part(self, items: slice | NDArray[np.integer]) -> "WordScores":
+        """The scores of some of the images."""
+        return WordScores(self.ratio[items], self.is_word[items])
+
+
+def word_scores(
+    features: NDArray[np.floating] | Rows,
+    names: NDArray[np.float32],
+    words: NDArray[np.float32],
+    logit_scale: float,
+) -> WordScores:
+    """Score N raw image features (N, D) by W words (W, D) beside C class names (C, D).
+
+    t = log sum_w exp(logit_w) - log sum_c exp(logit_c). Expensive: W products of D an image.
+    """
+    scores = WordScores(np.empty(len(features)), np.empty(len(features), np.bool_))
+    room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
+    for start in range(0, len(features), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        rows = features[part]
+        images = _scaled_in(room[:, : len(rows)], rows, logit_scale)
+        (mass, top), (word_mass, word_top) = (
+            _mass_and_top(images, names),
+            _mass_and_top(images, words),
+        )
+        scores.ratio[part], scores.is_word[part] = word_mass - mass, word_top > top
+    return scores
+
+
+def _mass_and_top(
+    images: NDArray[np.float32], text: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """The energy and the largest of the logits (B, W) of scaled images, a run of texts at a time.
+
+    Few enough texts that no image's logits depend on the images beside it.
+    """
+    few = max(_FEW, _DEAR // text.shape[1])
+    mass, top = np.full(len(images), -np.inf), np.full(len(images), -np.inf, np.float32)
+    for start in range(0, len(text), few):
+        logits = _product(images, text[start : start + few])
+        mass = np.logaddexp(mass, energy(logits))
+        top = np.maximum(top, max_logit(logits))
+    return mass, top
+
+
+def without_names(words: NDArray[np.float32], names: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The words (W, D) that are none of the class names (C, D), spelled otherwise at most."""
+    parts = (words[start : start + _CHUNK] for start in range(0, len(words), _CHUNK))
+    cosines = [(part @ names.T).max(axis=1) for part in parts]
+    return words[np.concatenate(cosines) < SAME_NAME] if cosines else words

@@ -9,7 +9,7 @@ from zsntta_cli.settings.options import Range, Settings, check, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
-WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that."
+WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that (ridge: none)."
 GAP = "g: of the way from the threshold to 0 or 1; what lies nearer teaches nothing."
 
 
@@ -111,6 +111,7 @@ class RidgeSettings(Settings):
     ridge_order: bool = option(
         True, "Where neighbours share a class more than by chance, the last classes count."
     )
+    words: str = option("", WORDS)  # what else there may be; without any as if there were no t
     cautious: bool = option(
         False, "Call an image noise only where there is evidence of noise of another kind."
     )

@@ -69,7 +69,7 @@ class Foreseen:
             return None
         sources = list(zip(names, headers, strict=True))
         text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
-        needs_more = METHODS[settings.method].needs
+        needs_more = METHODS[settings.method].needs_with(settings.options)
         more = self._library.more_text(settings) if needs_more else None
         return run_digests(sources, text, id_set.identity, more.digest if more else None)
 

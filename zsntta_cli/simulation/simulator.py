@@ -1,6 +1,5 @@
 """Stream x method -> run: features are read and scored once, however many runs want them."""
 
-import dataclasses
 import functools
 import hashlib
 import time
@@ -47,6 +46,7 @@ class Simulator:
         self._loaded = set[str]()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
+        self._beside = functools.lru_cache(maxsize=2)(Pool.beside)  # with what is found of words
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
@@ -77,8 +77,7 @@ class Simulator:
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
-            names = [field.name for field in dataclasses.fields(more_text)]
-            pool = dataclasses.replace(pool, **{name: getattr(more_text, name) for name in names})
+            pool = self._beside(pool, more_text)
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         data = _with_scores(settings, data, sources.id_set.identity.get("logit_bias"))

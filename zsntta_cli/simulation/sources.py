@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from zsntta_cli.errors import (
 from zsntta_cli.files import input_size
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
+from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
@@ -58,23 +58,6 @@ class Sources:
         return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
 
 
-@dataclass(frozen=True)
-class MoreText:
-    """What a method asked for beside the class names: the fields of a pool that it fills."""
-
-    more_text: NDArray[np.float32]  # (W, D)
-    more_sizes: tuple[int, ...] = ()  # rows of each word list
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names under another prompt
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """SHA-256 of the features."""
-        digest = hashlib.sha256(self.more_text.data)
-        if self.more_names is not None:
-            digest.update(self.more_names.data)
-        return digest.hexdigest()
-
-
 class Library:
     """The feature files under one folder."""
 
@@ -82,6 +65,7 @@ class Library:
         self._root = root
         self.read = functools.lru_cache(maxsize=16)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
+        self._others = functools.lru_cache(maxsize=4)(self._other_words)
         self._origins = functools.lru_cache(maxsize=16)(self._read_origins)
 
     def sources(self, settings: RunSettings) -> Sources:
@@ -118,7 +102,7 @@ class Library:
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """What text features a method wants besides those of the class names."""
-        needs = METHODS[settings.method].needs
+        needs = METHODS[settings.method].needs_with(settings.options)
         if needs == NEEDS_WORDS:
             return self._words(settings)
         if needs == NO_TEXT:
@@ -132,7 +116,7 @@ class Library:
             **dict.fromkeys(self.sources(settings).names, ""),
             settings.id_set: settings.prompt,
         }
-        if METHODS[settings.method].needs == NEEDS_WORDS:
+        if METHODS[settings.method].needs_with(settings.options) == NEEDS_WORDS:
             lists, _ = self._word_prompts(settings)
             prompts |= {words_name(name): prompt for name, prompt in lists.items()}
         return self._origins(settings.encoder, tuple(prompts.items()))
@@ -146,8 +130,22 @@ class Library:
     def _words(self, settings: RunSettings) -> MoreText:
         """Word lists, one below the other; a word that an earlier list has is left out."""
         prompts, beside = self._word_prompts(settings)
-        lists = tuple(prompts.items())
-        return self._gathered(settings.encoder, lists, settings.id_set, beside)
+        of_lists = settings.encoder, tuple(prompts.items()), settings.id_set, beside
+        if METHODS[settings.method].needs:
+            return self._gathered(*of_lists)
+        return self._others(*of_lists, settings.prompt)
+
+    def _other_words(
+        self,
+        encoder: str,
+        lists: tuple[tuple[str, str], ...],
+        id_set: str,
+        beside: str | None,
+        prompt: str,
+    ) -> MoreText:
+        """Lists without the class names, which are compared under their prompt beside the lists."""
+        gathered = self._gathered(encoder, lists, id_set, beside)
+        return gathered.without(self.text(encoder, prompt, id_set))
 
     def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
         """The prompt of each word list, and that of the class names where it is another one.

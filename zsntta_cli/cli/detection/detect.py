@@ -41,6 +41,10 @@ def detect(
     ] = None,
     classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None,
     classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None,
+    class_photos: Annotated[
+        Path | None,
+        typer.Option(help="Example photos in their place: DIR/<class>/, 2 to 8 photos in each."),
+    ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
     ] = None,
@@ -60,6 +64,10 @@ def detect(
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
         _decision("[hindsight; arrival for -, videos and --watch]"),
+    ] = None,
+    others: Annotated[
+        str | None,
+        _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
     ] = None,
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0,
     ask: Annotated[
@@ -102,8 +110,11 @@ def detect(
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
     if judge:
-        others = (sources, set_name, classes_file, flag, clean, out, only, print0, copy_to, link_to)
-        if any((*others, corrections, learn)) or classes is not None or review or watch:
+        beside = (
+            sources, set_name, classes_file, class_photos, flag, clean, out, only, print0,
+            copy_to, link_to, corrections, learn,
+        )  # fmt: skip
+        if any(beside) or classes is not None or others is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
         _judge(judge)
         return
@@ -111,10 +122,20 @@ def detect(
         raise misused("--embed is of a page: add --review FILE.html.")
     if review and watch:
         raise misused("--review is of all images, and a watch goes on: leave one of them out.")
-    if classes is None and not classes_file and not set_name:
-        raise misused("name your classes: --classes cat,dog or --classes-file FILE.")
-    if classes is not None and classes_file:
-        raise misused("--classes and --classes-file are both given: one of them.")
+    named = {
+        "--classes": classes is not None,
+        "--classes-file": classes_file,
+        "--class-photos": class_photos,
+    }
+    given = [option for option, value in named.items() if value]
+    if not given and not set_name:
+        raise misused(
+            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
+        )
+    if len(given) > 1:
+        raise misused(f"{' and '.join(given)} are both given: one of them.")
+    if class_photos and prompt is not None:
+        raise misused("--prompt is of class names: with --class-photos there are none to embed.")
     if state and not watch:
         raise misused("--state is of a watch: add --watch.")
     if answers and ask is None:
@@ -142,9 +163,16 @@ def detect(
     request = asked.Request(
         images=asked.Images(sources=tuple(sources or ()), set_name=set_name, fps=fps),
         classes=names if classes is not None or classes_file else (),
+        class_photos=class_photos,
         prompt=prompt,
         rule=asked.DecisionRule(
-            method=method, score=score, flag=Flag.parse(flag), clean=clean, decide=decide, seed=seed
+            method=method,
+            score=score,
+            flag=Flag.parse(flag),
+            clean=clean,
+            decide=decide,
+            seed=seed,
+            others=others,
         ),
         watch=asked.Watch(interval=interval, looks=looks) if watch else None,
     )

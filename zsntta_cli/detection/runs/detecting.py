@@ -1,11 +1,11 @@
 """What `zsntta detect` does: images, or features that are cached, to rows as they are decided."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
@@ -49,6 +51,7 @@ class DetectRun:
     detector: OnlineDetector
     cached: FeatureSet | None = None
     interview: Interview | None = None  # which asks about images, in hindsight
+    photos: PhotoClasses | None = None  # what the classes were made of, in place of names
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -63,8 +66,21 @@ class DetectRun:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
             parts = iter([list(chain.from_iterable(self._encoded()))])
         maker = RowMaker(decide, self.encoding.name, self.interview)
+        examples = 0
         for encoded in parts:
+            examples += self._examples_among(encoded)
             yield Batch([one.item for one in encoded], maker.rows(encoded))
+        if examples:
+            self.encoding.reporter.note(
+                f"note: {examples:,} of the images are example photos of the classes as well."
+            )
+
+    def _examples_among(self, encoded: Sequence[Encoded]) -> int:
+        """How many images are the very photos that the classes were made of."""
+        if self.photos is None:
+            return 0
+        photos = self.photos.photos
+        return sum(one.features is not None and one.features.tobytes() in photos for one in encoded)
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
@@ -118,20 +134,47 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     request.check_sources()
     set_name = request.images.set_name
     cached = _cached_set(set_name, encoding) if set_name else None
-    names = request.classes or (cached.class_names if cached else ())
-    if not names:
-        raise SettingsError(f"'{set_name}' has no class names: name them.")
-    text = _text(names, request.template, encoding, cached)
-    if alike := _alike(names, text):
-        encoding.reporter.note(f"warning: {alike}")
     identity = cached.identity if cached else encoding.identity
+    photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
+    others: dict[str, Any] = {}
+    if photos:
+        names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None
+        if cached:
+            _check_same_encoder(cached, encoding)
+    else:
+        texts = partial(_text, encoding=encoding, cached=cached)
+        names, text = _named_classes(request, encoding, cached, texts)
+        scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
+        others = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
-        text, identity.get("logit_scale", math.nan), request.rule.method, class_names=names,
-        normalized=bool(cached and cached.normalized), logit_bias=identity.get("logit_bias"),
-        score=request.rule.score,
+        text, scale, request.rule.method, class_names=names,
+        normalized=bool(cached and cached.normalized), logit_bias=bias, score=request.rule.score,
+        **others,
     )  # fmt: skip
     detector.identity = identity
-    return DetectRun(request, encoding, detector, cached)
+    return DetectRun(request, encoding, detector, cached, photos=photos)
+
+
+def _named_classes(
+    request: Request, encoding: Encoding, cached: FeatureSet | None, texts: Texts
+) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """Class names, those of the set where none are given, and their text features (C, D)."""
+    names = request.classes or (cached.class_names if cached else ())
+    if not names:
+        raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
+    text = texts(names, request.template)
+    if alike := _alike(names, text):
+        encoding.reporter.note(f"warning: {alike}")
+    return names, text
+
+
+def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:
+    """What a detector is told of words for what else images may show."""
+    if request.rule.others is None:
+        return {}
+    words = OtherWords.read(request.rule.others, request.template)
+    others = words.features(names, request.template, texts)
+    return {"other_features": others.more_text, "names_beside": others.more_names}
 
 
 def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
@@ -147,22 +190,26 @@ def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
 
 
 def _text(
-    names: tuple[str, ...], template: str, encoding: Encoding, cached: FeatureSet | None
+    names: Sequence[str], template: str, encoding: Encoding, cached: FeatureSet | None
 ) -> NDArray[np.float32]:
-    """Text features (C, D) of the classes, from the set's own file where it has them."""
+    """Text features (C, D) of names, from the set's own file where it has them."""
     if cached is None:
         return encoding.texts(names, template)
     kept = cached.text_features.get(template)
     if kept is not None and set(names) <= set(cached.class_names):
         return kept[[cached.class_names.index(name) for name in names]]
     text = encoding.texts(names, template)
+    _check_same_encoder(cached, encoding)
+    return text
+
+
+def _check_same_encoder(cached: FeatureSet, encoding: Encoding) -> None:
     if other := difference(cached.identity, encoding.identity):
         raise StoreError(
             f"{cached.path} is of another encoder than this is now ({other.key}: {other.one}, "
             f"now {other.other})",
             remedy="extract-again",
         )
-    return text
 
 
 def _cached_set(name: str, encoding: Encoding) -> FeatureSet:

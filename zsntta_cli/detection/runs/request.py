@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.detection.inputs import check_class_names, check_method, checked_seed
+from zsntta_cli.detection.inputs import (
+    PHOTOS_BESIDE_WORDS,
+    check_class_names,
+    check_method,
+    check_takes_words,
+    checked_seed,
+)
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
@@ -48,9 +54,12 @@ class DecisionRule:
     clean: Path | None = None  # images known to be clean, for Flag.fpr
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
+    others: str | None = None  # words for what else images may show: a name or a file
 
     def __post_init__(self) -> None:
         check_method(self.method)
+        if self.others is not None:
+            check_takes_words(self.method)
         check_choice("score", self.score, SCORES)
         checked_seed(self.seed)
         check(
@@ -78,14 +87,19 @@ class Request:
     """Which images, which classes, how to decide."""
 
     images: Images
-    classes: tuple[str, ...] = ()  # none: those of the set
+    classes: tuple[str, ...] = ()  # none: those of the set, or of the photos
+    class_photos: Path | None = None  # examples of the classes: a folder a class
     prompt: str | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
         prompt_template(self.template)
-        if self.classes or not self.images.set_name:
+        if self.class_photos:
+            check(not self.classes, "classes are named and have photos too: one of them.")
+            check(self.prompt is None, "a prompt is of class names, and these are photos.")
+            check(self.rule.others is None, PHOTOS_BESIDE_WORDS)
+        elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
             _check_prompts(self.classes)
         is_whole = self.rule.flag.count is not None or self.rule.flag.fpr is not None

@@ -24,7 +24,7 @@ from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, sho
 
 PIPE = "-"
 VIDEOS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".ogv")
-_LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
+LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
 
 
 def is_stream(source: str) -> bool:
@@ -151,7 +151,7 @@ def images_below(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iter
         yield failed(str(folder), first_line(error))
         return
     for entry in ordered:
-        if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+        if entry.name.startswith(".") or entry.name in LEFT_OUT:
             continue
         path = folder / entry.name
         if _is_folder(entry):

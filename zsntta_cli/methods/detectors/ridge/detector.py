@@ -18,12 +18,14 @@ _GROWTH = 8  # an update whenever an eighth more was seen
 class RidgeDetector:
     """The detector as a stream runs: `decide` on items in any pieces, `learn` block by block."""
 
-    def __init__(self, text: Features, logit_scale: float, settings: RidgeSettings) -> None:
-        """`text` (C, D): unit text features."""
+    def __init__(
+        self, text: Features, logit_scale: float, settings: RidgeSettings, words: int = 0
+    ) -> None:
+        """`text` (C, D): unit text features; `words`: numbers that an item has of them."""
         classes, dim = self._shape = text.shape
         o = self._settings = settings
         self._regression = Regression(text, logit_scale, o.ridge_penalty)
-        self._ring = Ring(o.ridge_ring, dim)
+        self._ring = Ring(o.ridge_ring, dim, words)
         self._prior = np.zeros(classes)  # softmax mass of the items called clean
         self._order = Order(classes, o.ridge_ring)
         self.rule: Rule | None = None  # None: ZS-CLIP decides

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ class RidgeItems:
     top_logits: Features  # (B, K) descending
     top_classes: NDArray[np.int32]  # (B, K)
     zero_shot_noise: NDArray[np.bool_]  # (B,) what ZS-CLIP calls noise
+    words: Floats  # (B, 2) t, and whether a word is the best match; (B, 0) without words
 
     def __len__(self) -> int:
         return len(self.doubt)
@@ -36,13 +38,23 @@ class RidgeItems:
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
 
     @classmethod
-    def none(cls, count: int, dim: int, top: int) -> "RidgeItems":
-        """Room for `count` items with `top` classes each."""
+    def none(cls, count: int, dim: int, top: int, words: int) -> "RidgeItems":
+        """Room for `count` items with `top` classes and `words` numbers of words each."""
         return cls(
             np.zeros((count, dim), np.float32), np.zeros((count, 3)),
             np.zeros((count, top), np.float32), np.zeros((count, top), np.int32),
-            np.zeros(count, bool),
+            np.zeros(count, bool), np.zeros((count, words)),
         )  # fmt: skip
+
+    def state(self) -> State:
+        """The columns by name; without words there is none of them."""
+        return {name: c for name, c in vars(self).items() if name != "words" or c.shape[1]}
+
+    @classmethod
+    def restored(cls, state: State) -> "RidgeItems":
+        """Make items of a state that was checked to be like that of some."""
+        columns: Any = {"words": np.zeros((len(np.asarray(state["doubt"])), 0)), **state}
+        return cls(**columns)
 
 
 def check_classes(named: NDArray[np.integer], classes: int) -> None:
@@ -54,9 +66,9 @@ def check_classes(named: NDArray[np.integer], classes: int) -> None:
 class Ring:
     """The last M items, oldest overwritten first."""
 
-    def __init__(self, size: int, dim: int) -> None:
+    def __init__(self, size: int, dim: int, words: int) -> None:
         self.seen = 0
-        self._all = RidgeItems.none(size, dim, 1)
+        self._all = RidgeItems.none(size, dim, 1, words)
 
     def add(self, items: RidgeItems) -> None:
         """Put up to M items in; of their classes the first is enough."""
@@ -72,10 +84,9 @@ class Ring:
 
     def state(self) -> State:
         """The items, and how many there were."""
-        return {"seen": self.seen, **vars(self._all)}
+        return {"seen": self.seen, **self._all.state()}
 
     def restore(self, state: State) -> None:
         """Go on from a state that was checked to be like this one's."""
-        columns = {name: value for name, value in state.items() if name != "seen"}
-        self._all = RidgeItems(**columns)  # type: ignore[arg-type]
+        self._all = RidgeItems.restored({k: v for k, v in state.items() if k != "seen"})
         self.seen = int(state["seen"])

@@ -17,21 +17,24 @@ class Suspicion:
     """A score that ranks better than s does without evidence, and decides nothing."""
 
     weights: Floats  # (4,) of the views
+    words: float  # weight of what the words add to s
     threshold: float  # as many of the ring are above it as tau has above it: both compare
 
     @classmethod
-    def over(cls, v: Floats, weights: Floats, flagged: float) -> "Suspicion":
-        """That of the ring's views (M, 4), their weights in s, and the share above tau."""
+    def over(cls, v: Floats, weights: Floats, words: Floats | float, flagged: float) -> "Suspicion":
+        """That of the ring's views (M, 4), what makes s of them, and the share above tau."""
         weights = weights * _TIMES
-        weights /= deviation(v @ weights)
-        return cls(weights, float(np.quantile(v @ weights, 1 - flagged)))
+        spread = float(deviation(v @ weights + words))
+        weights /= spread
+        p = v @ weights + words / spread
+        return cls(weights, 1 / spread, float(np.quantile(p, 1 - flagged)))
 
     @classmethod
     def none(cls) -> "Suspicion":
         """One that stands for none in a state."""
-        return cls(np.zeros(4), 0.0)
+        return cls(np.zeros(4), 0.0, 0.0)
 
-    def __call__(self, v: Floats) -> Floats:
-        """How far B items are above the threshold, (B,), by their views (B, 4)."""
-        above: Floats = np.vecdot(v, self.weights) - self.threshold
+    def __call__(self, v: Floats, words: Floats | float) -> Floats:
+        """How far B items are above the threshold, (B,), by views (B, 4) and what words add."""
+        above: Floats = np.vecdot(v, self.weights) + self.words * words - self.threshold
         return above

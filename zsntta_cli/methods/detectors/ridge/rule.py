@@ -10,6 +10,7 @@ from zsntta_cli.methods.base import NO_EVIDENCE, NONE, OTHER_KIND, RARE, SURE, E
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems
 from zsntta_cli.methods.detectors.ridge.ranking import Suspicion
 from zsntta_cli.methods.detectors.ridge.regression import Regression, Views, deviation
+from zsntta_cli.methods.detectors.ridge.words import WordWeight
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, nested, within
 
@@ -78,6 +79,7 @@ class Rule:
     threshold: float  # tau, on s
     class_penalty: Floats  # (C,) eta log(C pi_c)
     suspicion: Suspicion  # what ranks them where there is no evidence
+    words: WordWeight
 
     def class_logits(self, items: RidgeItems) -> Floats:
         """Step 7: the largest logits (B, K), where classes named too often must win by more."""
@@ -87,19 +89,21 @@ class Rule:
     def answer(self, items: RidgeItems) -> "Answer":
         """Decisions on B items."""
         v, evidence = self.views(items), self.trust.evidence
-        score = np.vecdot(v, self.weights) + _hesitation(items, self.doubt)  # s
+        words = self.words(items.words)
+        score = np.vecdot(v, self.weights) + words + _hesitation(items, self.doubt)  # s
         best = self.class_logits(items).argmax(1)
         named = np.take_along_axis(items.top_classes, best[:, None], axis=1)[:, 0]
         return Answer(
             named, score > self.threshold, score, self.threshold,
-            np.full(len(v), np.nan) if evidence.is_sure else self.suspicion(v), evidence,
+            np.full(len(v), np.nan) if evidence.is_sure else self.suspicion(v, words), evidence,
         )  # fmt: skip
 
     def state(self) -> State:
         """Everything that the rule is."""
         numbers = {"doubt": self.doubt, "threshold": self.threshold}
         arrays = {"weights": self.weights, "class_penalty": self.class_penalty}
-        parts = {name: vars(getattr(self, name)) for name in ("views", "trust", "suspicion")}
+        names = ("views", "trust", "suspicion", "words")
+        parts = {name: vars(getattr(self, name)) for name in names}
         return {**numbers, **arrays, **nested(**parts)}
 
     @classmethod
@@ -108,15 +112,21 @@ class Rule:
         views: Any = within(state, "views")
         trust: Any = within(state, "trust")
         suspicion: Any = within(state, "suspicion")
+        words: Any = within(state, "words")
         own: Any = {name: value for name, value in state.items() if "." not in name}
-        return cls(Views(**views), Trust(**trust), suspicion=Suspicion(**suspicion), **own)
+        return cls(
+            Views(**views), Trust(**trust), suspicion=Suspicion(**suspicion),
+            words=WordWeight(**words), **own,
+        )  # fmt: skip
 
     @classmethod
     def none(cls, classes: int, dim: int) -> "Rule":
         """A rule that stands for none in a state."""
         views = Views(np.zeros(dim, np.float32), *np.zeros((2, classes)), *np.zeros((2, 4)))
-        trust, suspicion = Trust(*len(fields(Trust)) * [0.0]), Suspicion.none()
-        return cls(views, trust, np.zeros(4), 0.0, 0.0, np.zeros(classes), suspicion)
+        trust = Trust(*len(fields(Trust)) * [0.0])
+        return cls(
+            views, trust, np.zeros(4), 0.0, 0.0, np.zeros(classes), Suspicion.none(), WordWeight()
+        )
 
 
 @dataclass(frozen=True)
@@ -142,15 +152,21 @@ def next_rule(ring: RidgeItems, regression: Regression, mass: Floats, o: RidgeSe
     # Step 5: z comes in as far as it is trusted.
     weights = np.array([o.ridge_view * trust.gate, *3 * [_BASE_WEIGHT]])
     weights /= deviation(v @ weights)
+    mixed, words = v @ weights, WordWeight.over(ring.words)
+    if words.weight:
+        mixed = mixed + words(ring.words)
+        spread = float(deviation(mixed))
+        mixed, weights, words = mixed / spread, weights / spread, words.over_deviation(spread)
     zero_shot, single = float(ring.zero_shot_noise.mean()), float((base > otsu(base)).mean())
     # Otsu's split finds a doubtful third in any easy, uneven set: more than ZS-CLIP rejects is
     # noise only where the two sides are apart.
     seen = min(single, zero_shot) + trust.apart * max(single - zero_shot, 0.0)
     shares = seen, zero_shot * (1 - (1 - o.ridge_clean) * trust.unseen)
-    s = v @ weights + hesitation
+    s = mixed + hesitation
     tau = _threshold(s, trust, shares, o.ridge_tail_deviations)
-    suspicion = Suspicion.over(v, weights, float((s > tau).mean()))
-    return Rule(views, trust, weights, o.ridge_doubt, tau, _class_penalty(mass, o), suspicion)
+    suspicion = Suspicion.over(v, weights, words(ring.words), float((s > tau).mean()))
+    penalty = _class_penalty(mass, o)
+    return Rule(views, trust, weights, o.ridge_doubt, tau, penalty, suspicion, words)
 
 
 def _hesitation(items: RidgeItems, weight: float) -> Floats:

@@ -10,6 +10,7 @@ from zsntta_cli.methods.detectors.ridge.detector import RidgeDetector, class_log
 from zsntta_cli.methods.detectors.ridge.items import Floats, RidgeItems, check_classes
 from zsntta_cli.methods.detectors.ridge.order import LastClasses
 from zsntta_cli.methods.detectors.ridge.rule import Answer, Rule
+from zsntta_cli.methods.detectors.ridge.words import WORD_COLUMNS, word_columns
 from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.state import State, checked, nested, within
@@ -26,8 +27,9 @@ def stepper(
     data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
 ) -> "RidgeStepper":
     """Ridge before the first item."""
-    detector = RidgeDetector(data.pool.text_features, data.pool.logit_scale, options)
-    return RidgeStepper(detector, threshold, data.pool.text_features.shape)
+    pool, words = data.pool, WORD_COLUMNS * (data.pool.more_text is not None)
+    detector = RidgeDetector(pool.text_features, pool.logit_scale, options, words)
+    return RidgeStepper(detector, threshold, (*pool.text_features.shape, words))
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class RidgeStepper:
     def __init__(
         self, detector: RidgeDetector, threshold: ThresholdSettings, shape: tuple[int, ...]
     ) -> None:
-        """`shape` (C, D) is that of the text features."""
+        """`shape`: classes C, dims D, and numbers that an item has of words."""
         self._detector, self._zero_shot = detector, OnlineThreshold(threshold)
-        self._classes, self._dim = shape
+        self._classes, self._dim, self._words = shape
         self._waiting: list[tuple[RidgeItems, NDArray[np.bool_]]] = []  # with what was decided
         self._count = 0  # of the items that wait
 
@@ -117,7 +119,8 @@ class RidgeStepper:
 
     def _block(self) -> tuple[RidgeItems, NDArray[np.bool_]]:
         if not self._waiting:
-            return RidgeItems.none(0, self._dim, min(TOP, self._classes)), np.zeros(0, bool)
+            top = min(TOP, self._classes)
+            return RidgeItems.none(0, self._dim, top, self._words), np.zeros(0, bool)
         items, is_noise = zip(*self._waiting, strict=True)
         return RidgeItems.joined(items), np.concatenate(is_noise)
 
@@ -134,7 +137,7 @@ class RidgeStepper:
         return nested(
             detector=self._detector.state(),
             zero_shot=self._zero_shot.state(),
-            waiting={**vars(items), "is_noise": is_noise},
+            waiting={**items.state(), "is_noise": is_noise},
         )
 
     def restore(self, state: State) -> None:
@@ -142,7 +145,7 @@ class RidgeStepper:
         new = checked(state, self.state())
         waiting = within(new, "waiting")
         is_noise = np.asarray(waiting.pop("is_noise"))
-        items = RidgeItems(**waiting)  # type: ignore[arg-type]
+        items = RidgeItems.restored(waiting)
         check_classes(items.top_classes, self._classes)
         detector = within(new, "detector")
         for name in ("ring.top_classes", "order.classes"):
@@ -170,5 +173,5 @@ def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> Ridg
     raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
     norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
     doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
-    is_noise = u > zero_shot_threshold
-    return RidgeItems(raw / norm, doubt, detail.top_logits, detail.top_classes, is_noise)
+    is_noise, words = u > zero_shot_threshold, word_columns(data, part)
+    return RidgeItems(raw / norm, doubt, detail.top_logits, detail.top_classes, is_noise, words)

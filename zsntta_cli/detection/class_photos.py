@@ -1,0 +1,115 @@
+"""Classes from a folder of example photos: a subfolder a class."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.examples import ClassFeatures, class_features
+from zsntta_cli.detection.inputs import check_class_names
+from zsntta_cli.detection.sources import LEFT_OUT, images_below
+from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.errors import DatasetError, SettingsError, first_line, short
+
+
+class PhotoClasses(NamedTuple):
+    """Classes of a folder, and what their photos look like to the encoder."""
+
+    names: tuple[str, ...]
+    classes: ClassFeatures
+    photos: frozenset[bytes]  # bytes of features as they are kept
+
+
+def photo_items(folder: Path) -> dict[str, list[Item]]:
+    """The photos of each class: a subfolder a class, with all folders within.
+
+    Raises:
+        DatasetError: there is no such folder, it has no subfolders, or one of them has no photo.
+    """
+    try:
+        entries = sorted(folder.iterdir(), key=lambda path: path.name)
+    except OSError as error:
+        wrong = f"cannot read the example photos in {folder} ({first_line(error)})."
+        raise DatasetError(wrong) from error
+    shown = (path for path in entries if not path.name.startswith("."))
+    folders = [path for path in shown if path.is_dir() and path.name not in LEFT_OUT]
+    if not folders:
+        wants = "must have a folder for each class, with 2 to 8 photos in it"
+        raise DatasetError(f"{folder} has no folders: {wants}.")
+    items = {path.name: list(images_below(path)) for path in folders}
+    for path in folders:
+        if not items[path.name]:
+            raise DatasetError(f"the class '{short(path.name)}' has no photo in {path}.")
+    return items
+
+
+def photo_classes(folder: Path, encoding: Encoding) -> PhotoClasses:
+    """Classes from the example photos in a folder.
+
+    Raises:
+        DatasetError: as `photo_items`; a class none of whose photos can be read; one photo in two
+            classes; no class with two photos.
+    """
+    items = photo_items(folder)
+    check_class_names(tuple(items))
+    every = [item for of_class in items.values() for item in of_class]
+    labels = np.repeat(np.arange(len(items)), [len(of_class) for of_class in items.values()])
+    encoded = encoding.images(every, "example photos")
+    names = tuple(items)
+    for line in _warnings(names, encoded, labels):
+        encoding.reporter.note(f"warning: {line}")
+    read = [(one, int(i)) for one, i in zip(encoded, labels, strict=True) if not one.error]
+    photos = _told_apart(names, read)
+    features = np.array([one.features for one, _ in read], np.float32)
+    try:
+        classes = class_features(features, [i for _, i in read])
+    except SettingsError as error:
+        raise DatasetError(f"{folder}: {error}") from error
+    encoding.reporter.note(_summary(len(names), len(read), classes))
+    return PhotoClasses(names, classes, photos)
+
+
+def _warnings(
+    names: Sequence[str], encoded: Sequence[Encoded], labels: NDArray[np.integer]
+) -> Iterator[str]:
+    """What is wrong with photos that are not all wrong: DatasetError where a class has none."""
+    failed = [one for one in encoded if one.error]
+    left = np.bincount(labels, [not one.error for one in encoded], len(names))
+    for name, i in zip(names, range(len(names)), strict=True):
+        if not left[i]:
+            first = next(one for one, of in zip(encoded, labels, strict=True) if of == i)
+            wrong = f"no photo of the class '{short(name)}' can be read"
+            raise DatasetError(f"{wrong} ({first.item.source}: {first.error}).")
+    if failed:
+        first = failed[0]
+        yield f"{len(failed):,} of {len(encoded):,} example photos cannot be read (the first: " + (
+            f"{first.item.source}: {first.error})."
+        )
+    single = [name for name, count in zip(names, left, strict=True) if count == 1]
+    if single and len(names) > 1:
+        yield f"classes with one example photo: {short(', '.join(single))}; give 2 to 8 of each."
+
+
+def _told_apart(names: Sequence[str], read: Sequence[tuple[Encoded, int]]) -> frozenset[bytes]:
+    """The photos by their features: DatasetError where one is an example of two classes."""
+    place: dict[bytes, tuple[Encoded, int]] = {}
+    for one, label in read:
+        assert one.features is not None
+        other, other_label = place.setdefault(one.features.tobytes(), (one, label))
+        if other_label != label:
+            raise DatasetError(
+                f"{other.item.source} and {one.item.source} are the same photo, an example of "
+                f"'{short(names[other_label])}' and of '{short(names[label])}': remove one."
+            )
+    return frozenset(place)
+
+
+def _summary(names: int, photos: int, classes: ClassFeatures) -> str:
+    line = f"note: {names:,} classes from {photos:,} example photos"
+    if names == 1:
+        return f"{line.replace('classes', 'class')}."
+    alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
+    return f"{line}: {alone} (logit scale {classes.scale:g})."
