@@ -11,17 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions, Evidence, MoreText, Pool, Stepper, StreamData
+from zsntta_cli.methods.base import (
+    SURE,
+    Decisions,
+    Evidence,
+    Judge,
+    MoreText,
+    Pool,
+    Stepper,
+    StreamData,
+)
 from zsntta_cli.methods.state import State, checked, copied, nested, within
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
-Decide = Callable[[StreamData], Decisions]
+Decide = Callable[[StreamData], Verdicts]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +61,9 @@ class FrozenModel:
 
 class OnlineDetector:
     """Decides which features are of none of the classes, and learns from what it sees.
+
+    It learns from people, too: `feedback` says what some images are, and verdicts on others then
+    have the log-odds of noise as their score, above the threshold 0.
 
     `update` decides, then learns, in order; what is pushed in which pieces changes no verdict.
     `predict` and `score` judge each image by itself, by what was learned up to now, and change
@@ -150,6 +163,7 @@ class OnlineDetector:
 
     def _begin(self, model: FrozenModel) -> None:
         """Start the method; the model comes last, as it tells other threads that all is there."""
+        self._learner = Learner(model.text.shape[1])
         self._set(self._start(model), 0)
         self._model = model
 
@@ -163,7 +177,8 @@ class OnlineDetector:
 
     def _set(self, stepper: Stepper, seen: int) -> None:
         """Keep what is known now; a reader takes the judge, which never changes, at once."""
-        self._stepper, self._judge, self._seen = stepper, stepper.judge(), seen
+        self._stepper, self._seen = stepper, seen
+        self._judge = stepper.judge(), self._learner.rule
 
     def _prepare(self) -> None:
         """Begin with a model that was put off; here it was given at the start."""
@@ -192,7 +207,12 @@ class OnlineDetector:
         self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
         """Judge images by what was learned, each by itself; nothing is learned."""
-        return self._verdicts(lambda data: self._judge(data), images, features, sources)
+
+        def judged(data: StreamData) -> Verdicts:
+            judge, rule = self._judge
+            return _by_rule(rule, self._verdicts_of(data, judge(data)), data)
+
+        return self._verdicts(judged, images, features, sources)
 
     def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
         """Noise scores (N,), higher = more noise; nothing is learned."""
@@ -219,10 +239,16 @@ class OnlineDetector:
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
         seed = inputs.checked_seed(seed)
 
-        def in_hindsight(data: StreamData) -> Decisions:
+        def in_hindsight(data: StreamData) -> Verdicts:
             with self._lock:
-                stepper = copy.deepcopy(self._stepper)
-            return last_pass(stepper, data, passes or passes_for(len(data)), seed)
+                stepper, answers = copy.deepcopy(self._stepper), self._learner.answers
+            decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
+            verdicts = self._verdicts_of(data, decisions)
+            if not len(answers):
+                return verdicts
+            margins = self._margins(stepper.judge(), answers.features)
+            usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
+            return _by_rule(learned(answers, margins, usual), verdicts, data)
 
         verdicts = self._verdicts(in_hindsight, images, features, sources)
         self._questions = Questions(verdicts)
@@ -265,26 +291,73 @@ class OnlineDetector:
         assert self._questions is not None
         return self._questions
 
-    def _learn(self, data: StreamData) -> Decisions:
+    def feedback(self, images: Any = None, noise: ArrayLike = (), *, features: Any = None) -> None:
+        """Learn from what a person says of images: `noise` (N,) are those of none of the classes.
+
+        In whatever order it is said, and whether the images were seen before or not; of the same
+        image the last answer counts. Verdicts on all other images follow, as far as the answers
+        tell noise from clean images better than the method alone.
+
+        Raises:
+            DatasetError: a file that cannot be read as an image; nothing is learned then.
+            SettingsError: not one answer, true or false, an image, likewise.
+        """
+        rows, _ = self._checked(images, features, ())
+        answers = np.asarray(noise)
+        is_one_each = answers.dtype == bool and answers.shape == (len(rows),)
+        wanted = f"noise must be true or false for each of the {len(rows):,} images."
+        check(not len(rows) or is_one_each, wanted)
+        if not len(rows):
+            return
+        with self._lock, ONE_THREAD:
+            self._learner.answers = self._learner.answers.and_of(rows, answers)
+            self._fit()
+            self._set(self._stepper, self._seen)
+
+    def _fit(self) -> None:
+        """Make the rule of the answers anew, by what is known now."""
+        judge = self._stepper.judge()
+        self._learner.fit(lambda features: self._margins(judge, features))
+
+    def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Margins (N,) that a judge gives to raw features (N, D)."""
+        data = self._begun().stream(features, self._seed)
+        return self._verdicts_of(data, judge(data)).margin
+
+    def _learn(self, data: StreamData) -> Verdicts:
         with self._lock:
-            decisions = self._stepper.push(data)
+            pieces = []
+            for items in self._learner.pieces(len(data)):
+                part = data.part(items)
+                verdicts = self._verdicts_of(part, self._stepper.push(part))
+                pieces.append(_by_rule(self._learner.rule, verdicts, part))
+                if self._learner.see(part.features(slice(None))):
+                    self._fit()
             self._set(self._stepper, self._seen + len(data))
-        return decisions
+        return Verdicts.joined(pieces)
 
     def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
         """What is decided on images, or on features of such."""
-        if (images is None) == (features is None):
-            raise SettingsError("give either images or features.")
-        model = self._begun()
-        if features is None:
-            features, sources = self._features_of(images, sources)
-        rows = inputs.checked_features(features, model.text.shape[1], self.normalized)
+        rows, sources = self._checked(images, features, sources)
         is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
         check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
         with ONE_THREAD:
-            data = model.stream(rows, self._seed)
-            decisions = decide(data)
-        return Verdicts.of(data, decisions, self.class_names, sources)
+            verdicts = decide(self._begun().stream(rows, self._seed))
+        return dataclasses.replace(verdicts, sources=tuple(sources))
+
+    def _checked(
+        self, images: Any, features: Any, sources: Sources
+    ) -> tuple[NDArray[np.float32], Sources]:
+        """Raw features (N, D) of images, or those that were given, and what images are called."""
+        if (images is None) == (features is None):
+            raise SettingsError("give either images or features.")
+        dim = self._begun().text.shape[1]
+        if features is None:
+            features, sources = self._features_of(images, sources)
+        return inputs.checked_features(features, dim, self.normalized), sources
+
+    def _verdicts_of(self, data: StreamData, decisions: Decisions) -> Verdicts:
+        return Verdicts.of(data, decisions, self.class_names)
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         """Features of images, and their sources; without an encoder they are features already."""
@@ -294,6 +367,11 @@ class OnlineDetector:
     def seen(self) -> int:
         """How many images it has learned from."""
         return self._seen
+
+    @property
+    def labelled(self) -> int:
+        """How many images a person said something of."""
+        return len(self._learner.answers) if self._model is not None else 0
 
     @property
     def warm_up(self) -> int:
@@ -324,13 +402,14 @@ class OnlineDetector:
         """Forget all that was learned."""
         with self._lock:
             if self._model is not None:
-                self._set(self._start(self._model), 0)
+                self._begin(self._model)
 
     def copy(self) -> Self:
         """Another detector that knows the same, and learns by itself from then on."""
         with self._lock:
             other = copy.copy(self)
             if self._model is not None:
+                other._learner = self._learner.copy()
                 other._set(copy.deepcopy(self._stepper), self._seen)
         other._lock, other._questions = threading.RLock(), None
         return other
@@ -365,7 +444,8 @@ class OnlineDetector:
         """All that was learned, as arrays and numbers of its own."""
         self._begun()
         with self._lock:
-            return copied(nested(images={"seen": self._seen}, method=self._stepper.state()))
+            images, method = {"seen": self._seen}, self._stepper.state()
+            return copied(nested(images=images, method=method, people=self._learner.state()))
 
     def restore(self, state: State) -> None:
         """Go on from the state of a detector of the same classes, method and settings.
@@ -374,15 +454,18 @@ class OnlineDetector:
             SettingsError: it is another's; nothing is changed then.
         """
         stepper = self._start(self._begun())
+        learner = Learner(self._begun().text.shape[1])
         try:
             for name in state:
-                if name.partition(".")[0] not in ("images", "method"):
+                if name.partition(".")[0] not in ("images", "method", "people"):
                     raise ValueError(f"{name} is unknown")
             checked(within(state, "images"), {"seen": 0})
             stepper.restore(within(state, "method"))
+            learner.restore(within(state, "people"), int(state["images.seen"]))
         except ValueError as error:
             raise SettingsError(f"this is no state of such a detector: {error}.") from error
         with self._lock:
+            self._learner = learner
             self._set(stepper, int(state["images.seen"]))
 
     def save(self, path: str | Path) -> None:
@@ -417,3 +500,18 @@ class OnlineDetector:
     def _label(self) -> str:
         """What it says of its encoder."""
         return ""
+
+
+def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
+    """Verdicts by what was learned from answers, where there are some.
+
+    What is above the threshold is noise where a person found some, whatever the stream says.
+    """
+    if rule is None:
+        return verdicts
+    odds = rule.log_odds(units(data.features(slice(None))), verdicts.margin)
+    unsure = (odds > 0) & (verdicts.evidence < SURE) & (not rule.answers.noise.any())
+    return dataclasses.replace(
+        verdicts, score=odds, threshold=np.zeros_like(odds), noise=(odds > 0) & ~unsure,
+        unsure=unsure,
+    )  # fmt: skip

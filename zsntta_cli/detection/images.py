@@ -193,6 +193,7 @@ class NoiseDetector(OnlineDetector):
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error
         detector.identity, detector._model = online.identity, online._model
+        detector._learner = online._learner
         detector._set(online._stepper, online.seen)
         return detector
 

@@ -135,6 +135,16 @@ class Verdicts:
         return replace(self, noise=noise, unsure=unsure, judged=judged)
 
     @classmethod
+    def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
+        """Verdicts of one detector, behind each other, without sources."""
+        if len(parts) == 1:
+            return parts[0]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+        }
+        return replace(parts[0], **columns)
+
+    @classmethod
     def of(
         cls,
         data: StreamData,

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from reviewed import unread, verdict
 
+from zsntta_cli.detection.runs.detecting import Batch
 from zsntta_cli.errors import StoreError
-from zsntta_cli.report.review.corrections import Correction, read_corrections
+from zsntta_cli.report.review.corrections import Corrected, Correction, read_corrections
 
 SAID = {"noise": True, "class": "cat", "margin": 0.5}
 GOOD = {
@@ -22,14 +24,47 @@ def lines(tmp_path, *rows):
 def test_what_the_page_exports(tmp_path):
     path = lines(tmp_path, GOOD, "\n", {**GOOD, "source": "b", "noise": True, "class": None})
     assert read_corrections(path) == (
-        [Correction(False, "dog", True, "cat"), Correction(True, None, True, "cat")], 0,
+        [
+            Correction(False, "dog", True, "cat", "a.png"),
+            Correction(True, None, True, "cat", "b"),
+        ],
+        0,
     )  # fmt: skip
 
 
 def test_corrections_of_both_formats_are_read(tmp_path):
-    newer = {**GOOD, "format": 2, "source": "b", "content": "0" * 64}
+    newer = {**GOOD, "format": 2, "source": "b", "content": "A" * 64}
     corrections, _ = read_corrections(lines(tmp_path, GOOD, newer))
-    assert corrections == [Correction(False, "dog", True, "cat")] * 2
+    assert corrections == [
+        Correction(False, "dog", True, "cat", "a.png"),
+        Correction(False, "dog", True, "cat", "b", content="a" * 64),
+    ]
+
+
+def test_rows_are_told_by_content_else_by_source_and_frame():
+    digest = "a" * 64
+    corrected = Corrected(
+        [
+            Correction(True, None, False, "cat", "moved.png", content=digest),
+            Correction(True, None, False, "cat", "v.mp4", 3),
+            Correction(False, "dog", True, "cat", "b.png"),
+        ],
+        ("cat", "dog"),
+    )
+    frames = [verdict("v.mp4", -1, frame=n) for n in (2, 3)]
+    same = [verdict(name, -1, content=digest) for name in ("x.png", "copy.png")]
+    batch = corrected.batch(
+        Batch([], [*frames, *same, verdict("b.png", 1, content="c" * 64), unread("b.png")])
+    )
+    assert [row["answer"] for row in batch.rows[:5]] == [
+        "clean", "noise", "noise", "noise", "clean",
+    ]  # fmt: skip
+    assert [row["stage"] for row in batch.rows[:5]] == ["adapted", *["judged"] * 4]
+    assert (batch.rows[4]["class"], batch.rows[4]["class_index"]) == ("dog", 1)
+    assert batch.rows[5] == unread("b.png")
+    assert list(corrected.notes()) == [
+        "4 images judged by a person: 3 of 3 corrections are of images here."
+    ]
 
 
 def test_a_later_line_of_the_same_image_counts(tmp_path):
@@ -50,6 +85,7 @@ WRONG = {
     json.dumps({**GOOD, "source": 1}): "'source' is missing",
     json.dumps({**GOOD, "frame": 1.5}): "'frame' is missing",
     json.dumps({k: v for k, v in GOOD.items() if k != "frame"}): "'frame' is missing",
+    json.dumps({**GOOD, "content": "a.png"}): "'content' is missing",
     json.dumps({**GOOD, "noise": None}): "'noise' is missing",
     json.dumps({**GOOD, "class": 3}): "'class' is missing",
     json.dumps({k: v for k, v in GOOD.items() if k != "class"}): "'class' is missing",

@@ -40,8 +40,8 @@ def test_each_image_is_in_one_list_in_its_order():
     assert "40 images, 29 flagged as noise (ridge, 2 classes)." in html
     heads = re.findall(r'<h2 id="\w+">(.*?)</h2>', html)
     assert heads == [
-        "Questions", "Borderline <small>12</small>",
-        "Noise <small>24</small>", "Unsure <small>0</small>",
+        "Questions", "Borderline <small>12</small>", "Noise <small>24</small>",
+        "Unsure <small>0</small>",
         "Clean <small>4</small>"
     ]  # fmt: skip
 

@@ -401,3 +401,34 @@ def test_axe_finds_nothing(browser, files, theme, name):
         p["id"] for p in found["passes"]
     }
     watched.context.close()
+
+
+def test_after_an_export_the_next_ten_are_proposed(opened):
+    review = opened()
+    cards = review.page.locator("#next li .where")
+    assert cards.count() == 0
+    review.card(20).get_by_role("button", name="Noise").click()
+    review.exported()
+    near = [i for i in sorted(range(30), key=lambda i: (abs(i - 19.5), i)) if i != 20]
+    suspicious = [i for i in range(29, -1, -1) if i != 20]
+    turns = dict.fromkeys(i for pair in zip(near, suspicious, strict=True) for i in pair)
+    assert numbers(cards.all_text_contents()) == list(turns)[:10]
+    review.page.locator("#next li").nth(0).get_by_role("button", name="Clean").click()
+    assert [(one["source"], one["noise"]) for one in review.corrections()] == [
+        ("photos/19.png", False), ("photos/20.png", True),
+    ]  # fmt: skip
+    assert 19 not in numbers(cards.all_text_contents()), "it is labelled now"
+
+
+def test_what_was_judged_before_is_labelled_and_can_be_taken_back(browser, tmp_path):
+    rows = [
+        verdict("a.png", 1, "cat"), verdict("b.png", 1, "dog", answer="clean", stage="judged"),
+        verdict("c.png", -1, "owl", answer="noise", stage="judged"),
+    ]  # fmt: skip
+    review = Review(browser, write(tmp_path / "r.html", rows))
+    judged = {one["source"]: (one["noise"], one["class"]) for one in review.corrections()}
+    assert judged == {"b.png": (False, "dog"), "c.png": (True, None)}
+    review.card(2).get_by_role("button", name="Noise").click()
+    review.page.reload()
+    assert [one["source"] for one in review.corrections()] == ["b.png"]
+    review.context.close()

@@ -91,6 +91,12 @@ def detect(
     link_to: Annotated[Path | None, _result("The same with links.")] = None,
     review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None,
     embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None,
+    corrections: Annotated[
+        Path | None, _result("The page's corrections: these images are as you said.")
+    ] = None,
+    learn: Annotated[
+        Path | None, _decision("Corrections to learn from, for all other images.")
+    ] = None,
     judge: Annotated[Path | None, _result("Accuracies by the page's corrections; alone.")] = None,
     fail_on_noise: Annotated[
         bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
@@ -106,7 +112,7 @@ def detect(
     if judge:
         beside = (
             sources, set_name, classes_file, class_photos, flag, clean, out, only, print0,
-            copy_to, link_to,
+            copy_to, link_to, corrections, learn,
         )  # fmt: skip
         if any(beside) or classes is not None or others is not None or review or watch:
             raise misused("--judge reads corrections alone: leave images and classes out.")
@@ -146,6 +152,7 @@ def detect(
     from zsntta_cli.detection.runs import request as asked
     from zsntta_cli.detection.runs.flags import Flag
     from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.review.corrections import Corrected, read_corrections
     from zsntta_cli.report.review.review import ReviewFile
     from zsntta_cli.report.verdict_files import FORMS, GROWING, GrowingFile, rows_file
     from zsntta_cli.report.verdict_folders import Sorter
@@ -183,13 +190,15 @@ def detect(
     most = EMBEDDED if embed is None else embed
     everything = [ReviewFile(review, most, workers)] if review else []
     screen = Screen(print0, has_file=bool(out), is_alone=not (out or folder or review))
-    outputs = Outputs([sink for sink in wanted if sink], everything, only, screen)
+    corrected = Corrected(read_corrections(corrections)[0]) if corrections else None
+    lessons = read_corrections(learn)[0] if learn else []
+    outputs = Outputs([sink for sink in wanted if sink], everything, only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store:
         if watch:
-            run_watch(request, encoding, outputs, growing, state)
+            run_watch(request, encoding, outputs, growing, state, lessons)
         else:
-            run_once(request, encoding, outputs, interview)
+            run_once(request, encoding, outputs, interview, lessons)
     if interview:
         tell(interview, outputs.tally.counts["noise"], answers)
     if fail_on_noise and outputs.tally.counts["noise"]:
@@ -205,5 +214,5 @@ def _judge(path: Path) -> None:
     judged = judgement(corrections)
     for line in table(judged).splitlines():
         say(line)
-    for line in notes(judged, replaced):
+    for line in notes(judged, replaced, sum(one.is_repeated for one in corrections)):
         say(line, err=True)

@@ -17,8 +17,10 @@ from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
+from zsntta_cli.detection.runs.teaching import LabelledImage, teach
 from zsntta_cli.detection.runs.watching import Watching, locked, resumed
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
+from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import GrowingFile, json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
@@ -34,19 +36,27 @@ class Outputs:
         everything: Sequence[RowSink],
         only: VerdictAnswer | None,
         screen: "Screen",
+        corrected: Corrected | None = None,
     ) -> None:
-        """Have the first sinks and the screen take `only` rows of one answer; others take all."""
+        """Have the first sinks and the screen take `only` rows of one answer; others take all.
+
+        All of them have what a person said in place of verdicts, where there are corrections.
+        """
+        self._corrected = corrected
         self._wanted, self._screen = [*wanted, screen], screen
         self._everything, self._only = everything, only
 
     def open(self, run: DetectRun) -> None:
         """Begin: nothing is written yet."""
         self.tally = Tally.of(run)
+        if self._corrected:
+            self._corrected.classes = run.detector.class_names
         for sink in (*self._everything, *self._wanted):
             sink.open(run)
 
     def take(self, batch: Batch) -> None:
         """Have all of them take the next rows."""
+        batch = self._corrected.batch(batch) if self._corrected else batch
         self.tally.add(batch.rows)
         for sink in self._everything:
             sink.take(batch)
@@ -59,6 +69,8 @@ class Outputs:
         for sink in (*self._wanted, *self._everything):
             sink.close()
         for text in self.tally.lines(self._screen.shown):
+            say(text, err=True)
+        for text in self._corrected.notes() if self._corrected else ():
             say(text, err=True)
 
 
@@ -120,10 +132,15 @@ def _write(content: bytes) -> None:
 
 
 def run_once(
-    request: Request, encoding: Encoding, outputs: Outputs, interview: Interview | None = None
+    request: Request,
+    encoding: Encoding,
+    outputs: Outputs,
+    interview: Interview | None = None,
+    lessons: Sequence[Correction] = (),
 ) -> None:
-    """Detect, ask where there is something to ask by, and put rows where they go."""
+    """Detect, by corrections and by asking where there are such, and put rows where they go."""
     run = replace(detect_run(request, encoding), interview=interview)
+    _teach(run, lessons)
     outputs.open(run)
     try:
         for batch in run.batches():
@@ -141,12 +158,14 @@ def run_watch(
     outputs: Outputs,
     file: GrowingFile | None,
     state: Path | None,
+    lessons: Sequence[Correction] = (),
 ) -> None:
     """Watch folders, and put rows where they go; `file` is one of the outputs."""
     assert request.watch
     with locked(state) if state else contextlib.nullcontext():
         run = detect_run(request, encoding)
         kept = resumed(state, run.detector, file.path if file else None)
+        _teach(run, lessons)
         outputs.open(run)
         if file:
             file.begin(kept.size, kept.is_new)
@@ -160,6 +179,19 @@ def run_watch(
             for batch in watching.batches(lambda: file.size if file else 0, stop):
                 outputs.take(batch)
         outputs.close()
+
+
+def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
+    """Have a detector learn from corrections, and say of how many it could.
+
+    Raises:
+        DatasetError: not one of their images is to be had.
+    """
+    if not lessons:
+        return
+    images = [LabelledImage(one.noise, one.source, one.frame, one.content) for one in lessons]
+    count = teach(run, images)
+    say(f"Learned from {count:,} of {len(images):,} corrections.", err=True)
 
 
 @contextlib.contextmanager

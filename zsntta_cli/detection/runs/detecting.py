@@ -152,7 +152,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         **others,
     )  # fmt: skip
     detector.identity = identity
-    return DetectRun(request, encoding, detector, cached, photos)
+    return DetectRun(request, encoding, detector, cached, photos=photos)
 
 
 def _named_classes(

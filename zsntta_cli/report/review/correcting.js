@@ -6,10 +6,16 @@ const truths = new Map();
 let isKept = true;
 let isExported = true;
 
+// What a person judged before is labelled already; null takes that back.
 function restore() {
+  for (const item of items) {
+    const { stage, noise, class: name } = item.verdict;
+    if (stage === "judged") truths.set(item, { noise, name: noise ? null : name });
+  }
   try {
-    for (const [i, [noise, name]] of Object.entries(JSON.parse(localStorage.getItem(KEY) || "{}"))) {
-      if (items[i]) truths.set(items[i], { noise: noise === true, name: data.classes.includes(name) ? name : null });
+    for (const [i, truth] of Object.entries(JSON.parse(localStorage.getItem(KEY) || "{}"))) {
+      if (items[i] && !truth) truths.delete(items[i]);
+      else if (items[i]) truths.set(items[i], { noise: truth[0] === true, name: data.classes.includes(truth[1]) ? truth[1] : null });
     }
   } catch {
     isKept = false;
@@ -19,6 +25,9 @@ function restore() {
 function keep() {
   try {
     const plain = [...truths].map(([item, truth]) => [item.i, [truth.noise, truth.name]]);
+    for (const item of items) {
+      if (item.verdict.stage === "judged" && !truths.has(item)) plain.push([item.i, null]);
+    }
     localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(plain)));
   } catch {
     isKept = false;
@@ -116,6 +125,43 @@ function exported() {
     const { noise, name } = truths.get(item);
     return ascii(JSON.stringify({ format: data.format, source, frame, content, noise, class: name, verdict })) + "\n";
   }).join("");
+}
+
+// After an export, the next ten to label: in turn the one nearest to its threshold and the most
+// suspicious of those without a label. They have cards of their own; the lists stay as they are.
+const NEXT = 10;
+const next = make("section", { id: "next", hidden: true });
+next.setAttribute("aria-label", "Next to label");
+controls.after(next);
+exporting.addEventListener("click", propose);
+
+function propose() {
+  const open = (some) => some.filter((item) => !truths.has(item));
+  const near = open([...items].sort((a, b) => Math.abs(a.verdict.margin) - Math.abs(b.verdict.margin) || a.i - b.i));
+  const suspicious = open(order);
+  const some = [...new Set(near.flatMap((item, at) => [item, suspicious[at]]))].slice(0, NEXT);
+  const words = "They are near their thresholds, or suspicious: their labels say most about the others. Export again when you are done.";
+  next.replaceChildren(
+    make("h2", { textContent: "Next to label" }), make("p", { textContent: words }),
+    make("ol", {}, ...some.map(proposed)),
+  );
+  next.hidden = !some.length;
+}
+
+function proposed(item) {
+  const choices = [["Noise", true], ["Clean", false]].map(([words, noise]) => {
+    const choice = button(words, () => {
+      correct(item, { noise, name: null });
+      for (const other of choices) other.setAttribute("aria-pressed", other === choice);
+    });
+    choice.setAttribute("aria-label", `${words}: ${item.place}`);
+    choice.setAttribute("aria-pressed", false);
+    return choice;
+  });
+  const of = item.card.querySelector(".of").cloneNode(true);
+  const named = make("p", { className: "said" }, make("i", { textContent: item.verdict.class }));
+  const where = make("p", { className: "where", textContent: item.place });
+  return make("li", {}, of, named, where, make("div", { className: "truth" }, ...choices));
 }
 
 // Keys.

@@ -1,11 +1,16 @@
-"""Corrections as the review page exports them: a JSON object a line."""
+"""Corrections as the review page exports them, a JSON object a line, and rows that obey them."""
 
 import json
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
+from zsntta_cli.report.verdicts import count_images
 
 _FORMATS = (1, 2)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
@@ -18,6 +23,10 @@ class Correction(NamedTuple):
     class_name: str | None  # the truth of a clean one; None where nobody named another class
     said_noise: bool
     said_class: str
+    source: str = ""
+    frame: int | None = None  # number in a video
+    content: str | None = None  # SHA-256 of the file, in hexadecimal; none in format 1
+    is_repeated: bool = False  # what was said was an answer of a person already
 
 
 def read_corrections(path: Path) -> tuple[list[Correction], int]:
@@ -49,7 +58,11 @@ def _parsed(line: str, where: str) -> tuple[tuple[str, int | None], Correction]:
     if wrong := _wrong(row):
         raise StoreError(f"{where}: {wrong}; must be what the review page exports.")
     verdict = row["verdict"]
-    correction = Correction(row["noise"], row["class"], verdict["noise"], verdict["class"])
+    content = row.get("content")
+    correction = Correction(
+        row["noise"], row["class"], verdict["noise"], verdict["class"], row["source"],
+        row["frame"], content and content.lower(), verdict.get("stage") == JUDGED,
+    )  # fmt: skip
     return (row["source"], row["frame"]), correction
 
 
@@ -66,6 +79,7 @@ def _wrong(row: Any) -> str:
     fields = [
         ("source", isinstance(row.get("source"), str)),
         ("frame", _is_whole(row.get("frame", ""))),
+        ("content", _is_content(row.get("content"))),
         ("noise", isinstance(row.get("noise"), bool)),
         ("class", isinstance(row.get("class", 0), str | None)),
         ("verdict", isinstance(verdict, dict)),
@@ -80,3 +94,67 @@ def _wrong(row: Any) -> str:
 
 def _is_whole(value: Any) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_content(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value, re.IGNORECASE))
+    )
+
+
+class Corrected:
+    """Has rows obey corrections: what a person said of an image is its verdict.
+
+    An image is told by its content, wherever it lies and however often; where a correction has
+    none, by its source and frame. Scores and thresholds stay as they were decided.
+    """
+
+    def __init__(self, corrections: Sequence[Correction], classes: Sequence[str] = ()) -> None:
+        """Take corrections; of one image the last counts."""
+        self._by_image = {_image(one.content, one.source, one.frame): one for one in corrections}
+        self._used: set[object] = set()
+        self._rows = self._other_classes = 0
+        self.classes = classes
+
+    def batch(self, batch: Batch) -> Batch:
+        """A batch with what is known of its images."""
+        return Batch(batch.items, [self._row(row) for row in batch.rows])
+
+    def _row(self, row: VerdictRow) -> VerdictRow:
+        if row["error"] is not None:
+            return row
+        content = _image(row["content"], row["source"], row["frame"])
+        place = _image(None, row["source"], row["frame"])
+        image = next((i for i in (content, place) if i in self._by_image), None)
+        if image is None:
+            return row
+        self._used.add(image)
+        self._rows += 1
+        correction = self._by_image[image]
+        answer: VerdictAnswer = NOISE if correction.noise else CLEAN
+        judged: VerdictRow = {
+            **row, "answer": answer, "noise": correction.noise, "stage": JUDGED,
+        }  # fmt: skip
+        name = correction.class_name
+        if name is not None and name in self.classes:
+            judged |= {"class": name, "class_index": list(self.classes).index(name)}
+        else:
+            self._other_classes += name is not None
+        return judged
+
+    def notes(self) -> Iterator[str]:
+        """What was done with them."""
+        count, used = len(self._by_image), len(self._used)
+        yield (
+            f"{count_images(self._rows)} judged by a person: "
+            f"{used:,} of {count:,} corrections are of images here."
+        )
+        if self._other_classes:
+            yield (
+                f"{count_images(self._other_classes)} corrected to a class that is none of "
+                f"yours: only that they are clean is used."
+            )
+
+
+def _image(content: str | None, source: str, frame: int | None) -> object:
+    return content or (source, frame)

@@ -50,7 +50,11 @@ class Judgement(NamedTuple):
 
 
 def judgement(corrections: Sequence[Correction]) -> Judgement:
-    """Judge verdicts by the truth; a class that nobody named counts as right."""
+    """Judge verdicts by the truth; a class that nobody named counts as right.
+
+    What a person said once more of what was judged by a person says nothing of verdicts.
+    """
+    corrections = [image for image in corrections if not image.is_repeated]
     clean = [image for image in corrections if not image.noise]
     noise = [image for image in corrections if image.noise]
     flagged = [image for image in corrections if image.said_noise]
@@ -110,8 +114,11 @@ def _line(name: str, value: float, interval: Interval) -> str:
     return f"{name:<10}{100 * value:>7.2f}  {between:>15}"
 
 
-def notes(judged: Judgement, replaced: int) -> Iterator[str]:
-    """What the table must not be taken for; `replaced` lines gave way to later ones."""
+def notes(judged: Judgement, replaced: int, repeated: int = 0) -> Iterator[str]:
+    """What the table must not be taken for; `replaced` lines gave way to later ones.
+
+    `repeated` ones are of images that a person had judged before.
+    """
     clean, noise = judged.acc_s.of, judged.acc_n.of
     yield (
         f"{count_images(clean + noise)} labelled, {clean:,} clean and {noise:,} noise. The figures "
@@ -122,6 +129,10 @@ def notes(judged: Judgement, replaced: int) -> Iterator[str]:
         yield (
             f"{count_images(judged.assumed)} labelled clean without another class: the one that "
             f"was said counts as right."
+        )
+    if repeated:
+        yield (
+            f"{count_images(repeated)} left out: what was said of them was a person's word already."
         )
     if replaced:
         yield f"{replaced:,} of the lines gave way to a later one of the same image."
