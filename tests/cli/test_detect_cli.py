@@ -294,7 +294,11 @@ def test_copies_and_links(pictures, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said", "code"),
     [
-        (["pictures"], "name your classes: --classes cat,dog or --classes-file FILE", 2),
+        (
+            ["pictures"],
+            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR",
+            2,
+        ),
         (["pictures", "--classes", "cat", "--classes-file", "x"], "both given", 2),
         (["pictures", "--classes", ""], "class name 0 is empty", 2),
         (["pictures", "--classes", "cat,dog,cat"], "'cat' is there twice", 2),

@@ -7,6 +7,7 @@ import pytest
 from reference.ridge import ridge as reference
 
 from zsntta_cli import OnlineDetector
+from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText, Pool, StreamData
@@ -149,14 +150,17 @@ def online(words=None, **settings):
 
 def test_pieces_and_states_with_words():
     data, _, words = world()
-    features, whole = data.pool.image_features, decide(beside(data, words))
+    data = beside(data, words)
+    features, whole = data.pool.image_features, Verdicts.of(data, decide(data), range(6))
     detector, served = online(), []
     for start in range(0, COUNT, 37):
         served.append(detector.update(features[start : start + 37]))
         if start == 370:  # another goes on from here
             state, detector = detector.state(), online()
             detector.restore(state)
-    np.testing.assert_array_equal(np.concatenate([one.score for one in served]), 1 - whole.id_score)
+    for name in ("score", "threshold", "noise", "class_index"):
+        of_pieces = np.concatenate([getattr(one, name) for one in served])
+        np.testing.assert_array_equal(of_pieces, getattr(whole, name))
     judged = detector.predict(features[:50])
     each = [detector.predict(features[i]).score[0] for i in range(50)]
     np.testing.assert_array_equal(judged.score, each)
