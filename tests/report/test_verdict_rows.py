@@ -102,6 +102,13 @@ def test_what_is_said_of_all():
     assert said(broken())[1:] == [], "of nothing that was judged nothing is said"
 
 
+def test_what_the_embedded_encoder_shows_is_said_to_show_little():
+    clear = [row(evidence=1.0, kind="another kind", score=i / 100) for i in range(64)]
+    assert said(*clear)[-1] == "Another kind of image shows clearly: 64 (100 %)."
+    assert said(*clear, is_embedded=True)[-1].startswith("But this is the embedded encoder")
+    assert not said(*doubtless(64), is_embedded=True)[-1].startswith("But")
+
+
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
     warm = row(stage="warm-up", evidence=0.0, kind="none")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images ridge cannot")

@@ -15,6 +15,7 @@ from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, Verdi
 from zsntta_cli.errors import printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
+from zsntta_cli.settings import TINY
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
@@ -78,6 +79,7 @@ class Tally:
     warm_up: int  # images before the method's own rule decides
     hindsight: bool = True
     is_asked: bool = False  # a flag of one's own decides
+    is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
     counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
     first_error: str = ""
     _different: set[float] = field(default_factory=set)  # scores, as many as matter
@@ -89,7 +91,8 @@ class Tally:
         detector, request = run.detector, run.request
         is_asked = request.rule.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
-        return cls(detector.method, *numbers, not request.on_arrival, is_asked)
+        is_embedded = run.encoding.name == TINY
+        return cls(detector.method, *numbers, not request.on_arrival, is_asked, is_embedded)
 
     def add(self, rows: Iterable[VerdictRow]) -> None:
         """Count rows."""
@@ -160,6 +163,11 @@ class Tally:
         for kind, words in _KINDS.items():
             if count := self.counts[kind]:
                 yield f"{words} {how}: {count:,} ({_percent(count, self._judged)})."
+        if self.is_embedded and self.counts[NOISE]:
+            yield (
+                "But this is the embedded encoder, for trying things out: a fifth of its own clean "
+                "shapes are a group apart, and are called noise too."
+            )
         if not self.counts[NOISE] and not any(self._sure):
             yield "No kind of image beyond your classes shows."
 
