@@ -87,7 +87,7 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
             f"{path} goes with {had} for what else images may show, and {here}: give the same."
         )
     try:
-        _check_revision(path, header)
+        return _restored(header, columns, others), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
 
