@@ -43,4 +43,5 @@ def run_of(*class_names, on_arrival=False):
     """What a sink is told of a run with these classes."""
     detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
     request = SimpleNamespace(on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()))
-    return SimpleNamespace(detector=detector, request=request)
+    encoding = SimpleNamespace(name="clip-vit-b-16-openai")
+    return SimpleNamespace(detector=detector, request=request, encoding=encoding)

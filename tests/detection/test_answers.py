@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from test_questions import folder
+from asked import folder
 
 from zsntta_cli.detection.runs.answers import Interview, read_answers
 from zsntta_cli.detection.sources.item import Item, content_of, of_file, refuse

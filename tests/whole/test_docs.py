@@ -50,6 +50,7 @@ OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and 
     "--loss", "--folder", "--seeds",
     "--decode",
     "--data-binary", "--draws", "--images", "--passes",
+    "--pairs", "--lists", "--uneven", "--online", "--rivals",
 }  # fmt: skip
 
 

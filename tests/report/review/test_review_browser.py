@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from review_page import DOT, Review
 from reviewed import HOSTILE, page, unread, verdict
 from watched import Watched
-
-from zsntta_cli.report.review.pictures import small
 
 ROWS = [
     verdict(f"photos/{i}.png", (i - 19.5) / 8, ("cat", "dog", "owl")[i % 3], threshold=1 + i / 7)
@@ -17,7 +15,6 @@ ROWS = [
 NAMES = [HOSTILE, "'\"></script><script>alert(1)</script>", "a\nb\u2028c", "inv\udcffalid", "`\\"]
 STRANGE = [verdict(name, i - 1.5, NAMES[-1 - i]) for i, name in enumerate(NAMES)]
 STRANGE += [verdict(HOSTILE, 0.25, HOSTILE, frame=7, time_s=1.5), unread(HOSTILE, HOSTILE)]
-DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
 OWN = 10  # of ROWS are noise
 
 
@@ -34,44 +31,6 @@ def files(tmp_path_factory):
         "plain": write(root / "plain.html", ROWS), "strange": write(root / "strange.html", STRANGE),
         "many": write(root / "many.html", [verdict(f"{i}.png", i - 700.5) for i in range(1000)]),
     }  # fmt: skip
-
-
-class Review(Watched):
-    """The page, and what stands on it."""
-
-    def __init__(self, browser, uri, **context):
-        super().__init__(browser, **context)
-        self.page.goto(uri)
-
-    def listed(self, key):
-        """The places of the images of a section that are shown."""
-        return self.page.locator(f"section[aria-labelledby={key}] li .where").all_text_contents()
-
-    def heads(self):
-        """What the heads of the three sections count."""
-        return self.page.locator("h2:not(#failed) small").all_text_contents()
-
-    def slide(self, value):
-        self.page.locator("input[name=flagged]").fill(str(value))
-
-    def moved(self):
-        return self.page.locator("#moved").text_content()
-
-    def card(self, i):
-        return self.page.locator(f"#i{i}")
-
-    def at(self):
-        """The places of the images one is at."""
-        return self.page.locator(".at .where").all_text_contents()
-
-    def exported(self):
-        with self.page.expect_download() as waiting:
-            self.page.get_by_role("button", name="Export corrections").click()
-        assert waiting.value.suggested_filename == "corrections.jsonl"
-        return Path(waiting.value.path())
-
-    def corrections(self):
-        return [json.loads(line) for line in self.exported().read_text().splitlines()]
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from review_page import DOT, Review
 from reviewed import page, verdict
-from test_review_browser import DOT, Review
 
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.detection.verdicts import Verdicts

@@ -134,8 +134,8 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     request.check_sources()
     set_name = request.images.set_name
     cached = _cached_set(set_name, encoding) if set_name else None
-    identity = cached.identity if cached else encoding.identity
     photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
+    identity = cached.identity if cached else encoding.identity
     others: dict[str, Any] = {}
     if photos:
         names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None

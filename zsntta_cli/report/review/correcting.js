@@ -14,8 +14,8 @@ function restore() {
   }
   try {
     for (const [i, truth] of Object.entries(JSON.parse(localStorage.getItem(KEY) || "{}"))) {
-      if (items[i] && !truth) truths.delete(items[i]);
-      else if (items[i]) truths.set(items[i], { noise: truth[0] === true, name: data.classes.includes(truth[1]) ? truth[1] : null });
+      if (items[i] && truth === null) truths.delete(items[i]);
+      else if (items[i] && Array.isArray(truth)) truths.set(items[i], { noise: truth[0] === true, name: data.classes.includes(truth[1]) ? truth[1] : null });
     }
   } catch {
     isKept = false;
