@@ -27,7 +27,7 @@ _PATTERNS = 64  # likeliest patterns of answers that a plan of several questions
 
 
 @dataclass(frozen=True)
-class Grid:
+class HypothesisGrid:
     """The H hypotheses on R ranks; the first one is that there is no noise."""
 
     rank: Floats  # (R,) share of the folder from the most suspicious image on
@@ -43,13 +43,13 @@ class Grid:
 
 
 @cache
-def grid() -> Grid:
+def grid() -> HypothesisGrid:
     """The hypotheses, computed once (5 ms)."""
     rank = np.r_[np.geomspace(2e-4, 0.02, 40), np.linspace(0.0225, 0.9975, 390)]
     pairs = [(0.0, 0.0), *((share, power) for share in _SHARES for power in _POWERS)]
     share, power = np.array(pairs).T
     chance = np.array([np.full(len(rank), _SLIP), *(_chance(rank, *pair) for pair in pairs[1:])])
-    return Grid(rank, share, power, chance, entropy(chance))
+    return HypothesisGrid(rank, share, power, chance, entropy(chance))
 
 
 def _chance(rank: Floats, share: float, power: float) -> Floats:
