@@ -30,6 +30,18 @@ class FeatureSet:
     normalized: bool = False
     created: str = ""
     machine: dict[str, Any] = field(default_factory=dict)  # what made it; nothing of older files
+    text_scales: dict[str, float] = field(default_factory=dict)  # by template, own ones
+
+    def model(self, template: str) -> dict[str, Any]:
+        """The encoder's identity, with the logit scale of the classes under a template."""
+        return with_scale(self.identity, self.text_scales.get(template))
+
+    def texts(self, classes: Sequence[int] | slice = slice(None)) -> "list[Text]":
+        """The text features of some classes, under all templates."""
+        return [
+            Text(template, text[classes], self.text_scales.get(template))
+            for template, text in self.text_features.items()
+        ]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -38,6 +50,12 @@ class FeatureSet:
     def dim(self) -> int:
         """How many numbers the features of an image are."""
         return int(self.image_features.shape[1])
+
+
+def with_scale(identity: Mapping[str, Any], scale: float | None) -> dict[str, Any]:
+    """An encoder's identity with another logit scale, whose logits have no bias; None: its own."""
+    own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
+    return {**identity, **own}
 
 
 class Rows:
@@ -81,6 +99,7 @@ class Text:
 
     template: str
     features: NDArray[np.float32]  # (C, D) unit norm
+    logit_scale: float | None = None  # of their own: of classes made of photos
 
 
 @dataclass(frozen=True)
@@ -98,6 +117,7 @@ class Header:
     identity: dict[str, Any]  # of the encoder
     digest: str  # sha256 over features and labels
     text_digests: tuple[str, ...]  # sha256 over text features, by template
+    text_scales: dict[str, float]  # of templates with a logit scale of their own
 
 
 _EXPONENT = np.float32(2.0**112)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, Header, Text
 from zsntta_cli.cache.guard import Budget, GuardedGroup
 from zsntta_cli.cache.origin import machine_facts
-from zsntta_cli.cache.soundness import faults
+from zsntta_cli.cache.soundness import faults, is_scale
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
@@ -116,6 +116,8 @@ def _write_text(file: h5py.File, text: Text) -> None:
     group = file.create_group(f"text/{hashlib.sha256(text.template.encode()).hexdigest()[:16]}")
     digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
     _write_attrs(group, template=text.template, digest=digest)
+    if text.logit_scale is not None:
+        _write_attrs(group, logit_scale=repr(float(text.logit_scale)))
     group["text_features"] = text.features
 
 
@@ -176,6 +178,7 @@ def _read(path: Path, file: GuardedGroup) -> FeatureSet:
         _read_texts(file, len(class_names), dim), bool(file.number("normalized")),
         file.text("created") if file.says("created") else "",
         file.mapping("machine") if file.says("machine") else {},  # older files have none
+        _read_scales(file),
     )  # fmt: skip
 
 
@@ -206,6 +209,18 @@ def _read_texts(file: GuardedGroup, classes: int, dim: int) -> dict[str, NDArray
     return texts
 
 
+def _read_scales(file: GuardedGroup) -> dict[str, float]:
+    """The logit scales of the templates that have one of their own."""
+    scales = {}
+    for group in file.groups("text"):
+        if group.says("logit_scale"):
+            scale = float(group.text("logit_scale"))
+            if not is_scale(scale):
+                raise ValueError(f"the logit scale of its text features is {scale}")
+            scales[group.text("template")] = scale
+    return scales
+
+
 def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
     with open_checked(path) as file:
@@ -216,6 +231,7 @@ def read_header(path: Path) -> Header:
             tuple(group.text("template") for group in file.groups("text")),
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
             file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
+            _read_scales(file),
         )  # fmt: skip
 
 

@@ -79,12 +79,11 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
     parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)
     for part, rows, classes in parts:
-        texts = whole.text_features if part.endswith("-id") else {}
         yield _write(
             whole, part, rows, {"classes": classes},
             labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
             class_names=[whole.class_names[i] for i in classes],
-            texts=[Text(template, text[classes]) for template, text in texts.items()],
+            texts=whole.texts(classes) if part.endswith("-id") else (),
         )  # fmt: skip
 
 
@@ -102,7 +101,7 @@ def split_images(path: Path, share: Fraction, seed: int) -> Iterator[Path]:
     if whole.kind != DATASET:
         raise StoreError(f"'{whole.name}' is no data set, so it has no images to split.")
     is_drawn = drawn_images(whole.labels, share, seed)
-    texts = [Text(template, text) for template, text in whole.text_features.items()]
+    texts = whole.texts()
     parts = zip((TUNE, REST), image_parts(whole.name, seed), (is_drawn, ~is_drawn), strict=True)
     for part, name, rows in parts:
         drawn = {"part": part, "images": f"{float(100 * share):g}%", "seed": seed}

@@ -11,7 +11,7 @@ from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import WORD_SETS
+from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
     from zsntta_cli.extraction.plan import ExtractPlan
@@ -53,6 +53,12 @@ def extract(
             help="Of a NAME=PATH set: a name a line, or a folder and its name. [the folders']"
         ),
     ] = None,
+    class_photos: Annotated[
+        Path | None,
+        typer.Option(
+            help="Example photos of the classes too, a folder each: `simulate --prompt photos`."
+        ),
+    ] = None,
     prompt: Annotated[
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's]")
     ] = None,
@@ -80,6 +86,8 @@ def extract(
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if not dataset and not words and not noise:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
+    if class_photos and len(dataset or ()) != 1:
+        raise misused("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
@@ -94,10 +102,22 @@ def extract(
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite)
         return
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
-    for extracted in extract_all(plan, choice, device, features_dir, settings, reporter):
+    photos = None
+    if class_photos:
+        from zsntta_cli.detection.class_photos import add_to_set, photo_classes
+        from zsntta_cli.detection.encoding import Encoding
+
+        encoding = Encoding(choice, features_dir, device, workers, reporter)
+        with encoding.store:  # before the set: what is wrong with photos is told at once
+            photos = photo_classes(class_photos, encoding)
+    for place, extracted in enumerate(
+        extract_all(plan, choice, device, features_dir, settings, reporter)
+    ):
         say(summary(extracted))
+        if photos and class_photos and not place:
+            add_to_set(extracted.path, class_photos, photos)
     if line := simulate_command(dataset or (), choice, features_dir):
-        reporter.note(f"next: {line}")
+        reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
 
 
 def _say_what_would_be_encoded(

@@ -35,6 +35,7 @@ from zsntta_cli.settings import (
 )
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
+    PHOTOS,
     WORD_SETS,
     set_of,
     speech_prompt,
@@ -134,7 +135,10 @@ def _(error: MissingText, given: Given) -> str:
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
     parts = SetParts.parse(error.name)
-    embed = f"type {_making(parts.whole, given)} --prompt {shlex.quote(error.prompt)}{limit}"
+    option = f"--prompt {shlex.quote(error.prompt)}"
+    if error.prompt == PHOTOS:
+        option = "--class-photos DIR"
+    embed = f"type {_making(parts.whole, given)} {option}{limit}"
     return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
 
 

@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.features import Text
+from zsntta_cli.cache.hdf5 import add_texts, read_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.inputs import check_class_names
 from zsntta_cli.detection.sources import LEFT_OUT, images_below
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.errors import DatasetError, SettingsError, first_line, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
+from zsntta_cli.settings.prompts import PHOTOS
 
 
 class PhotoClasses(NamedTuple):
@@ -70,6 +73,34 @@ def photo_classes(folder: Path, encoding: Encoding) -> PhotoClasses:
         raise DatasetError(f"{folder}: {error}") from error
     encoding.reporter.note(_summary(len(names), len(read), classes))
     return PhotoClasses(names, classes, photos)
+
+
+def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
+    """File classes made of photos with a cached set, whose class names the folder's are.
+
+    What the file has of the same photos stays.
+
+    Raises:
+        DatasetError: a class of the set has no photos, or photos are of no class.
+        StoreError: the file has classes of other photos.
+    """
+    features = read_features(path)
+    names = features.class_names
+    lacking, strange = set(names) - set(classes.names), set(classes.names) - set(names)
+    if lacking or strange:
+        shown = short(", ".join(f"'{name}'" for name in sorted(lacking or strange)), 100)
+        what = f"no photos of {shown}" if lacking else f"photos of {shown}, which are no classes"
+        raise DatasetError(
+            f"{folder} has {what}: its folders must be named as the classes of {features.name} are."
+        )
+    own = classes.classes.features[[classes.names.index(name) for name in names]]
+    before = features.text_features.get(PHOTOS)
+    if before is None:
+        add_texts(path, [Text(PHOTOS, own, classes.classes.scale)])
+    elif not np.array_equal(before, own) or features.text_scales[PHOTOS] != classes.classes.scale:
+        raise StoreError(
+            f"{path} has classes made of other photos: add --overwrite to make it again."
+        )
 
 
 def _warnings(

@@ -13,7 +13,7 @@ from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import TINY, EncoderChoice
 from zsntta_cli.settings.options import check_choice, option_name
-from zsntta_cli.settings.prompts import prompt_template
+from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
 ALL = "all"  # every cached set as OOD
@@ -87,7 +87,7 @@ class Grid:
                     raise NotOfMethods(shown, tuple(chosen), tuple(having))
 
     def _prompts(self, id_set: str) -> list[str]:
-        return [prompt_template(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
+        return [cached_prompt(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
         if self.pairs:

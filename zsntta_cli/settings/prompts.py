@@ -12,6 +12,7 @@ from zsntta_cli.errors import SettingsError, short
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
+PHOTOS = "photos"  # stands for no words: class features that were made of example photos
 
 # NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
 NOUN_PROMPT = "the nice {}"
@@ -31,6 +32,15 @@ def prompt_template(prompt: str) -> str:
             f"{{}} for the class name."
         )
     return template
+
+
+def cached_prompt(prompt: str) -> str:
+    """What class features are filed under: a template, or the name for example photos.
+
+    Raises:
+        SettingsError: none of these.
+    """
+    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
 
 
 def speech_prompt(words: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache.features import FeatureSet, Header, difference
+from zsntta_cli.cache.features import FeatureSet, Header, difference, with_scale
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
@@ -71,7 +71,8 @@ class Foreseen:
         text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
         needs_more = METHODS[settings.method].needs_with(settings.options)
         more = self._library.more_text(settings) if needs_more else None
-        return run_digests(sources, text, id_set.identity, more.digest if more else None)
+        model = with_scale(id_set.identity, id_set.text_scales.get(settings.prompt))
+        return run_digests(sources, text, model, more.digest if more else None)
 
     def _read(self, encoder_name: str, name: str) -> Header:
         return read_header(feature_path(self._root, encoder_name, name))

@@ -15,7 +15,7 @@ from zsntta_cli.errors import SettingsError, UnknownMethod, short
 from zsntta_cli.methods import METHODS, find_method
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check, value_type
-from zsntta_cli.settings.prompts import prompt_template
+from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings
 
 _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
@@ -90,7 +90,7 @@ def run_from_record(settings: Any) -> RunSettings:
     classes = {"stream": StreamSettings, "threshold": ThresholdSettings}
     classes["options"] = chosen.settings if chosen else _NoSettings
     groups = {what: _read_group(what, classes[what], settings.get(what, {})) for what in classes}
-    return RunSettings(method, **places, prompt=prompt_template(prompt), **groups)
+    return RunSettings(method, **places, prompt=cached_prompt(prompt), **groups)
 
 
 @dataclass(frozen=True)

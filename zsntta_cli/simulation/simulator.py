@@ -20,6 +20,7 @@ from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
+from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
@@ -72,6 +73,7 @@ class Simulator:
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """Run with the stream and the decisions kept; `analyse` a live method's gradients too."""
+        _check_reads_photos(settings)
         sources = self._library.sources(settings)
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
@@ -80,15 +82,15 @@ class Simulator:
             pool = self._beside(pool, more_text)
         index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
-        data = _with_scores(settings, data, sources.id_set.identity.get("logit_bias"))
+        model = sources.id_set.model(settings.prompt)
+        data = _with_scores(settings, data, model.get("logit_bias"))
         self._load_kernels(settings, data)
         started = time.perf_counter()
         decisions, columns = self._decide(settings, sources, stream, data, analyse)
         seconds = time.perf_counter() - started
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
-        encoder = sources.id_set.identity
         read = [(source.name, source) for source in sources.present]
-        digests = run_digests(read, text_digest, encoder, more_text.digest if more_text else None)
+        digests = run_digests(read, text_digest, model, more_text.digest if more_text else None)
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
         of_class = None
@@ -138,10 +140,11 @@ class Simulator:
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)
         text = self._library.text(encoder_name, prompt, id_set)
+        scale = self._library.scale(encoder_name, prompt, id_set)
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
         with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
-            scores = zero_shot(source.image_features, text, source.identity["logit_scale"])
+            scores = zero_shot(source.image_features, text, scale)
         if not np.isfinite(scores.noise_score).all():
             raise StoreError(
                 f"{source.path} cannot be used: {not_finite(source)}.", remedy="make-again"
@@ -157,11 +160,21 @@ class Simulator:
         return Pool(
             _raw_features([self._library.read(encoder_name, name) for name in names]),
             self._library.text(encoder_name, prompt, id_set),
-            self._library.read(encoder_name, id_set).identity["logit_scale"],
+            self._library.scale(encoder_name, prompt, id_set),
             ZeroShot(
                 np.concatenate([s.class_index for s in scores]),
                 np.concatenate([s.noise_score for s in scores]),
             ),
+        )
+
+
+def _check_reads_photos(settings: RunSettings) -> None:
+    """Refuse what holds class names against words, or adapts them, where photos stand for them."""
+    method = METHODS[settings.method]
+    if settings.prompt == PHOTOS and (method.live or method.needs_with(settings.options)):
+        raise SettingsError(
+            f"{settings.method} works on class names or words here, and the prompt 'photos' stands "
+            f"for classes made of photos: leave one of them out."
         )
 
 

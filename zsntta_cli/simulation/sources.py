@@ -100,6 +100,10 @@ class Library:
             raise MissingText(prompt, name, tuple(cached), limit, encoder_name)
         return cached[prompt]
 
+    def scale(self, encoder_name: str, prompt: str, name: str) -> float:
+        """The logit scale of a set's classes under a prompt."""
+        return float(self.read(encoder_name, name).model(prompt)["logit_scale"])
+
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """What text features a method wants besides those of the class names."""
         needs = METHODS[settings.method].needs_with(settings.options)
