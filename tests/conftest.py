@@ -118,7 +118,7 @@ def drawn(tmp_path_factory):
             path.parent.mkdir(parents=True, exist_ok=True)
             images.image(i).save(path)
     encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Silent())
-    for items in batches([str(root / "pictures")], 1):
+    for items in batches([str(root / "pictures")]):
         assert not [one.error for one in encoding.images(items) if one.error]
     encoding.texts(render("shapes").class_names, PROMPT)
     encoding.store.close()

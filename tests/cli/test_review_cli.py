@@ -134,7 +134,7 @@ def test_judge_needs_neither_images_nor_classes(zsntta):
     Path("c.jsonl").write_text(lines[0] + "\n{}\n")
     fails(
         zsntta("detect", "--judge", "c.jsonl"),
-        "c.jsonl, line 2: its format is none of 1 and 2; must be what the review page exports.",
+        "c.jsonl, line 2: its format is none of 1 to 3; must be what the review page exports.",
     )
 
 

@@ -56,13 +56,13 @@ def frame(number, row, source="a.mp4"):
     return Encoded(item, np.array(row, np.float16))
 
 
-def test_the_fields_are_those_of_format_2():
-    assert FORMAT == 2
+def test_the_fields_are_those_of_format_3():
+    assert FORMAT == 3
     assert tuple(SCHEMA["required"]) == tuple(SCHEMA["properties"]) == FIELDS
     assert SCHEMA["properties"]["format"]["const"] == FORMAT
     assert ",".join(FIELDS) == (
         "format,source,frame,time_s,class,class_index,answer,noise,rank,score,threshold,margin,"
-        "stage,evidence,kind,top,content,error,encoder"
+        "stage,evidence,kind,top,content,note,replaces,error,encoder"
     ), "frozen: a change is another format"
 
 

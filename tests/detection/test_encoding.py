@@ -60,7 +60,7 @@ def folder(tmp_path):
 def encoded(root, tmp_path, **choice):
     given = Encoding(EncoderChoice("tiny", **choice), tmp_path / "features", "cpu", 2, Notes())
     try:
-        return [one for items in batches([str(root)], 1) for one in given.images(items)]
+        return [one for items in batches([str(root)]) for one in given.images(items)]
     finally:
         given.store.close()
 

@@ -27,7 +27,7 @@ def make(root, *names):
 
 
 def sources(*given):
-    return [item.source for items in batches([str(g) for g in given], 1) for item in items]
+    return [item.source for items in batches([str(g) for g in given]) for item in items]
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
     (here / "bad.png").write_bytes(png()[:40])
     os.mkfifo(here / "pipe.png")
     (here / "list.txt").write_text("none.png\npipe.png\nbad.png\n.\n")
-    [items] = batches(["list.txt"], 1)
+    [items] = batches(["list.txt"])
     for item, said in ((items[0], "No such file"), (items[1], "regular"), (items[3], "folder")):
         with pytest.raises(OSError, match=said):
             item.load()

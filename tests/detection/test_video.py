@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.detection.sources import batches
+from zsntta_cli.detection.sources import Scan, batches
 
 av = pytest.importorskip("av")
 
@@ -30,7 +30,7 @@ def write(path, times, shade=lambda i: i * 7 % 256, size=32):
 
 
 def frames(path, fps):
-    return [item for items in batches([str(path)], fps) for item in items]
+    return [item for items in batches([str(path)], Scan(fps)) for item in items]
 
 
 # Bursts and gaps: nothing that a frame's number could be turned into a time by.

@@ -26,7 +26,7 @@ from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
     judged = {
-        "format": 2, "source": source, "class": "cat", "class_index": 0,
+        "format": 3, "source": source, "class": "cat", "class_index": 0,
         "answer": "noise" if noise else "clean", "noise": noise, "rank": rank,
         "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
         "evidence": 1.0, "kind": "another kind",
@@ -36,13 +36,14 @@ def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
 
 
 def broken(source="b.png"):
-    return {**dict.fromkeys(FIELDS), "format": 2, "source": source, "error": "gone", "encoder": "t"}
+    return {**dict.fromkeys(FIELDS), "format": 3, "source": source, "error": "gone", "encoder": "t"}
 
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b"2,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
-        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,tiny\n2,"b,""\xff.png",,,,,,,,,,,,,,,,gone,t\n'
+        b"3,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
+        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,,,tiny\n'
+        b'3,"b,""\xff.png",,,,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])
     assert text.isascii()
@@ -236,6 +237,7 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
     assert [str(kind) for kind in table.schema.types] == [
         "int64", "string", "int64", "double", "string", "int64", "string", "bool", "int64",
         "double", "double", "double", "string", "double", "string",
-        "list<element: struct<class: string, score: double>>", "string", "string", "string",
+        "list<element: struct<class: string, score: double>>", "string", "string", "int64",
+        "string", "string",
     ]  # fmt: skip
     assert table.to_pylist() == [row(), broken("b\\udcff.png")]

@@ -50,6 +50,7 @@ class Encoded(NamedTuple):
     features: Half | None  # (D,) raw
     error: str = ""
     digest: bytes = b""  # SHA-256 of a file's content; of what is no file, nothing
+    note: str = ""  # what was done to read it, where it is not as its file has it
 
 
 @dataclass(frozen=True)

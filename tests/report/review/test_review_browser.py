@@ -206,7 +206,7 @@ def test_the_mouse_corrects_and_takes_back(opened):
     }
     found = review.corrections()
     assert found[1] == {
-        "format": 2, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
+        "format": 3, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
         "class": "cat",
         "verdict": row,
     }  # fmt: skip

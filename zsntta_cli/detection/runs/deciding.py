@@ -83,7 +83,7 @@ class RowMaker:
             "evidence": verdict.evidence,
             "kind": verdict.kind,
             "top": [{"class": name, "score": score} for name, score in verdict.top],
-            "content": None,
+            "content": None, "note": None, "replaces": None,
             "error": None,
             "encoder": self._encoder_name,
         }  # fmt: skip
@@ -98,6 +98,7 @@ def _place(one: Encoded) -> dict[str, Any]:
     item, content = one.item, one.digest.hex() or None
     return {
         "source": item.source, "frame": item.frame, "time_s": item.time_s, "content": content,
+        "note": one.note or None,
     }  # fmt: skip
 
 

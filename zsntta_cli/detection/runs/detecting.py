@@ -91,7 +91,7 @@ class DetectRun:
             for start in range(0, len(encoded), AT_ONCE):
                 yield encoded[start : start + AT_ONCE]
             return
-        for items in batches(self.request.images.sources, self.request.images.fps):
+        for items in batches(self.request.images.sources, self.request.images.scan):
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
@@ -102,7 +102,7 @@ class DetectRun:
         path = self.request.rule.clean
         if path is None:
             return None
-        items = list(chain.from_iterable(batches([str(path)], 1)))
+        items = list(chain.from_iterable(batches([str(path)])))
         features = matrix(self.encoding.images(items, "clean images"))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")

@@ -14,7 +14,7 @@ from zsntta_cli.detection.inputs import (
     checked_seed,
 )
 from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.sources import check_sources, is_stream
+from zsntta_cli.detection.sources import Scan, check_sources, is_stream
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings import MCM, SCORES
@@ -31,6 +31,12 @@ class Images:
     sources: tuple[str, ...] = ()
     set_name: str | None = None
     fps: float = 1.0  # frames of a second of video
+    without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
+
+    @property
+    def scan(self) -> Scan:
+        """How the sources are looked through."""
+        return Scan(self.fps, self.without)
 
     def __post_init__(self) -> None:
         check(

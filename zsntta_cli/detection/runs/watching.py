@@ -29,7 +29,7 @@ from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
 
-FORMAT = 2  # of the state, and of the rows that go with it
+FORMAT = 3  # of the state, and of the rows that go with it
 _STILL = 2  # looks in a row at which a file is as it was at the one before
 _SHARE = 9  # times as long as a state takes to write, batches go on before the next
 

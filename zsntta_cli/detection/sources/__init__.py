@@ -4,6 +4,7 @@ import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -44,10 +45,27 @@ def check_sources(sources: Sequence[str]) -> None:
         _whole(source)
 
 
-def batches(sources: Sequence[str], fps: float) -> Iterator[list[Item]]:
-    """The images of all sources in order, as many at a time as are there.
+@dataclass(frozen=True)
+class Scan:
+    """How sources are looked through."""
 
-    `fps` is how many frames of a second of video are looked at.
+    fps: float = 1.0  # frames of a second of video
+    without: tuple[Path, ...] = ()  # folders that are not looked into
+
+    def leaves_out(self, status: os.stat_result) -> bool:
+        """Whether a folder, by its status, is one that is not looked into."""
+        return any(_is_same(path, status) for path in self.without)
+
+
+def _is_same(path: Path, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), status)
+    except OSError:
+        return False
+
+
+def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]:
+    """The images of all sources in order, as many at a time as are there.
 
     Raises:
         DatasetError: a source is not there, holds no image, or is a list or archive that cannot be
@@ -58,7 +76,7 @@ def batches(sources: Sequence[str], fps: float) -> Iterator[list[Item]]:
             yield from piped(lambda most: os.read(0, most))
             continue
         for path in _whole(source):
-            yield from _of_path(path, fps)
+            yield from _of_path(path, scan)
 
 
 def _whole(source: str) -> list[Path]:
@@ -89,9 +107,9 @@ def _missing(path: Path) -> str:
     return f"{short(str(path), 200)}."
 
 
-def _of_path(path: Path, fps: float) -> Iterable[list[Item]]:
+def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_not_empty(path, list(images_below(path)))]
+        return [_not_empty(path, list(images_below(path, scan)))]
     name = path.name.lower()
     if name.endswith(LISTS):
         return [listed(path)]
@@ -100,7 +118,7 @@ def _of_path(path: Path, fps: float) -> Iterable[list[Item]]:
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
-        return frames(path, fps)
+        return frames(path, scan.fps)
     return [[of_file(path)]]
 
 
@@ -133,7 +151,11 @@ def _not_empty(path: Path, items: list[Item]) -> list[Item]:
     return items
 
 
-def images_below(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iterator[Item]:
+def images_below(
+    folder: Path,
+    scan: Scan = Scan(),
+    seen: set[tuple[int, int]] | None = None,
+) -> Iterator[Item]:
     """The images of a folder and of those within, by the parts of their paths.
 
     What is hidden is left out. Links are followed, and each folder is looked into once, none of
@@ -142,7 +164,7 @@ def images_below(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iter
     seen = set() if seen is None else seen
     try:
         status = folder.stat()
-        if (status.st_dev, status.st_ino) in seen:
+        if (status.st_dev, status.st_ino) in seen or scan.leaves_out(status):
             return
         seen.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
@@ -155,7 +177,7 @@ def images_below(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iter
             continue
         path = folder / entry.name
         if _is_folder(entry):
-            yield from images_below(path, seen)
+            yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
 

@@ -12,7 +12,7 @@ from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.report.verdicts import count_images
 
-_FORMATS = (1, 2)  # of rows, as the page had them that exported
+_FORMATS = (1, 2, 3)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
 
 
@@ -71,7 +71,7 @@ def _wrong(row: Any) -> str:
     if not isinstance(row, dict):
         return "it is no object"
     if row.get("format") not in _FORMATS or isinstance(row.get("format"), bool):
-        return f"its format is none of {_FORMATS[0]} and {_FORMATS[1]}"
+        return f"its format is none of {_FORMATS[0]} to {_FORMATS[-1]}"
     if "verdict" not in row and "margin" in row:
         return "it is a verdict, and no correction"
     verdict = row.get("verdict")

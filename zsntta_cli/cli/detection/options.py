@@ -1,0 +1,164 @@
+"""Options of `zsntta detect` in groups, each with what of it contradicts itself."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.options import under
+from zsntta_cli.report.review import EMBEDDED
+from zsntta_cli.settings import MCM
+
+FOUND = 3  # exit code of --fail-on-noise
+
+_decision, _result, _watch = (partial(under, panel) for panel in ("Decision", "Result", "Watch"))
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Which images, and of which classes they may be."""
+
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="IMAGES",
+            show_default=False,
+            help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
+            "on standard input.",
+        ),
+    ] = None
+    set_name: Annotated[
+        str | None,
+        typer.Option(
+            "--set",
+            help="Features that are cached, in place of images.",
+            autocompletion=completion.cached,
+        ),
+    ] = None
+    fps: Annotated[float, typer.Option(help="Frames of a second of video.")] = 1.0
+    classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None
+    classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None
+    class_photos: Annotated[
+        Path | None,
+        typer.Option(help="Example photos in their place: DIR/<class>/, 2 to 8 photos in each."),
+    ] = None
+    prompt: Annotated[
+        str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
+    ] = None
+
+    def check(self) -> None:
+        """Refuse classes that are named twice, or not at all."""
+        values = {
+            "--classes": self.classes is not None,
+            "--classes-file": self.classes_file,
+            "--class-photos": self.class_photos,
+        }
+        given = [option for option, value in values.items() if value]
+        if not given and not self.set_name:
+            raise misused(
+                "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
+            )
+        if len(given) > 1:
+            raise misused(f"{' and '.join(given)} are both given: one of them.")
+        if self.class_photos and self.prompt is not None:
+            raise misused(
+                "--prompt is of class names: with --class-photos there are none to embed."
+            )
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """How images are decided on."""
+
+    method: Annotated[str, _decision("zs-clip, adand or ridge.")] = "ridge"
+    score: Annotated[str, _decision("Noise score of the frozen model: mcm, match.")] = MCM
+    flag: Annotated[
+        str | None, _decision("How many are noise: 5%, 50, or fpr=1%. [the method decides]")
+    ] = None
+    clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
+    decide: Annotated[
+        Literal["hindsight", "arrival"] | None,
+        _decision("[hindsight; arrival for -, videos and --watch]"),
+    ] = None
+    others: Annotated[
+        str | None,
+        _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
+    ] = None
+    seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0
+    ask: Annotated[
+        int | None,
+        _decision("Ask about so many images whether they belong, and decide by it.", min=1),
+    ] = None
+    answers: Annotated[
+        Path | None, _decision("Answers to --ask: .jsonl or .csv. [the terminal]")
+    ] = None
+    learn: Annotated[Path | None, _decision("Corrections to learn from, for all other images.")] = (
+        None
+    )
+
+    def check(self, watch: bool) -> None:
+        """Refuse questions without a place for them; `watch`: folders are watched."""
+        if self.answers and self.ask is None:
+            raise misused("--answers is of questions: add --ask 10.")
+        if self.ask is not None and self.flag:
+            raise misused(
+                "--flag says how many are noise, and so do answers to --ask: one of them."
+            )
+        if self.ask is not None and watch:
+            raise misused("--ask is of a whole folder, and a watch goes on: leave one of them out.")
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Where verdicts go, and what a person said of them."""
+
+    out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None
+    only: Annotated[
+        Literal["noise", "unsure", "clean"] | None, _result("Rows of this answer alone.")
+    ] = None
+    print0: Annotated[
+        bool, _result("Paths alone, a NUL behind each, for xargs -0.", "-0", "--print0")
+    ] = False
+    copy_to: Annotated[
+        Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
+    ] = None
+    link_to: Annotated[Path | None, _result("The same with links.")] = None
+    review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None
+    embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None
+    corrections: Annotated[
+        Path | None, _result("The page's corrections: these images are as you said.")
+    ] = None
+    judge: Annotated[Path | None, _result("Accuracies by the page's corrections; alone.")] = None
+    fail_on_noise: Annotated[
+        bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
+    ] = False
+
+    def check(self, watch: bool) -> None:
+        """Refuse what contradicts itself; `watch`: folders are watched."""
+        if self.embed is not None and not self.review:
+            raise misused("--embed is of a page: add --review FILE.html.")
+        if self.review and watch:
+            raise misused("--review is of all images, and a watch goes on: leave one of them out.")
+        if self.copy_to and self.link_to:
+            raise misused("--copy-to and --link-to are both given: one of them.")
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """How folders are watched."""
+
+    watch: Annotated[bool, _watch("Go on as the folders fill up; Ctrl-C ends it.", "--watch")] = (
+        False
+    )
+    state: Annotated[Path | None, _watch("Where a watch goes on, however it was stopped.")] = None
+    interval: Annotated[float, _watch("Seconds between two looks.")] = 1.0
+    looks: Annotated[int | None, _watch("End after so many looks. [none]")] = None
+
+    def check(self) -> None:
+        """Refuse a state without a watch."""
+        if self.state and not self.watch:
+            raise misused("--state is of a watch: add --watch.")

@@ -1,0 +1,41 @@
+"""Options of `zsntta detect` to what it is asked for."""
+
+from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions, WatchOptions
+from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.runs.request import (
+    DecisionRule,
+    Images,
+    Request,
+    Watch,
+    read_classes,
+    split_classes,
+)
+
+
+def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchOptions) -> Request:
+    """What is asked for: SettingsError where it will not do."""
+    return Request(
+        images=Images(
+            sources=tuple(images.sources or ()), set_name=images.set_name, fps=images.fps
+        ),
+        classes=_classes(images),
+        class_photos=images.class_photos,
+        prompt=images.prompt,
+        rule=DecisionRule(
+            method=decision.method,
+            score=decision.score,
+            flag=Flag.parse(decision.flag),
+            clean=decision.clean,
+            decide=decision.decide,
+            seed=decision.seed,
+            others=decision.others,
+        ),
+        watch=Watch(interval=watching.interval, looks=watching.looks) if watching.watch else None,
+    )
+
+
+def _classes(images: ImageOptions) -> tuple[str, ...]:
+    """The class names that are given; none where the set or photos have them."""
+    if images.classes_file:
+        return read_classes(images.classes_file)
+    return () if images.classes is None else split_classes(images.classes)
