@@ -1,6 +1,6 @@
 """What `zsntta detect` is asked for: values that were looked at before anything is read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -32,11 +32,12 @@ class Images:
     set_name: str | None = None
     fps: float = 1.0  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
+    moved: Mapping[str, Path] = field(default_factory=dict)  # there, by where they were before
 
     @property
     def scan(self) -> Scan:
         """How the sources are looked through."""
-        return Scan(self.fps, self.without)
+        return Scan(self.fps, self.without, self.moved)
 
     def __post_init__(self) -> None:
         check(
@@ -136,7 +137,7 @@ class Request:
 
     def check_sources(self) -> None:
         """Look at what is named: DatasetError where it is not there."""
-        check_sources(self.images.sources)
+        check_sources(self.images.sources, self.images.scan)
         for source in self.images.sources if self.watch else ():
             check(Path(source).expanduser().is_dir(), f"{short(source)} is no folder to watch.")
 
