@@ -220,6 +220,8 @@ class Sorter(RowSink):
                     return None
                 if is_old:
                     self._remove(image)
+            elif is_old and not self._is_there(image):
+                self._forget(image)
         there = [image for image in listed if self._is_there(image)]
         return sorted(there, key=lambda image: image.folders[0] != folder)
 

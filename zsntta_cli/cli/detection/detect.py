@@ -34,9 +34,13 @@ def detect(
     watching: WatchOptions,
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
-    if result.judge or result.undo:
+    if result.undo:
         _check_alone(images, decision, result, watching)
-        _undo(result.undo, result.dry_run) if result.undo else _judge(result.judge)
+        _undo(result.undo, result.dry_run)
+        return
+    if result.judge:
+        _check_alone(images, decision, result, watching)
+        _judge(result.judge)
         return
     watch = watching.watch
     images.check()

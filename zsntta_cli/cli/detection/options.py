@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
+from zsntta_cli.report.placed_list import LIST, Way
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import MCM
 
-if TYPE_CHECKING:
-    from zsntta_cli.report.placed_list import Way
-
-LIST = "verdicts.csv"  # of what was put into a folder
 FOUND = 3  # exit code of --fail-on-noise
 
 _decision, _result, _watch = (partial(under, panel) for panel in ("Decision", "Result", "Watch"))
@@ -162,7 +159,7 @@ class ResultOptions:
         self._check_folder(watch)
 
     @property
-    def folder(self) -> "tuple[Path, Way] | None":
+    def folder(self) -> tuple[Path, Way] | None:
         """Where images are put, and how; None where they are not."""
         ways: dict[Way, Path | None]
         ways = {"copy": self.copy_to, "link": self.link_to, "move": self.move_to}
@@ -178,9 +175,7 @@ class ResultOptions:
             ("--keep-folders", self.keep_folders), ("--dry-run", self.dry_run),
         ):  # fmt: skip
             if is_given and not given:
-                raise misused(
-                    f"{option} is of images that are put into folders: add --copy-to DIR."
-                )
+                raise misused(f"{option} is of images in folders: add --copy-to DIR.")
         if self.dry_run and watch:
             raise misused("--dry-run is of images that are there: leave --watch out.")
         if self.move_to and self.review:

@@ -22,7 +22,7 @@ def request_of(
     images: ImageOptions,
     decision: DecisionOptions,
     watching: WatchOptions,
-    result: ResultOptions = ResultOptions(),
+    result: ResultOptions,
 ) -> Request:
     """What is asked for: SettingsError where it will not do."""
     return Request(

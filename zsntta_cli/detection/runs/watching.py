@@ -40,10 +40,10 @@ class Growing:
     """Which images of some folders are finished, and were not taken before."""
 
     def __init__(
-        self, folders: Sequence[Path], seen: Seen | None = None, scan: Scan = Scan()
+        self, folders: Sequence[Path], seen: Seen | None = None, scan: Scan | None = None
     ) -> None:
         self.seen: Seen = {} if seen is None else seen  # as they were when they were taken
-        self._folders, self._scan = folders, scan
+        self._folders, self._scan = folders, scan or Scan()
         self._waiting: dict[str, tuple[tuple[int, int], int]] = {}
 
     def look(self) -> list[Item]:
