@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from made import Notes
-from sorted_photos import dies_at, photos_in, sort, tree, write
+from sorted_photos import dies_at, sort, tree, write
 
 from zsntta_cli.report.undoing import undo
 
@@ -18,7 +18,13 @@ from zsntta_cli.report.undoing import undo
 PHOTOS = {
     "1.png": b"one", "a/1.png": b"two", "b/1.png": b"two", "b/2.png": b"three", "b/c/2.png": b"4",
 }  # fmt: skip
-FIRST = {"1.png": "cat", "a/1.png": "cat", "b/1.png": "dog", "b/2.png": "_noise", "b/c/2.png": "cat"}
+FIRST = {
+    "1.png": "cat",
+    "a/1.png": "cat",
+    "b/1.png": "dog",
+    "b/2.png": "_noise",
+    "b/c/2.png": "cat",
+}
 # All change places with each other.
 SECOND = {
     "1.png": "dog", "a/1.png": "_noise", "b/1.png": "cat", "b/2.png": "cat", "b/c/2.png": "dog",
@@ -111,6 +117,8 @@ CASES = {
     "move, undone": ("move", [first], undone),
     "move, undone after other verdicts": ("move", [first, second], undone),
 }
+
+
 @pytest.fixture
 def quick():
     """A folder in memory, where there is one: thousands of files come and go."""
