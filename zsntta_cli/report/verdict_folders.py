@@ -114,6 +114,7 @@ class Sorter(RowSink):
             StoreError: it is no list, or of another kind, or another process is at work there.
         """
         self._folders = folder_names(run.detector.class_names)
+        self._is_more = run.request.on_arrival
         self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
         if self.root.exists():
             self._list()
@@ -321,8 +322,11 @@ class Sorter(RowSink):
                 source.unlink()
 
     def complete(self) -> None:
-        """Remove the copies of images that are not there any more; what was moved stays."""
-        if self.how == MOVE:
+        """Remove the copies of images that are not among all of them any more.
+
+        What was moved stays, and what comes on arrival is added to what is there.
+        """
+        if self.how == MOVE or self._is_more or not self._handled:
             return
         for image in [*self._list().images.values()]:
             place = self.root / image.copy
