@@ -16,7 +16,7 @@ from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report import placing
-from zsntta_cli.report.placed_list import PlacedImage, PlacedList
+from zsntta_cli.report.placed_list import PlacedList
 from zsntta_cli.report.undoing import undo
 from zsntta_cli.report.verdict_folders import Sorter, folder_names
 
@@ -323,7 +323,7 @@ def test_rows_beside_the_list_count_as_far_as_they_go(here):
     image = next(iter(placed.images.values()))
     placed.add([])
     placed._due = float("inf")
-    others = [PlacedImage(**{**vars(image), "copy": f"cat/{n}.png"}) for n in (7, 8)]
+    others = [image._replace(copy=f"cat/{n}.png") for n in (7, 8)]
     for other in others:
         placed.add([other])
     more = here / "out/.verdicts.more"

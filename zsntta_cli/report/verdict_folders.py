@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
@@ -22,7 +22,16 @@ from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.placed_list import COPY, LINK, LIST, MOVE, PlacedImage, PlacedList, Way
+from zsntta_cli.report.placed_list import (
+    COPY,
+    LINK,
+    LIST,
+    MOVE,
+    PlacedImage,
+    PlacedList,
+    Way,
+    folders_above,
+)
 from zsntta_cli.report.placing import (
     digest_at,
     is_as_put,
@@ -186,10 +195,10 @@ class Sorter(RowSink):
         places = self._places_of(listed, copy.digest, folder)
         if places is None:
             return None
-        if places and places[0].folders[0] == folder:
+        if places and places[0].folder == folder:
             act, place = _KEEP, places[0].copy
         else:
-            mine = [one.copy for one in listed if one not in places and one.folders[0] == folder]
+            mine = [one.copy for one in listed if one not in places and one.folder == folder]
             act, place = _RENAME if places else _PUT, self._free_name(folder, copy.name, mine)
         self._own(key, place)
         image = PlacedImage(
@@ -214,7 +223,7 @@ class Sorter(RowSink):
         """
         for image in listed:
             is_old = self.how == COPY and image.content != digest
-            moves = image.folders[0] != folder
+            moves = image.folder != folder
             if self._is_there(image) and (is_old or moves):
                 if not is_as_put(self.root / image.copy, image):
                     self._leave(_CHANGED, str(self.root / image.copy))
@@ -224,7 +233,7 @@ class Sorter(RowSink):
             elif is_old and not self._is_there(image):
                 self._forget(image)
         there = [image for image in listed if self._is_there(image)]
-        return sorted(there, key=lambda image: image.folders[0] != folder)
+        return sorted(there, key=lambda image: image.folder != folder)
 
     def _is_there(self, image: PlacedImage) -> bool:
         return image.copy not in self._freed and self._list().has(image)
@@ -258,11 +267,9 @@ class Sorter(RowSink):
 
     def _made_above(self, place: str) -> str:
         """How many folders above a place were made for images, or are to be."""
-        made, folders = self._list().made, PurePosixPath(place).parents
-        for folder in map(str, folders):
-            if not os.path.lexists(self.root / folder):
-                made.add(folder)
-        return str(len([*itertools.takewhile(made.__contains__, map(str, folders))]))
+        made, folders = self._list().made, folders_above(place)
+        made |= {f for f in folders if f not in made and not os.path.lexists(self.root / f)}
+        return str(len([*itertools.takewhile(made.__contains__, folders)]))
 
     def _own(self, key: _Key, place: str) -> None:
         places = self._places.setdefault(key, [])
