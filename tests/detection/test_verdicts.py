@@ -31,7 +31,7 @@ def test_one_is_plain_values():
     assert next(iter(MANY)) == FIRST
     assert FIRST.margin == 0.25
     assert [type(value) for value in vars(FIRST).values()] == [
-        str, str, int, str, float, float, str, float, str, tuple,
+        str, str, int, str, bool, float, float, float, str, float, str, tuple,
     ]  # fmt: skip
     with pytest.raises(IndexError):
         MANY[3]
