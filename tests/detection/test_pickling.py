@@ -127,7 +127,7 @@ def test_a_pickle_made_while_threads_learn_is_of_one_moment():
     online, kept, stop = detector(), [], threading.Event()
 
     def keep():
-        while not stop.is_set():
+        while not stop.wait(0.002) and len(kept) < 50:
             kept.append(pickle.dumps(online))
 
     keeper = threading.Thread(target=keep)
