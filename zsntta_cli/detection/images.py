@@ -15,8 +15,9 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.class_photos import photo_items
-from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
+from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.examples import ClassFeatures, class_features
+from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.settings import EncoderChoice
@@ -200,8 +201,7 @@ class NoiseDetector(OnlineDetector):
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error
         detector.identity, detector._model = online.identity, online._model
-        detector._learner = online._learner
-        detector._set(online._stepper, online.seen)
+        detector._knows = online._knows
         return detector
 
 
