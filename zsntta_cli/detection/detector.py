@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.runs.flags import Flag, flagged_among_clean
+from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
@@ -167,7 +167,7 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
 
@@ -209,7 +209,7 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
         clean: Any = None,
         learn: bool = False,
     ) -> Verdicts:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.runs.flags import Flag, move_of
+from zsntta_cli.detection.runs.flags import Flag, FlagValue, move_of
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.settings.options import check
 
@@ -42,7 +42,7 @@ class NoiseEstimator:
         *,
         class_names: Any = None,
         logit_bias: float | None = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
         clean: Any = None,
         seed: int = 0,
     ) -> None:
