@@ -40,10 +40,10 @@ class NoiseDetector(OnlineDetector):
 
     Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
     input; one or many. Or give `features=(N, D)`, raw, of the same encoder. The encoder is loaded
-    when it is first needed. A pickle has none: it is loaded again then, and must be the same.
+    when it is first needed.
     """
 
-    _encoder: "Encoder | None" = None
+    _encoder: "Encoder | None" = None  # no pickle has it: it is loaded again, and must be the same
 
     def __init__(
         self,
