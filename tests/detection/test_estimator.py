@@ -186,15 +186,6 @@ def test_of_images_that_are_the_same_as_many_are_flagged_as_were_asked_for():
     assert (one.fit_predict(np.repeat(FEATURES[:10], 10, axis=0)) == -1).sum() == 7
 
 
-def test_a_settings_error_is_a_value_error_that_no_reader_takes_for_its_own(tmp_path):
-    """What catches ValueError of a foreign library still lets a setting be told as one."""
-    from zsntta_cli import NoiseDetector
-
-    assert issubclass(SettingsError, ValueError)
-    with pytest.raises(SettingsError, match="an image is of the type int, must be a path"):
-        NoiseDetector(["a"], "tiny").update([7])
-
-
 class Suited(NoiseEstimator):
     """One with classes of as many dims as it is given."""
 
