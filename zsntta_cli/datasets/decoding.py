@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import PIL
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from PIL.Image import Transpose
 
+from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
+
 READING = 2  # goes up when a file gives other pixels; 1 was convert("RGB") alone
 BROUGHT, CUT, LARGE = "brought to 8 bits", "cut off", "large"  # what a note's parts begin with
-MEGAPIXELS = 89  # above so many Pillow warns of a file that may be made to fill the memory …
-MOST_MEGAPIXELS = 179  # … and above so many it refuses
 _MILLION = 10**6
 _DAMAGED = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
 _DEPTHS = (8, 10, 12, 14, 16)  # bits that cameras and scanners put into 16
@@ -44,7 +44,7 @@ _TURNS = {
 _most: float | None = None  # megapixels, in a run that has its own limit in place of Pillow's
 _asked = False  # whether a person named it
 
-Source = bytes | Path | BinaryIO | Image.Image
+Source = bytes | Path | Image.Image
 
 
 class Decoded(NamedTuple):
@@ -52,6 +52,12 @@ class Decoded(NamedTuple):
 
     image: Image.Image
     note: str = ""  # parts, with "; " between
+
+
+def kinds_of(note: str) -> list[str]:
+    """What was done to read an image, by the words that the parts of its note begin with."""
+    parts = note.split("; ")
+    return [kind for kind in (BROUGHT, CUT, LARGE) if any(p.startswith(kind) for p in parts)]
 
 
 @contextmanager
@@ -80,7 +86,7 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
     """
     if isinstance(source, Image.Image):
         return _shown(source, [])
-    data = _content(source)
+    data = source.read_bytes() if isinstance(source, Path) else source
     with _opened(data) as image:
         notes = _about_size(image)
         image.draft("RGB", small) if small else None
@@ -127,12 +133,6 @@ def _heif_version() -> str:
     return version("pillow-heif")
 
 
-def _content(source: bytes | Path | BinaryIO) -> bytes:
-    if isinstance(source, bytes):
-        return source
-    return source.read_bytes() if isinstance(source, Path) else source.read()
-
-
 def _opened(data: bytes) -> Image.Image:
     """A file whose head was read: OSError where it is no image, or too large."""
     try:
@@ -154,7 +154,7 @@ def _opened(data: bytes) -> Image.Image:
 
 def _about_size(image: Image.Image) -> list[str]:
     megapixels = image.width * image.height / _MILLION
-    is_told = _most is not None and not _asked and megapixels > MEGAPIXELS
+    is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
     return [f"{LARGE}: {megapixels:,.0f} megapixels"] if is_told else []
 
 
