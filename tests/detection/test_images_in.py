@@ -110,7 +110,11 @@ def test_what_is_no_whole_picture_is_read_as_a_viewer_shows_it(online, files, tm
     lying = tmp_path / "lying.png"
     upright.transpose(Image.Transpose.ROTATE_90).save(lying, exif=exif)
     deep = Image.fromarray(np.array(upright.convert("L")).astype(np.uint16) * 257)
-    for image, same in ((lying, upright), (Image.open(lying), upright), (deep, upright.convert("L"))):
+    for image, same in (
+        (lying, upright),
+        (Image.open(lying), upright),
+        (deep, upright.convert("L")),
+    ):
         np.testing.assert_array_equal(online.score(image), online.score(same))
 
 

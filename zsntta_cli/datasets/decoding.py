@@ -2,7 +2,7 @@
 
 What is judged is read as a viewer shows it (`as_shown`): turned as its EXIF says, transparent
 pixels on white, and a file that was cut off as far as it goes. The paper's sets are read as
-published (`as_published`): nothing turned, transparency dropped, a damaged file refused. Either way
+published (`as_extracted`): nothing turned, transparency dropped, a damaged file refused. Either way
 images of more than 8 bits are brought to 8; Pillow's own conversion makes all above 255 white.
 """
 
@@ -33,7 +33,9 @@ _CLEAR = 1 / 4  # of floats from 0 to 1: where the largest is less, their range 
 # ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
 _HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
 _NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
-_END_OF_JPEG = b"\xff\xd9" * 2**15  # longer than a segment, which may take the first ones for its own
+_END_OF_JPEG = (
+    b"\xff\xd9" * 2**15
+)  # longer than a segment, which may take the first ones for its own
 _ORIENTATION = 274  # EXIF's tag
 _TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM,
@@ -100,13 +102,15 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         return _shown(_with_content(image), notes)
 
 
-def as_published(source: bytes | Path) -> Image.Image:
-    """A picture as the paper's sets are read: neither turned nor laid on white.
+def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
+    """A whole picture as the paper's sets are read, neither turned nor laid on white, or `shown`.
 
     Raises:
         Exception: it is damaged.
     """
     with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        if shown:
+            return _shown(image, []).image
         return _to_8_bits(image, _is_of_16(image))[0].convert("RGB")
 
 
@@ -121,7 +125,9 @@ def is_deep(source: bytes | Path) -> bool:
 
 def reader() -> str:
     """What decides whether a file can be read: one that could not is tried again by another."""
-    return f"reading {READING}, Pillow {PIL.__version__}, heif {_heif_version()}, {_most} megapixels"
+    return (
+        f"reading {READING}, Pillow {PIL.__version__}, heif {_heif_version()}, {_most} megapixels"
+    )
 
 
 @cache
