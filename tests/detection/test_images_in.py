@@ -99,7 +99,7 @@ def test_open_files_are_called_by_their_names(online, files):
         found = online.update([named, unnamed, io.BytesIO(files[0].read_bytes()), files[1]])
         np.testing.assert_array_equal(online.score([named, named]), online.score([files[0]] * 2))
     assert [one.source for one in found] == [str(files[0]), None, None, str(files[1])]
-    with pytest.raises(DatasetError, match="number 0.*cannot identify"):
+    with pytest.raises(DatasetError, match=r"number 0.*cannot identify"):
         online.update(b"no image")
 
 

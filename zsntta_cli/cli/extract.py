@@ -83,7 +83,8 @@ def extract(
         bool,
         typer.Option(
             "--as-shown",
-            help="Turn photos as their EXIF says, and lay transparent ones on white, as detect does.",
+            help="Turn photos as their EXIF says, and lay transparent ones on white, as detect "
+            "does.",
         ),
     ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,

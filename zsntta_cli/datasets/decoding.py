@@ -7,6 +7,7 @@ images of more than 8 bits are brought to 8; Pillow's own conversion makes all a
 """
 
 import io
+import re
 import struct
 import warnings
 from collections.abc import Iterator
@@ -14,13 +15,14 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import PIL
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from PIL.Image import Transpose
+from PIL.ImageFile import ImageFile
 
 from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
 
@@ -33,9 +35,8 @@ _CLEAR = 1 / 4  # of floats from 0 to 1: where the largest is less, their range 
 # ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
 _HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
 _NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
-_END_OF_JPEG = (
-    b"\xff\xd9" * 2**15
-)  # longer than a segment, which may take the first ones for its own
+_END_OF_JPEG = b"\xff\xd9"
+_SEGMENT = re.compile(rb"\xff[\xc0-\xcf\xda-\xfe]")  # of JPEG: two bytes of its length follow
 _ORIENTATION = 274  # EXIF's tag
 _TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM,
@@ -87,19 +88,21 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         Exception: nothing of it can be read; of a damaged file Pillow raises nearly anything.
     """
     if isinstance(source, Image.Image):
-        return _shown(source, [])
+        return _shown(source, _is_of_16(source), [])
     data = source.read_bytes() if isinstance(source, Path) else source
     with _opened(data) as image:
-        notes = _about_size(image)
-        image.draft("RGB", small) if small else None
+        notes, is_of_16 = _about_size(image), _is_of_16(image)
+        if small:
+            image.draft("RGB", small)
         if _is_whole(image):
-            return _shown(image, notes)
+            return _shown(image, is_of_16, notes)
         notes.append(f"{CUT}: read as far as it goes")
         if image.format not in ("JPEG", "MPO"):
-            return _shown(_with_content(image), notes)
-    with _opened(data + _END_OF_JPEG) as image:
-        image.draft("RGB", small) if small else None
-        return _shown(_with_content(image), notes)
+            return _shown(_with_content(image), is_of_16, notes)
+    with _opened(_ended(data)) as image:
+        if small:
+            image.draft("RGB", small)
+        return _shown(_with_content(image), is_of_16, notes)
 
 
 def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
@@ -109,9 +112,10 @@ def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
         Exception: it is damaged.
     """
     with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        is_of_16 = _is_of_16(image)
         if shown:
-            return _shown(image, []).image
-        return _to_8_bits(image, _is_of_16(image))[0].convert("RGB")
+            return _shown(image, is_of_16, []).image
+        return _to_8_bits(image, is_of_16)[0].convert("RGB")
 
 
 def is_deep(source: bytes | Path) -> bool:
@@ -139,7 +143,7 @@ def _heif_version() -> str:
     return version("pillow-heif")
 
 
-def _opened(data: bytes) -> Image.Image:
+def _opened(data: bytes) -> ImageFile:
     """A file whose head was read: OSError where it is no image, or too large."""
     try:
         image = Image.open(io.BytesIO(data))
@@ -164,7 +168,7 @@ def _about_size(image: Image.Image) -> list[str]:
     return [f"{LARGE}: {megapixels:,.0f} megapixels"] if is_told else []
 
 
-def _is_whole(image: Image.Image) -> bool:
+def _is_whole(image: ImageFile) -> bool:
     """Decode an image; where it is cut off, it has what was decoded until there.
 
     Pillow has a switch for this, but one for the whole process.
@@ -172,9 +176,21 @@ def _is_whole(image: Image.Image) -> bool:
     try:
         image.load()
     except _DAMAGED:
-        image.tile = []  # type: ignore[attr-defined] # of a file: what is still to be decoded
+        image.tile = []  # what is still to be decoded
         return False
     return True
+
+
+def _ended(data: bytes) -> bytes:
+    """A JPEG that is cut off, with an end: without it nothing of a progressive one is decoded.
+
+    A segment that is not whole would take the end for its own, so it is left out.
+    """
+    starts = [match.start() for match in _SEGMENT.finditer(data)]
+    last = starts[-1] if starts else len(data)
+    length = int.from_bytes(data[last + 2 : last + 4])
+    is_whole = last + 4 <= last + 2 + length <= len(data)
+    return (data if is_whole else data[:last]) + _END_OF_JPEG
 
 
 def _with_content(image: Image.Image) -> Image.Image:
@@ -186,8 +202,7 @@ def _with_content(image: Image.Image) -> Image.Image:
     return image
 
 
-def _shown(image: Image.Image, notes: list[str]) -> Decoded:
-    is_of_16 = _is_of_16(image)
+def _shown(image: Image.Image, is_of_16: bool, notes: list[str]) -> Decoded:
     turned = _upright(image)
     plain, note = _to_8_bits(turned, is_of_16)
     return Decoded(_on_white(turned, plain), "; ".join([*notes, note] if note else notes))
@@ -223,7 +238,7 @@ def _is_of_numbers(image: Image.Image) -> bool:
 
 
 def _is_of_16(image: Image.Image) -> bool:
-    """Whether a file has 16 bits a channel; of colours Pillow keeps the upper 8."""
+    """Whether a file, not decoded yet, has 16 bits a channel; Pillow keeps 8 of colours."""
     return any(";16" in str(tile) for tile in getattr(image, "tile", ()))
 
 
@@ -246,33 +261,33 @@ def _to_8_bits(image: Image.Image, is_of_16: bool) -> tuple[Image.Image, str]:
     return image, f"{BROUGHT} from {bits}"
 
 
-def _scaled(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
+def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
     """Numbers (H, W) as pixels, and what they were brought to 8 bits from.
 
     Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10,
     12, 14, 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
-    from the smallest to the largest. What is not finite is at its end, what is no number at 0.
+    from the smallest to the largest. What is not finite is at its end, and what is no number black.
     """
     finite = values[np.isfinite(values)]
     if not finite.size:
         raise OSError("not one of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
     is_unit = values.dtype.kind == "f" and low >= 0 and _CLEAR <= high <= 1
-    if not is_unit and 0 <= low and high <= 65_535 and bool((finite == np.floor(finite)).all()):
+    if not is_unit and low >= 0 and high <= 65_535 and bool((finite == np.floor(finite)).all()):
         bits = _depth(int(high))
         how = str(bits) if bits > 8 else "values 0 to 255"
-        return _table(2**bits - 1)[_finite(values, 0, high).astype(np.uint16)], how
+        return _table(2**bits - 1)[_finite(values, 0, 0, high).astype(np.uint16)], how
     first, last = (0.0, 1.0) if is_unit else (low, high)
-    shares = (_finite(values, low, high) - first) / ((last - first) or 1)
+    shares = (_finite(values, first, low, high) - first) / ((last - first) or 1)
     pixels = np.floor(shares * 255 + 0.5).astype(np.uint8)
     return pixels, f"values {first:,.4g} to {last:,.4g}"
 
 
-def _finite(values: NDArray[np.generic], low: float, high: float) -> NDArray[np.generic]:
-    """Numbers that are all finite, in double precision where they are floats."""
-    if values.dtype.kind != "f":
-        return values if values.dtype.itemsize == 2 else values.astype(np.float64)
-    return np.nan_to_num(values.astype(np.float64), nan=max(low, 0.0), posinf=high, neginf=low)
+def _finite(values: NDArray[Any], first: float, low: float, high: float) -> NDArray[Any]:
+    """Numbers that are all finite, in double precision but of 16 bits."""
+    if values.dtype.itemsize == 2:
+        return values
+    return np.nan_to_num(values.astype(np.float64), nan=first, posinf=high, neginf=low)
 
 
 def _depth(largest: int) -> int:

@@ -31,8 +31,8 @@ _BATCH, _WORKERS = 64, 4  # images at a time, threads that read them
 _BYTES = bytes | bytearray | memoryview
 _MODES = (1, 3, 4)  # channels: grey, RGB, RGBA
 _WANTED = (
-    "must be a path, a file's bytes, an open file, a PIL image, uint8 pixels (H, W, 3), or a tensor "
-    "of the encoder's input (3, S, S)"
+    "must be a path, a file's bytes, an open file, a PIL image, uint8 pixels (H, W, 3), or a "
+    "tensor of the encoder's input (3, S, S)"
 )
 
 
