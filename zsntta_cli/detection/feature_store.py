@@ -45,8 +45,11 @@ KIND = DatabaseKind(
     },
 )
 
-_ADD = (  # what this reading kept before stays, to the bit
-    "INSERT INTO images VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE SET "
+# What this reading kept before stays, to the bit. The columns are named: where another process adds
+# some, SQLite looks at the file again for names that it does not know, and not for numbers of them.
+_ADD = (
+    "INSERT INTO images (digest, features, reading, note) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (digest) DO UPDATE SET "
     "features = excluded.features, reading = excluded.reading, note = excluded.note "
     "WHERE images.reading < excluded.reading"
 )
