@@ -166,6 +166,8 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     Path("pictures/x/photo.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
     from zsntta_cli.datasets import decoding
 
+    monkeypatch.delitem(Image.OPEN, "HEIF", raising=False)  # another test may have registered it
+    monkeypatch.setattr(Image, "ID", [name for name in Image.ID if name != "HEIF"])
     plain = decoding.find_spec
     monkeypatch.setattr(
         decoding, "find_spec", lambda name: None if name == "pillow_heif" else plain(name)
@@ -189,6 +191,38 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     [large] = [row for row in rows(more) if "large" in row["source"]]
     assert (large["error"], large["note"]) == (None, None)
     fails(pictures("detect", "x", *SHAPES, "--max-megapixels", "0"), "must be above 0", code=2)
+
+
+def test_a_heic_photo_has_the_verdict_of_its_picture(pictures):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    for path in sorted(Path("pictures/star").iterdir()):
+        image = Image.open(path).convert("RGB").resize((224, 224), Image.Resampling.BICUBIC)
+        Path("heic").mkdir(exist_ok=True)
+        Path("png").mkdir(exist_ok=True)
+        image.save(f"png/{path.name}")
+        pillow_heif.from_pillow(image).save(f"heic/{path.stem}.heic", quality=95)
+    one, other = (rows(pictures("detect", name, *SHAPES)) for name in ("heic", "png"))
+    assert one
+    assert [row["error"] for row in one] == [None] * len(one)
+    assert [row["class"] for row in one] == [row["class"] for row in other]
+
+
+def test_live_methods_read_a_set_as_its_features_were_read(pictures):
+    again("lying", lying)
+    again("plain", lambda image, path: image.save(path))
+    for name, options in (("lying", ("--as-shown",)), ("plain", ())):
+        made = pictures(*EXTRACT, f"{name}={name}", *options)
+        assert made.exit_code == 0, made.output
+    records = [
+        json.loads(pictures("simulate", *TINY, "--method", "tent", "--id", name, "--ratio", "0",
+                            "--noise", "none", "--dataset", f"{name}={name}", "--limit", "20",
+                            "--format", "json").stdout)[0]
+        for name in ("lying", "plain")
+    ]  # fmt: skip
+    one, other = (record["detection"]["id_accuracy"] for record in records)
+    assert one == other
+    shown = pictures("cache", "show", "lying", *TINY)
+    assert "as_shown" in shown.stdout
 
 
 def test_extraction_refuses_what_is_cut_off_as_before(pictures):
