@@ -159,7 +159,7 @@ def _opened(data: bytes) -> ImageFile:
         register_heif_opener()
         image = Image.open(io.BytesIO(data))
     if _most is not None and image.width * image.height > _most * _MILLION:
-        size = f"{image.width * image.height / _MILLION:,.0f} megapixels"
+        size = f"{image.width * image.height / _MILLION:,.4g} megapixels"
         raise OSError(f"it has {size}, more than {_most:,g}: --max-megapixels allows more")
     return image
 
@@ -167,7 +167,7 @@ def _opened(data: bytes) -> ImageFile:
 def _about_size(image: Image.Image) -> list[str]:
     megapixels = image.width * image.height / _MILLION
     is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
-    return [f"{LARGE}: {megapixels:,.0f} megapixels"] if is_told else []
+    return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
 
 
 def _is_whole(image: ImageFile) -> bool:
