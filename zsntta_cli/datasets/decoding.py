@@ -199,7 +199,7 @@ def _with_content(image: Image.Image) -> Image.Image:
     """An image that was cut off, if anything of it was decoded: else all its pixels are alike."""
     bands = image.getextrema()
     ranges = bands if isinstance(bands[0], tuple) else (bands,)
-    if all(low == high for low, high in ranges):  # type: ignore[misc]
+    if all(low == high for low, high in ranges):
         raise OSError("it is cut off before its first pixels")
     return image
 
@@ -275,7 +275,8 @@ def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
         raise OSError("not one of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
     is_unit = values.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1
-    if not is_unit and low >= 0 and high <= 65_535 and bool((finite == np.floor(finite)).all()):
+    is_whole = values.dtype.kind != "f" or bool((finite == np.floor(finite)).all())
+    if not is_unit and is_whole and low >= 0 and high <= 65_535:
         bits = _depth(int(high))
         how = str(bits) if bits > 8 else "values 0 to 255"
         return _table(2**bits - 1)[_finite(values, 0, 0, high).astype(np.uint16)], how
