@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
@@ -23,6 +23,7 @@ from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 
@@ -52,6 +53,7 @@ class DetectRun:
     cached: FeatureSet | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
     interview: Interview | None = None  # which asks about images, in hindsight
+    left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -91,7 +93,8 @@ class DetectRun:
             for start in range(0, len(encoded), AT_ONCE):
                 yield encoded[start : start + AT_ONCE]
             return
-        for items in batches(self.request.images.sources, self.request.images.scan):
+        scan = replace(self.request.images.scan, left_out=self.left_out)
+        for items in batches(self.request.images.sources, scan):
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
