@@ -1,6 +1,7 @@
 """Folders that fill up: each image once, whatever stops the watch."""
 
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -13,12 +14,14 @@ import numpy as np
 import pytest
 from made import TINY, ZSNTTA, Notes, fails
 
+from zsntta_cli import OnlineDetector
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.owners import owned
 from zsntta_cli.detection.runs import watching
 from zsntta_cli.detection.runs.detecting import detect_run
 from zsntta_cli.detection.runs.request import DecisionRule, Images, Request, Watch
-from zsntta_cli.detection.runs.watching import Watching, WatchState, locked, resumed
+from zsntta_cli.detection.runs.watching import Watching, WatchState, resumed
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.verdict_files import GrowingFile
@@ -64,7 +67,7 @@ def watched(*steps, known=None):
     found = job()
     watching = Watching(found, Watch(), known or WatchState())
     stop = Script(*steps)
-    return [row for batch in watching.batches(lambda: 0, stop) for row in batch.rows]
+    return [row for batch in watching.batches(None, stop) for row in batch.rows]
 
 
 def test_an_image_that_is_being_written_is_judged_when_it_is_whole(inbox, drawn):
@@ -118,11 +121,11 @@ def test_what_comes_is_decided_in_its_order_as_a_stream_is(inbox, drawn):
 def run(state, out, *steps):
     """A watch as the command runs it; without its end, so as if it were killed."""
     found = job()
-    known = resumed(state, found.detector, out)
-    file = GrowingFile(out).begin(known.size, known.is_new)
+    known = resumed(state, found.detector, True)
+    file = GrowingFile(out).begin(known.written)
     watching = Watching(found, Watch(), known, state)
     with contextlib.closing(file):
-        for batch in watching.batches(lambda: file.size, Script(*steps)):
+        for batch in watching.batches(file, Script(*steps)):
             file.take(batch)
             yield batch
 
@@ -157,20 +160,17 @@ def test_a_state_of_something_else_is_refused(inbox, tmp_path, drawn):
     state, out = tmp_path / "state.h5", tmp_path / "rows.jsonl"
     shutil.copyfile(next((drawn / "pictures/star").iterdir()), inbox / "a.png")
     assert len(list(run(state, out, *[None] * 4))) == 1
-    with pytest.raises(StoreError, match=r"goes with the rows in .*rows.jsonl: name that file"):
-        resumed(state, job().detector, tmp_path / "other.jsonl")
+    with pytest.raises(StoreError, match=r"goes with a file of 1 rows: name it, --out FILE"):
+        resumed(state, job().detector, False)
     with pytest.raises(StoreError, match="is of other settings"):
-        resumed(state, job(rule=DecisionRule(method="zs-clip")).detector, out)
+        resumed(state, job(rule=DecisionRule(method="zs-clip")).detector, True)
     size = out.stat().st_size
     out.write_text("")
     with pytest.raises(StoreError, match=f"has 0 bytes, and the state says {size}"):
         list(run(state, out))
     state.write_bytes(state.read_bytes()[:2000])
     with pytest.raises(StoreError, match="is not a whole zsntta state file"):
-        resumed(state, job().detector, out)
-    job().detector.save(state)
-    with pytest.raises(StoreError, match="is a detector, and no state of a watch"):
-        resumed(state, job().detector, out)
+        resumed(state, job().detector, True)
     out.write_text("mine\n")
     with pytest.raises(StoreError, match="has rows already"):
         list(run(tmp_path / "new.h5", out))
@@ -184,16 +184,54 @@ def test_rows_of_another_format_are_not_gone_on_with(inbox, tmp_path, drawn, mon
         older.setattr(watching, "FORMAT", 1)
         assert len(list(run(state, out, *[None] * 4))) == 1
     with pytest.raises(StoreError, match=r"rows of format 1, .* begin anew with another state and"):
-        resumed(state, job().detector, out)
+        resumed(state, job().detector, True)
 
 
-def test_one_watch_has_a_state_at_a_time(tmp_path):
+OWNING = """
+import sys
+from zsntta_cli import OnlineDetector, ZsnttaError
+detector = OnlineDetector([[1.0, 0.0], [0.0, 1.0]], 100.0)
+try:
+    detector.save(sys.argv[1])
+except ZsnttaError as error:
+    sys.exit(str(error))
+print("saved", flush=True)
+sys.stdin.readline()
+"""
+
+
+def owner(path):
+    command = [sys.executable, "-c", OWNING, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, **pipes)
+
+
+def test_one_process_writes_a_state_at_a_time(inbox, tmp_path):
     path = tmp_path / "s.h5"
-    said = pytest.raises(StoreError, match="of a watch that runs")
-    with locked(path), said, locked(path):
+    wrong = "is written by another process that runs"
+    with owner(path) as first:
+        assert first.stdout.readline() == "saved\n"
+        with owner(path) as second:
+            assert wrong in second.communicate(timeout=60)[1]
+        before = path.read_bytes()
+        for writes in (lambda: job().detector.save(path), lambda: owned(path).__enter__()):
+            with pytest.raises(StoreError, match=wrong):
+                writes()
+        assert path.read_bytes() == before
+        assert OnlineDetector.load(path).seen == 0, "reading is for all"
+        first.kill()
+    detector, other = job().detector, job().detector
+    detector.save(path)
+    other.save(path)  # another of this process
+    with owner(path) as third:
+        assert wrong in third.communicate(timeout=60)[1]
+    del detector, other
+    gc.collect()
+    with owned(path), owned(path):
         pass
-    with locked(path):
-        pass
+    with owner(path) as last:
+        assert last.stdout.readline() == "saved\n", "nobody owns it any more"
+        last.kill()
 
 
 def test_the_command_watches_and_goes_on(pictures):

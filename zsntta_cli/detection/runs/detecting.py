@@ -55,6 +55,14 @@ class DetectRun:
     interview: Interview | None = None  # which asks about images, in hindsight
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What a state says of where its features are from, as a `NoiseDetector` says it."""
+        identity = self.detector.identity
+        names = {name: identity.get(name) for name in ("model", "pretrained", "precision")}
+        is_named = self.photos is None and None not in names.values()
+        return {**names, "prompt": self.request.template} if is_named else {}
+
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
 

@@ -133,8 +133,9 @@ def _members(path: Path, scan: Scan) -> list[Item]:
         archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
-    for member in archived if scan.left_out else ():
-        scan.left_out.add(member.path)
+    if scan.left_out:
+        for member in archived:
+            scan.left_out.add(member.path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
         for parts, member in images_among(archived, PHOTOS).items()
@@ -183,7 +184,7 @@ def images_below(
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         path = folder / entry.name
-        if _is_folder(entry):
+        if is_folder(entry):
             yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
@@ -191,7 +192,8 @@ def images_below(
             scan.left_out.add(entry.name)
 
 
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
+def is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Whether an entry is a folder, or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself
