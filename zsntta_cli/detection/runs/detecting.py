@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -71,6 +72,7 @@ class DetectRun:
         """
         rule = self.request.rule
         if self.request.on_arrival:
+            self.warm()
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
@@ -108,13 +110,21 @@ class DetectRun:
                 part = items[start : start + step]
                 yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
 
+    def warm(self) -> None:
+        """Have the detector learn from images that are no part of the run, unless it goes on."""
+        path = self.request.rule.warm
+        if path is not None and not self.detector.seen:
+            self.detector.update(features=self._features_in(path, "images to learn from first"))
+
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
         path = self.request.rule.clean
-        if path is None:
-            return None
+        return None if path is None else self._features_in(path, "clean images")
+
+    def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
+        """Features (M, D) of images beside those of the run: DatasetError where there are none."""
         items = list(chain.from_iterable(batches([str(path)])))
-        features = matrix(self.encoding.images(items, "clean images"))
+        features = matrix(self.encoding.images(items, name))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features

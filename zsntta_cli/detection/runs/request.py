@@ -61,6 +61,7 @@ class DecisionRule:
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
     others: str | None = None  # words for what else images may show: a name or a file
+    warm: Path | None = None  # images to learn from first, on arrival
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -113,6 +114,11 @@ class Request:
             not (is_whole and self.on_arrival),
             "on arrival nobody knows how many images there will be: flag a share, as 5%, or "
             "decide in hindsight.",
+        )
+        check(
+            self.rule.warm is None or self.on_arrival,
+            "images to learn from first are for what is decided on arrival: in hindsight all "
+            "images of a folder decide together.",
         )
         if self.watch:
             check(self.rule.decide != "hindsight", "a watched folder is decided on arrival.")

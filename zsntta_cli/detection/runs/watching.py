@@ -129,6 +129,7 @@ class Watching:
         much comes at once.
         """
         run, state = self.run, self.state
+        run.warm()
         folders = self._folders()
         status = {place: (file.size, file.time) for place, file in state.seen.items()}
         growing = Growing(folders, status, self.watch.interval)
