@@ -478,7 +478,7 @@ class OnlineDetector:
             StoreError: it cannot be written, or another process writes it; what was there before
                 still is.
         """
-        own_as_long_as(self, Path(path))
+        own_as_long_as(self._lock, Path(path))  # which `online` shares, and no copy does
         kept.write(Path(path), self, self._origin)
 
     @classmethod
