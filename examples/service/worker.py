@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import numpy as np
@@ -34,6 +34,12 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(base_url=url, timeout=60)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def health(self) -> dict[str, Any]:
         """What the service says of itself: classes, dims, encoder, images seen."""
@@ -108,10 +114,11 @@ def verdicts(
                 yield {"source": path, "error": str(error)}
 
 
-def teach(client: Client, encoding: NoiseDetector, paths: Sequence[str], noise: bool) -> None:
+def taught(
+    client: Client, encoding: NoiseDetector, paths: Sequence[str], noise: bool
+) -> dict[str, Any]:
     """Say that images are noise, or that they are not: DatasetError where one cannot be read."""
-    answer = client.feedback(encoding.encode(list(paths)), noise)
-    print(json.dumps(answer))
+    return client.feedback(encoding.encode(list(paths)), noise)
 
 
 def parsed() -> argparse.Namespace:
@@ -134,13 +141,13 @@ def main() -> None:
     """Print what the service says of each image."""
     options = parsed()
     try:
-        client = Client(options.url)
-        encoding = encoder_of(client.health(), options.pretrained)
-        if options.noise or options.clean:
-            teach(client, encoding, options.images, options.noise)
-            return
-        for verdict in verdicts(client, encoding, options.images, not options.no_learn):
-            print(json.dumps(verdict))
+        with Client(options.url) as client:
+            encoding = encoder_of(client.health(), options.pretrained)
+            if options.noise or options.clean:
+                print(json.dumps(taught(client, encoding, options.images, options.noise)))
+                return
+            for verdict in verdicts(client, encoding, options.images, not options.no_learn):
+                print(json.dumps(verdict))
     except ZsnttaError as error:
         sys.exit(f"error: {error}")
     except httpx.HTTPError as error:
