@@ -484,7 +484,7 @@ def test_what_cannot_be_served_is_told_in_one_line(state, parts, tmp_path, monke
     before = signal.getsignal(signal.SIGTERM)
     try:
         other = written(tmp_path / "other.h5", world(0, 20)[1], {**ENCODER, "model": "another"})
-        unit = written(tmp_path / "unit.h5", np.eye(20, 16)[:16], normalized=True)
+        unit = written(tmp_path / "unit.h5", np.eye(16, dtype=np.float32), normalized=True)
         broken = tmp_path / "broken.h5"
         broken.write_bytes(b"no state")
         assert "another encoder" in started("--state", state, "--warm", other)
