@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
 from zsntta_cli.detection.questions import ImageId, Questions
+from zsntta_cli.detection.runs.flags import Flag, Ranking, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
@@ -32,6 +34,9 @@ from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
 Decide = Callable[[StreamData], Verdicts]
+
+# What belongs to one process, or is made anew of a state: no pickle has it.
+_OF_PROCESS = frozenset({"_lock", "_stepper", "_learner", "_judge", "_ranking", "_encoder"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +99,8 @@ class OnlineDetector:
 
         Args:
             text_features: (C, D), a row a class; a tensor will do.
-            logit_scale: the model's own, exponentiated: about 100 for CLIP.
+            logit_scale: the model's own, exponentiated: about 100 for CLIP; a warning says where it
+                looks like the logarithm.
             method: one that decides online: zs-clip, adand or ridge.
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
@@ -109,6 +115,7 @@ class OnlineDetector:
         """
         words = other_features, names_beside
         model = FrozenModel.checked(text_features, logit_scale, logit_bias, *words)
+        inputs.warn_of_logarithm(logit_scale)
         self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
         if model.others:
             inputs.check_takes_words(method)
@@ -163,7 +170,7 @@ class OnlineDetector:
 
     def _begin(self, model: FrozenModel) -> None:
         """Start the method; the model comes last, as it tells other threads that all is there."""
-        self._learner = Learner(model.text.shape[1])
+        self._learner, self._ranking = Learner(model.text.shape[1]), Ranking()
         self._set(self._start(model), 0)
         self._model = model
 
@@ -191,17 +198,33 @@ class OnlineDetector:
         return self._model
 
     def update(
-        self, images: Any = None, sources: Sources = (), *, features: Any = None
+        self,
+        images: Any = None,
+        sources: Sources = (),
+        *,
+        features: Any = None,
+        flag: "Flag | str | float | None" = None,
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
 
-        `sources` (N,) are what the verdicts call the images; those of files are their paths.
+        `sources` (N,) are what the verdicts call the images; those of files are their paths. `flag`
+        is the share that is called noise ("5%" or 0.05), in place of the method's own decision, of
+        all images up to each one that came with a flag.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: no images, or features of other dims or not finite, likewise.
+            SettingsError: no images, or features of other dims or not finite, or a flag that is no
+                share, likewise.
         """
-        return self._verdicts(self._learn, images, features, sources)
+        share = Flag.of(flag)
+        share.check_on_arrival()
+
+        def learned(data: StreamData) -> Verdicts:
+            with self._lock:
+                verdicts = self._learn(data)
+                return self._ranking.flagged(verdicts, share)[0] if share.share else verdicts
+
+        return self._verdicts(learned, images, features, sources)
 
     def predict(
         self, images: Any = None, sources: Sources = (), *, features: Any = None
@@ -226,33 +249,73 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
+        flag: "Flag | str | float | None" = None,
+        clean: Any = None,
+        learn: bool = False,
     ) -> Verdicts:
         """Decide on a whole folder's images in hindsight; answers are in their order.
 
         They are shown `passes` times, as often as is good for so many where None is given, each
-        time in an order drawn by the seed; the last pass decides. Nothing is learned; `questions`
-        are about these images from now on.
+        time in an order drawn by the seed; the last pass decides. `questions` are about these
+        images from now on, unless a flag says how many are noise.
+
+        Args:
+            images: the folder's, or `features` (N, D) of them.
+            passes: how often they are shown.
+            seed: of the orders.
+            sources: (N,) what the verdicts call the images.
+            features: (N, D) of the images, in their place.
+            flag: how many are called noise in place of the method's own decision: a share ("5%" or
+                0.05), a number (50), or "fpr=1%", so that this share of `clean` is.
+            clean: images that are known to be clean, for that rate; features of such beside
+                features.
+            learn: go on afterwards from what was shown; else nothing is learned.
 
         Raises:
-            SettingsError: no passes, or images as for `update`.
+            SettingsError: no passes, no flag, or images as for `update`.
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
-        seed = inputs.checked_seed(seed)
-
-        def in_hindsight(data: StreamData) -> Verdicts:
-            with self._lock:
-                stepper, answers = copy.deepcopy(self._stepper), self._learner.answers
-            decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
-            verdicts = self._verdicts_of(data, decisions)
-            if not len(answers):
-                return verdicts
-            margins = self._margins(stepper.judge(), answers.features)
-            usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
-            return _by_rule(learned(answers, margins, usual), verdicts, data)
-
-        verdicts = self._verdicts(in_hindsight, images, features, sources)
-        self._questions = Questions(verdicts)
+        seed, wanted = inputs.checked_seed(seed), Flag.of(flag)
+        wanted.check_clean(clean is not None)
+        rows, sources = self._checked(images, features, sources)
+        clean_rows = None if clean is None else self._like(clean, features)
+        decide = partial(self._in_hindsight, passes=passes, seed=seed, learn=learn)
+        verdicts, _ = flagged_among_clean(partial(self._decided, decide), rows, wanted, clean_rows)
+        verdicts = dataclasses.replace(verdicts, sources=tuple(sources))
+        self._questions = Questions(verdicts) if wanted == Flag() else None
         return verdicts
+
+    def _in_hindsight(
+        self, data: StreamData, passes: int | None, seed: int, learn: bool
+    ) -> Verdicts:
+        if learn:
+            with self._lock:  # from the first pass to what is kept of the last
+                verdicts, stepper = self._by_last_pass(data, passes, seed)
+                self._keep(stepper, data, seed)
+                return verdicts
+        return self._by_last_pass(data, passes, seed)[0]
+
+    def _keep(self, stepper: Stepper, data: StreamData, seed: int) -> None:
+        """Go on from a stepper that was shown data; of the last images, those of an order."""
+        self._stepper = stepper
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
+        self._learner.see(data.features(slice(None))[order])
+        if len(self._learner.answers):
+            self._fit()
+        self._set(stepper, self._seen + len(data))
+
+    def _by_last_pass(
+        self, data: StreamData, passes: int | None, seed: int
+    ) -> tuple[Verdicts, Stepper]:
+        with self._lock:
+            stepper, answers = copy.deepcopy(self._stepper), self._learner.answers
+        decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
+        verdicts = self._verdicts_of(data, decisions)
+        if not len(answers):
+            return verdicts, stepper
+        margins = self._margins(stepper.judge(), answers.features)
+        usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
+        return _by_rule(learned(answers, margins, usual), verdicts, data), stepper
 
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
         """The images of `decide_all` to ask a person about, at most so many: ids and verdicts.
@@ -287,7 +350,8 @@ class OnlineDetector:
         return self._asked().verdicts()
 
     def _asked(self) -> Questions:
-        check(self._questions is not None, "decide on a whole folder first: call decide_all.")
+        wanted = "decide on a whole folder first: call decide_all, without a flag."
+        check(self._questions is not None, wanted)
         assert self._questions is not None
         return self._questions
 
@@ -339,11 +403,11 @@ class OnlineDetector:
     def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
         """What is decided on images, or on features of such."""
         rows, sources = self._checked(images, features, sources)
-        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
-        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
+        return dataclasses.replace(self._decided(decide, rows), sources=tuple(sources))
+
+    def _decided(self, decide: Decide, rows: NDArray[np.float32]) -> Verdicts:
         with ONE_THREAD:
-            verdicts = decide(self._begun().stream(rows, self._seed))
-        return dataclasses.replace(verdicts, sources=tuple(sources))
+            return decide(self._begun().stream(rows, self._seed))
 
     def _checked(
         self, images: Any, features: Any, sources: Sources
@@ -354,7 +418,17 @@ class OnlineDetector:
         dim = self._begun().text.shape[1]
         if features is None:
             features, sources = self._features_of(images, sources)
-        return inputs.checked_features(features, dim, self.normalized), sources
+        rows = inputs.checked_features(features, dim, self.normalized)
+        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
+        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
+        return rows, sources
+
+    def _like(self, more: Any, features: Any) -> NDArray[np.float32]:
+        """Raw features (M, D) of more images, or of features where the first were such."""
+        images, of_images = (more, None) if features is None else (None, more)
+        rows, _ = self._checked(images, of_images, ())
+        check(len(rows) > 0, "clean are no images at all: give one or more.")
+        return rows
 
     def _verdicts_of(self, data: StreamData, decisions: Decisions) -> Verdicts:
         return Verdicts.of(data, decisions, self.class_names)
@@ -407,12 +481,37 @@ class OnlineDetector:
     def copy(self) -> Self:
         """Another detector that knows the same, and learns by itself from then on."""
         with self._lock:
-            other = copy.copy(self)
+            other = object.__new__(type(self))
+            other.__dict__ |= self.__dict__
             if self._model is not None:
                 other._learner = self._learner.copy()
+                other._ranking = Ranking(self._ranking.margins)
                 other._set(copy.deepcopy(self._stepper), self._seen)
-        other._lock, other._questions = threading.RLock(), None
+        other._lock, other._questions = threading.RLock(), copy.copy(self._questions)
         return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All of one moment that a pickle has: no lock, no encoder, nothing compiled."""
+        with self._lock:
+            plain = {k: v for k, v in self.__dict__.items() if k not in _OF_PROCESS}
+            plain["_questions"] = copy.copy(self._questions)
+            learned = None if self._model is None else self.state()
+        return {**plain, "learned": learned, "revision": METHODS[self.method].revision}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned, revision = state["learned"], METHODS[state["method"]].revision
+        wanted = f"revision {state['revision']} of {state['method']}, here is {revision}"
+        check(state["revision"] == revision, f"this pickle has {wanted}: begin anew.")
+        self.__dict__ |= {k: v for k, v in state.items() if k not in ("learned", "revision")}
+        self._lock = threading.RLock()
+        if self._model is not None:
+            self._begin(self._model)
+            self.restore(learned)
 
     @property
     def text_features(self) -> NDArray[np.float32]:
@@ -445,7 +544,8 @@ class OnlineDetector:
         self._begun()
         with self._lock:
             images, method = {"seen": self._seen}, self._stepper.state()
-            return copied(nested(images=images, method=method, people=self._learner.state()))
+            people, flags = self._learner.state(), self._ranking.state()
+            return copied(nested(images=images, method=method, people=people, flags=flags))
 
     def restore(self, state: State) -> None:
         """Go on from the state of a detector of the same classes, method and settings.
@@ -454,18 +554,19 @@ class OnlineDetector:
             SettingsError: it is another's; nothing is changed then.
         """
         stepper = self._start(self._begun())
-        learner = Learner(self._begun().text.shape[1])
+        learner, ranking = Learner(self._begun().text.shape[1]), Ranking()
         try:
             for name in state:
-                if name.partition(".")[0] not in ("images", "method", "people"):
+                if name.partition(".")[0] not in ("images", "method", "people", "flags"):
                     raise ValueError(f"{name} is unknown")
             checked(within(state, "images"), {"seen": 0})
             stepper.restore(within(state, "method"))
             learner.restore(within(state, "people"), int(state["images.seen"]))
+            ranking.restore(within(state, "flags"))
         except ValueError as error:
             raise SettingsError(f"this is no state of such a detector: {error}.") from error
         with self._lock:
-            self._learner = learner
+            self._learner, self._ranking = learner, ranking
             self._set(stepper, int(state["images.seen"]))
 
     def save(self, path: str | Path) -> None:

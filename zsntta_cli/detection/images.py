@@ -39,8 +39,10 @@ class NoiseDetector(OnlineDetector):
 
     Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
     input; one or many. Or give `features=(N, D)`, raw, of the same encoder. The encoder is loaded
-    when it is first needed.
+    when it is first needed. A pickle has none: it is loaded again then, and must be the same.
     """
+
+    _encoder: "Encoder | None" = None
 
     def __init__(
         self,
@@ -83,7 +85,12 @@ class NoiseDetector(OnlineDetector):
         names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
         self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)
         self._device, self._encoder = device, encoder
-        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        precision = settings.pop("precision", "fp32")
+        if encoder is not None:  # by whose names it can be loaded again
+            model, pretrained, precision = map(
+                encoder.identity.__getitem__, ("model", "pretrained", "precision")
+            )
+        self._choice = EncoderChoice(model, pretrained, precision)
         self._others = None if others is None else OtherWords.read(others, self.prompt)
         if self._others:
             inputs.check_takes_words(method)
