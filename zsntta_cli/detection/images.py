@@ -200,7 +200,7 @@ class NoiseDetector(OnlineDetector):
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error
         detector.identity, detector._model = online.identity, online._model
-        detector._learner = online._learner
+        detector._learner, detector._ranking = online._learner, online._ranking
         detector._set(online._stepper, online.seen)
         return detector
 
