@@ -281,6 +281,19 @@ def test_a_thousand_requests_of_two_processes(state, slim, tmp_path):
     assert_same_state(OnlineDetector.load(state).state(), detector.state())
 
 
+def test_the_page_has_every_file_and_only_options_that_there_are():
+    page = (SERVICE / "README.md").read_text(encoding="utf-8")
+    files = {path.name for path in SERVICE.iterdir() if path.is_file()}
+    assert {name for name in files if f"`{name}`" in page} == files - {
+        "README.md", "Dockerfile.dockerignore",
+    }  # fmt: skip
+    scripts = "".join((SERVICE / name).read_text() for name in ("app.py", "worker.py"))
+    of_others = {"--workers", "--data-binary", "--stop-timeout", "--model", "--dataset"}
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
+    assert options - of_others <= set(re.findall(r'"(--[a-z-]+)"', scripts))
+    assert "--warm" in options
+
+
 def image_command(folder):
     """What the Dockerfile runs, in a folder where it put its files; and its health check."""
     words = (SERVICE / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
