@@ -44,7 +44,8 @@ def owned(path: Path) -> Iterator[OnlineDetector]:
     """
     if not path.is_file():
         raise StoreError(f"there is no state {path}: save a detector to it first (README.md).")
-    lock = FileLock(path.with_name(f".{path.name}.lock"))  # the one that a watch takes
+    file = path.resolve()  # whatever links lead to it
+    lock = FileLock(file.with_name(f".{file.name}.lock"))  # the one that a watch takes
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -152,7 +153,7 @@ class Owner:
             learned = self._learned  # what comes while it is written is the next one's
             try:
                 self.detector.save(self.path)
-            except StoreError as error:
+            except Exception as error:
                 self.failed_saves, self.save_error = self.failed_saves + 1, str(error)
                 raise
             self._saved, self.save_error = learned, None
@@ -177,7 +178,7 @@ class Owner:
             self._due.wait(self._seconds)
             self._due.clear()
             if self.unsaved and not self._ended:
-                with contextlib.suppress(StoreError):  # kept in `save_error`, and tried again
+                with contextlib.suppress(Exception):  # `save_error` has it; it is tried again
                     self.save()
 
     def health(self) -> dict[str, Any]:
