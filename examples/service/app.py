@@ -24,8 +24,9 @@ from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from metrics import CONTENT_TYPE, openmetrics
-from owner import Owner, Rows, owned
+from owner import Owner, Rows, opened
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.requests import ClientDisconnect
 
 from zsntta_cli import Verdicts, ZsnttaError
 
@@ -39,13 +40,16 @@ def service(owner: Owner, most: int) -> FastAPI:
     async def sent(request: Request, dim: int) -> Rows:
         """The body as features (N, dim), of which no more is taken in than may come."""
         body, stated = bytearray(), request.headers.get("content-length", "")
-        if not (stated.isdecimal() and int(stated) > limit):
-            async for part in request.stream():
-                body += part
-                if len(body) > limit:
-                    break
-            else:
-                return rows_of(bytes(body), dim)
+        try:
+            if not (stated.isdecimal() and int(stated) > limit):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > limit:
+                        break
+                else:
+                    return rows_of(bytes(body), dim)
+        except ClientDisconnect as error:  # nobody reads this: it is for the metrics
+            raise HTTPException(400, "the connection ended before the body did.") from error
         wanted = f"send at most {most:,} images at a time, which are {limit:,} bytes."
         raise HTTPException(413, wanted, {"Connection": "close"})
 
@@ -137,7 +141,7 @@ def main() -> None:
     # uvicorn catches it while it serves, answers whom it has, and raises it anew.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with owned(options.state) as detector:
+        with opened(options.state) as detector:
             owner = Owner(detector, options.state, options.save_every, options.save_seconds)
             if options.warm and not detector.seen:
                 owner.warm(options.warm)  # stopped here, nothing is saved: it was half an update

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli import NoiseDetector, OnlineDetector, Verdicts
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.detection.owners import owned
 from zsntta_cli.errors import StoreError
 
 Rows = NDArray[np.float32]  # raw image features (N, D)
@@ -36,28 +36,16 @@ class Now(NamedTuple):
 
 
 @contextlib.contextmanager
-def owned(path: Path) -> Iterator[OnlineDetector]:
-    """The detector of a state file, which is ours alone until we leave.
+def opened(path: Path) -> Iterator[OnlineDetector]:
+    """The detector of a state file that nobody else writes until we leave.
 
     Raises:
-        StoreError: there is none, it is broken, or somebody else has it.
+        StoreError: there is none, it is broken, or another process writes it.
     """
     if not path.is_file():
         raise StoreError(f"there is no state {path}: save a detector to it first (README.md).")
-    file = path.resolve()  # whatever links lead to it
-    lock = FileLock(file.with_name(f".{file.name}.lock"))  # the one that a watch takes
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise StoreError(
-            f"{path} belongs to a service or a watch that runs: ask that one."
-        ) from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be locked: {error.strerror}.") from error
-    try:
+    with owned(path):
         yield _loaded(path)
-    finally:
-        lock.release()
 
 
 def _loaded(path: Path) -> OnlineDetector:

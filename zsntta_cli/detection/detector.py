@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
+from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.runs.flags import Flag, Ranking, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
@@ -572,9 +573,13 @@ class OnlineDetector:
     def save(self, path: str | Path) -> None:
         """Write all that was learned, the classes and whose features they are to an HDF5 file.
 
+        Whoever saves to a file is its writer as long as it is there: other processes are refused.
+
         Raises:
-            StoreError: it cannot be written; what was there before still is.
+            StoreError: it cannot be written, or another process writes it; what was there before
+                still is.
         """
+        own_as_long_as(self, Path(path))
         kept.write(Path(path), self, self._origin)
 
     @classmethod

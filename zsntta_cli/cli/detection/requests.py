@@ -29,6 +29,7 @@ def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchO
             decide=decision.decide,
             seed=decision.seed,
             others=decision.others,
+            warm=decision.warm,
         ),
         watch=Watch(interval=watching.interval, looks=watching.looks) if watching.watch else None,
     )
