@@ -287,7 +287,7 @@ def test_the_page_has_every_file_and_only_options_that_there_are():
         "README.md", "Dockerfile.dockerignore",
     }  # fmt: skip
     scripts = "".join((SERVICE / name).read_text() for name in ("app.py", "worker.py"))
-    of_others = {"--workers", "--data-binary", "--stop-timeout", "--model", "--dataset"}
+    of_others = {"--data-binary", "--dataset", "--model", "--stop-timeout", "--watch", "--workers"}
     options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
     assert options - of_others <= set(re.findall(r'"(--[a-z-]+)"', scripts))
     assert "--warm" in options
