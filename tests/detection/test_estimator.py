@@ -168,13 +168,22 @@ def test_errors():
         estimator().set_params(method="tda").fit(FEATURES)
 
 
-def test_a_settings_error_is_a_value_error_that_no_reader_takes_for_its_own(tmp_path):
-    """What catches ValueError of a foreign library still lets a setting be told as one."""
-    from zsntta_cli import NoiseDetector
+def test_a_fit_that_fails_leaves_what_was_fitted():
+    one = estimator().set_params(flag="fpr=10%")
+    with pytest.raises(SettingsError, match="clean are no images at all"):
+        one.set_params(clean=FEATURES[:0]).fit(FEATURES)
+    assert not one.__sklearn_is_fitted__()
+    before = one.set_params(clean=FEATURES[:50]).fit(FEATURES).score_samples(FEATURES)
+    with pytest.raises(SettingsError, match="clean are no images at all"):
+        one.set_params(clean=FEATURES[:0]).fit(FEATURES[:20])
+    np.testing.assert_array_equal(one.score_samples(FEATURES), before)
+    with pytest.raises(SettingsError, match="features have 16 dims, text_features have 3"):
+        NoiseEstimator(np.eye(3)).partial_fit(FEATURES)
 
-    assert issubclass(SettingsError, ValueError)
-    with pytest.raises(SettingsError, match="an image is of the type int, must be a path"):
-        NoiseDetector(["a"], "tiny").update([7])
+
+def test_of_images_that_are_the_same_as_many_are_flagged_as_were_asked_for():
+    one = NoiseEstimator(TEXT, 20.0, flag=7)
+    assert (one.fit_predict(np.repeat(FEATURES[:10], 10, axis=0)) == -1).sum() == 7
 
 
 class Suited(NoiseEstimator):
@@ -186,10 +195,9 @@ class Suited(NoiseEstimator):
     def get_params(self, deep=True):
         return {"method": self.method, "seed": self.seed}
 
-    def _begin(self):
-        self.text_features = np.random.default_rng(0).normal(size=(3, self.n_features_in_))
-        super()._begin()
-        self.text_features = None
+    def _begun(self):
+        text = np.random.default_rng(0).normal(size=(3, self.n_features_in_))
+        return OnlineDetector(text, self.logit_scale, self.method)
 
 
 @pytest.mark.filterwarnings("ignore")

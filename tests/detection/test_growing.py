@@ -119,6 +119,7 @@ def test_known_files_are_looked_at_in_turns_and_quiet_folders_are_not_listed(tmp
         folder.mkdir(exist_ok=True)
         (folder / f"{number}.png").write_bytes(b"1")
     monkeypatch.setattr(module, "_FILES", 100)
+    monkeypatch.setattr(Growing, "_list_in_turns", lambda _: None)
     growing = Growing({0: tmp_path})
     assert sum(len(look(growing)) for _ in range(3)) == 300
     for _ in range(8):  # the folders settle
@@ -150,3 +151,53 @@ def test_clocks_that_differ(tmp_path, seconds):
         os.utime(tmp_path / name, (now, now))
         os.utime(tmp_path, (now, now))  # the same for both: a coarse stamp
     assert sum(len(look(growing)) for _ in range(4)) == 2
+
+
+def test_a_file_system_without_time_stamps_of_folders(tmp_path):
+    inbox = tmp_path / "inbox"
+    (inbox / "x").mkdir(parents=True)
+    growing = Growing({0: inbox})
+    for _ in range(10):  # the folders settle
+        look(growing)
+    for folder in (inbox, inbox / "x"):
+        before = folder.stat().st_mtime_ns
+        (folder / "a.png").write_bytes(b"1")
+        os.utime(folder, ns=(before, before))
+    assert sum(len(look(growing)) for _ in range(4)) == 2
+
+
+def test_links_that_lead_somewhere_only_later(tmp_path):
+    inbox, away = tmp_path / "inbox", tmp_path / "away"
+    inbox.mkdir()
+    (inbox / "camera").symlink_to(away / "photos")
+    (inbox / "a.png").symlink_to(away / "a.png")
+    growing = Growing({0: inbox})
+    for _ in range(10):
+        assert look(growing) == []
+    (away / "photos").mkdir(parents=True)
+    (away / "a.png").write_bytes(b"1")
+    (away / "photos" / "b.png").write_bytes(b"1")
+    taken = {source for _ in range(5) for source, *_ in look(growing)}
+    assert taken == {str(inbox / "a.png"), str(inbox / "camera" / "b.png")}
+
+
+def test_a_large_folder_is_listed_as_often_as_that_is_cheap(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BUSY", 64)
+    monkeypatch.setattr(module, "_LISTED", 64)
+    for number in range(640):
+        (tmp_path / f"{number}.png").write_bytes(b"1")
+    growing = Growing({0: tmp_path})
+    assert sum(len(look(growing)) for _ in range(3)) == 640
+    lists, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda *a: lists.append(a[0]) or scandir(*a))
+    for number in range(22):  # one arrives at each look
+        (tmp_path / f"new-{number}.png").write_bytes(b"1")
+        growing.take(growing.look())
+    assert 1 <= len(lists) <= 5
+    for _ in range(40):
+        growing.take(growing.look())
+    assert len(growing.seen) == 662
+    lists.clear()
+    for _ in range(22):  # nothing changes: in its turn alone
+        look(growing)
+    assert len(lists) <= 3

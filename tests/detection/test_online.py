@@ -492,7 +492,7 @@ def test_what_was_answered_goes_on_after_hindsight_is_learned_from():
     online.feedback(features[:20], labels[:20] < 0)
     online.decide_all(features[20:], learn=True)
     assert (online.labelled, online.seen) == (20, COUNT - 20)
-    learner, (_, rule) = online._learner, online._judge
+    learner, (_, rule) = online._knows.learner, online._knows.judge
     assert rule is learner.rule
     assert len(rule.usual) > 30
     recent = {row.tobytes() for row in units(learner._recent[: online.seen].astype(np.float32))}

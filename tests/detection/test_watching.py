@@ -434,3 +434,57 @@ def test_what_is_warm_does_not_begin_with_the_rule_of_zs_clip(pictures):
     arrival = ("detect", "pictures/x/00000.png", *OPTIONS[:-1], "--decide", "arrival")
     assert json.loads(pictures(*arrival, "--warm", "more").stdout)["stage"] == "adapted"
     fails(pictures("detect", "pictures", *OPTIONS[:-1], "--warm", "more"), "on arrival", code=2)
+
+
+def test_another_folder_with_files_of_the_same_names_replaces_nothing(inbox, drawn, tmp_path):
+    state, out = tmp_path / "s.h5", tmp_path / "rows.jsonl"
+    fill(inbox, drawn, range(3))
+    finish(state, out)
+    (tmp_path / "next").mkdir()
+    for i in range(3):
+        shutil.copyfile(inbox / f"{i:03}.png", tmp_path / "next" / f"{i:03}.png")
+        os.utime(tmp_path / "next" / f"{i:03}.png", (2000 + i, 2000 + i))
+
+    def finish_in(*folders):
+        watch = job(*folders)
+        known = resumed(state, watch.detector, True)
+        with contextlib.closing(GrowingFile(out).begin(known.written)) as file:
+            for batch in Watching(watch, Watch(), known, state).batches(file, Script(*[None] * 4)):
+                file.take(batch)
+
+    finish_in("next")
+    finish_in("inbox")
+    assert [(row["source"], row["replaces"]) for row in rows_in(out)] == [
+        (f"{folder}/00{i}.png", None) for folder in ("inbox", "next") for i in range(3)
+    ]
+
+
+def test_a_copy_of_folder_state_and_rows_goes_on(inbox, drawn, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    inbox.rename(tmp_path / "here" / "inbox")
+    (tmp_path / "features").rename(tmp_path / "here" / "features")
+    monkeypatch.chdir(tmp_path / "here")
+    fill(Path("inbox"), drawn, range(3))
+    finish(Path("s.h5"), Path("rows.jsonl"))
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    fill(Path("inbox"), drawn, [5])
+    finish(Path("s.h5"), Path("rows.jsonl"))
+    assert [row["source"] for row in rows_in("rows.jsonl")] == [
+        f"inbox/00{i}.png" for i in (0, 1, 2, 5)
+    ]
+
+
+def test_a_detector_that_saves_on_features_alone_stays_the_writer(drawn, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "s.h5"
+    detector = NoiseDetector(NAMES, "tiny")
+    detector.online.save(path)
+    gc.collect()
+    with owner(path) as second:
+        assert "is written by another process" in second.communicate(timeout=60)[1]
+    del detector
+    gc.collect()
+    with owner(path) as last:
+        assert last.stdout.readline() == "saved\n"
+        last.kill()

@@ -370,7 +370,7 @@ def test_a_killed_service_leaves_its_last_state_whole_and_one_that_is_stopped_al
                 end.start()
         raise AssertionError("it answers all the same")
 
-    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM):
+    for number in (signal.SIGKILL, signal.SIGTERM):
         with (
             serving(slim, "--state", state, "--save-every", 20) as (process, url),
             worker.Client(url) as client,

@@ -12,57 +12,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
-from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
+from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.runs.flags import Flag, Ranking, flagged_among_clean
-from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
+from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
+from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import (
-    SURE,
-    Decisions,
     Evidence,
-    Judge,
     MoreText,
-    Pool,
-    Stepper,
     StreamData,
 )
-from zsntta_cli.methods.state import State, checked, copied, nested, within
+from zsntta_cli.methods.state import State
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
 Decide = Callable[[StreamData], Verdicts]
 
 # What belongs to one process, or is made anew of a state: no pickle has it.
-_OF_PROCESS = frozenset({"_lock", "_stepper", "_learner", "_judge", "_ranking", "_encoder"})
-
-
-@dataclasses.dataclass(frozen=True)
-class FrozenModel:
-    """The zero-shot classifier, which never changes."""
-
-    text: NDArray[np.float32]  # (C, D) unit norm
-    scale: float  # of the logits
-    bias: float | None  # of a sigmoid model's logits
-    others: MoreText | None = None  # words for what else images may show
-
-    @classmethod
-    def checked(
-        cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
-    ) -> "FrozenModel":
-        """A model of what somebody gave: SettingsError where it is none."""
-        rows = inputs.checked_text(text)
-        others = inputs.checked_others(words, names_beside, rows)
-        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), others)
-
-    def stream(self, features: NDArray[np.float32], seed: int) -> StreamData:
-        """Raw image features (N, D) as a stream with zero-shot scores."""
-        pool, count = Pool.scored(features, self.text, self.scale), len(features)
-        pool = pool.beside(self.others) if self.others else pool
-        return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
+_OF_PROCESS = frozenset({"_lock", "_knows", "_encoder"})
 
 
 class OnlineDetector:
@@ -167,26 +137,20 @@ class OnlineDetector:
         self._lock = threading.RLock()
         self._model: FrozenModel | None = None
         self._questions: Questions | None = None  # about what was last decided in hindsight
-        self._seen = 0
 
     def _begin(self, model: FrozenModel) -> None:
         """Start the method; the model comes last, as it tells other threads that all is there."""
-        self._learner, self._ranking = Learner(model.text.shape[1]), Ranking()
-        self._set(self._start(model), 0)
+        self._knows = self._nothing(model)
         self._model = model
 
-    def _start(self, model: FrozenModel) -> Stepper:
-        """The method before its first item."""
+    def _nothing(self, model: FrozenModel) -> Knowledge:
+        """What is known before the first image."""
         threshold, options = self._settings
         data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
         stepper = METHODS[self.method].start(data, options, threshold)
         ONE_THREAD.look_again()
-        return rescored(stepper, threshold.score, model.bias, len(model.text))
-
-    def _set(self, stepper: Stepper, seen: int) -> None:
-        """Keep what is known now; a reader takes the judge, which never changes, at once."""
-        self._stepper, self._seen = stepper, seen
-        self._judge = stepper.judge(), self._learner.rule
+        scored = rescored(stepper, threshold.score, model.bias, len(model.text))
+        return Knowledge(model, scored, self.class_names)
 
     def _prepare(self) -> None:
         """Begin with a model that was put off; here it was given at the start."""
@@ -204,7 +168,7 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
 
@@ -222,8 +186,9 @@ class OnlineDetector:
 
         def learned(data: StreamData) -> Verdicts:
             with self._lock:
-                verdicts = self._learn(data)
-                return self._ranking.flagged(verdicts, share)[0] if share.share else verdicts
+                verdicts = self._knows.push(data)
+                ranking = self._knows.ranking
+                return ranking.flagged(verdicts, share)[0] if share.share else verdicts
 
         return self._verdicts(learned, images, features, sources)
 
@@ -231,12 +196,7 @@ class OnlineDetector:
         self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
         """Judge images by what was learned, each by itself; nothing is learned."""
-
-        def judged(data: StreamData) -> Verdicts:
-            judge, rule = self._judge
-            return _by_rule(rule, self._verdicts_of(data, judge(data)), data)
-
-        return self._verdicts(judged, images, features, sources)
+        return self._verdicts(lambda data: self._knows.judged(data), images, features, sources)
 
     def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
         """Noise scores (N,), higher = more noise; nothing is learned."""
@@ -250,7 +210,7 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
         clean: Any = None,
         learn: bool = False,
     ) -> Verdicts:
@@ -289,34 +249,13 @@ class OnlineDetector:
     def _in_hindsight(
         self, data: StreamData, passes: int | None, seed: int, learn: bool
     ) -> Verdicts:
-        if learn:
-            with self._lock:  # from the first pass to what is kept of the last
-                verdicts, stepper = self._by_last_pass(data, passes, seed)
-                self._keep(stepper, data, seed)
-                return verdicts
-        return self._by_last_pass(data, passes, seed)[0]
-
-    def _keep(self, stepper: Stepper, data: StreamData, seed: int) -> None:
-        """Go on from a stepper that was shown data; of the last images, those of an order."""
-        self._stepper = stepper
-        order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
-        self._learner.see(data.features(slice(None))[order])
-        if len(self._learner.answers):
-            self._fit()
-        self._set(stepper, self._seen + len(data))
-
-    def _by_last_pass(
-        self, data: StreamData, passes: int | None, seed: int
-    ) -> tuple[Verdicts, Stepper]:
         with self._lock:
-            stepper, answers = copy.deepcopy(self._stepper), self._learner.answers
-        decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
-        verdicts = self._verdicts_of(data, decisions)
-        if not len(answers):
-            return verdicts, stepper
-        margins = self._margins(stepper.judge(), answers.features)
-        usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
-        return _by_rule(learned(answers, margins, usual), verdicts, data), stepper
+            stepper, answers = self._knows.snapshot()
+            if learn:  # nobody else learns from the first pass to the end
+                verdicts = self._knows.in_hindsight(data, stepper, answers, passes, seed)
+                self._knows.go_on_from(stepper, data, seed)
+                return verdicts
+        return self._knows.in_hindsight(data, stepper, answers, passes, seed)
 
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
         """The images of `decide_all` to ask a person about, at most so many: ids and verdicts.
@@ -375,31 +314,7 @@ class OnlineDetector:
         if not len(rows):
             return
         with self._lock, ONE_THREAD:
-            self._learner.answers = self._learner.answers.and_of(rows, answers)
-            self._fit()
-            self._set(self._stepper, self._seen)
-
-    def _fit(self) -> None:
-        """Make the rule of the answers anew, by what is known now."""
-        judge = self._stepper.judge()
-        self._learner.fit(lambda features: self._margins(judge, features))
-
-    def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Margins (N,) that a judge gives to raw features (N, D)."""
-        data = self._begun().stream(features, self._seed)
-        return self._verdicts_of(data, judge(data)).margin
-
-    def _learn(self, data: StreamData) -> Verdicts:
-        with self._lock:
-            pieces = []
-            for items in self._learner.pieces(len(data)):
-                part = data.part(items)
-                verdicts = self._verdicts_of(part, self._stepper.push(part))
-                pieces.append(_by_rule(self._learner.rule, verdicts, part))
-                if self._learner.see(part.features(slice(None))):
-                    self._fit()
-            self._set(self._stepper, self._seen + len(data))
-        return Verdicts.joined(pieces)
+            self._knows.teach(rows, answers)
 
     def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
         """What is decided on images, or on features of such."""
@@ -408,7 +323,7 @@ class OnlineDetector:
 
     def _decided(self, decide: Decide, rows: NDArray[np.float32]) -> Verdicts:
         with ONE_THREAD:
-            return decide(self._begun().stream(rows, self._seed))
+            return decide(self._begun().stream(rows))
 
     def _checked(
         self, images: Any, features: Any, sources: Sources
@@ -431,9 +346,6 @@ class OnlineDetector:
         check(len(rows) > 0, "clean are no images at all: give one or more.")
         return rows
 
-    def _verdicts_of(self, data: StreamData, decisions: Decisions) -> Verdicts:
-        return Verdicts.of(data, decisions, self.class_names)
-
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         """Features of images, and their sources; without an encoder they are features already."""
         return images, sources
@@ -441,23 +353,23 @@ class OnlineDetector:
     @property
     def seen(self) -> int:
         """How many images it has learned from."""
-        return self._seen
+        return self._knows.seen if self._model is not None else 0
 
     @property
     def labelled(self) -> int:
         """How many images a person said something of."""
-        return len(self._learner.answers) if self._model is not None else 0
+        return len(self._knows.learner.answers) if self._model is not None else 0
 
     @property
     def warm_up(self) -> int:
         """How many images ZS-CLIP decides before there is a rule of the method's own."""
         self._begun()
-        return self._stepper.warm_up
+        return self._knows.stepper.warm_up
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
-        return self._model is not None and self._stepper.adapted
+        return self._model is not None and self._knows.stepper.adapted
 
     @property
     def evidence(self) -> Evidence | None:
@@ -466,7 +378,7 @@ class OnlineDetector:
         Below 0.5 (`is_sure`) what is above the threshold is "unsure", and not "noise".
         """
         self._begun()
-        return self._stepper.evidence
+        return self._knows.stepper.evidence
 
     @property
     def stage(self) -> Stage:
@@ -485,9 +397,7 @@ class OnlineDetector:
             other = object.__new__(type(self))
             other.__dict__ |= self.__dict__
             if self._model is not None:
-                other._learner = self._learner.copy()
-                other._ranking = Ranking(self._ranking.margins)
-                other._set(copy.deepcopy(self._stepper), self._seen)
+                other._knows = self._knows.copy()
         other._lock, other._questions = threading.RLock(), copy.copy(self._questions)
         return other
 
@@ -544,9 +454,7 @@ class OnlineDetector:
         """All that was learned, as arrays and numbers of its own."""
         self._begun()
         with self._lock:
-            images, method = {"seen": self._seen}, self._stepper.state()
-            people, flags = self._learner.state(), self._ranking.state()
-            return copied(nested(images=images, method=method, people=people, flags=flags))
+            return self._knows.state()
 
     def restore(self, state: State) -> None:
         """Go on from the state of a detector of the same classes, method and settings.
@@ -554,21 +462,13 @@ class OnlineDetector:
         Raises:
             SettingsError: it is another's; nothing is changed then.
         """
-        stepper = self._start(self._begun())
-        learner, ranking = Learner(self._begun().text.shape[1]), Ranking()
+        knowledge = self._nothing(self._begun())
         try:
-            for name in state:
-                if name.partition(".")[0] not in ("images", "method", "people", "flags"):
-                    raise ValueError(f"{name} is unknown")
-            checked(within(state, "images"), {"seen": 0})
-            stepper.restore(within(state, "method"))
-            learner.restore(within(state, "people"), int(state["images.seen"]))
-            ranking.restore(within(state, "flags"))
+            knowledge.restore(state)
         except ValueError as error:
             raise SettingsError(f"this is no state of such a detector: {error}.") from error
         with self._lock:
-            self._learner, self._ranking = learner, ranking
-            self._set(stepper, int(state["images.seen"]))
+            self._knows = knowledge
 
     def save(self, path: str | Path) -> None:
         """Write all that was learned, the classes and whose features they are to an HDF5 file.
@@ -579,7 +479,7 @@ class OnlineDetector:
             StoreError: it cannot be written, or another process writes it; what was there before
                 still is.
         """
-        own_as_long_as(self, Path(path))
+        own_as_long_as(self._lock, Path(path))  # which `online` shares, and no copy does
         kept.write(Path(path), self, self._origin)
 
     @classmethod
@@ -606,18 +506,3 @@ class OnlineDetector:
     def _label(self) -> str:
         """What it says of its encoder."""
         return ""
-
-
-def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
-    """Verdicts by what was learned from answers, where there are some.
-
-    What is above the threshold is noise where a person found some, whatever the stream says.
-    """
-    if rule is None:
-        return verdicts
-    odds = rule.log_odds(units(data.features(slice(None))), verdicts.margin)
-    unsure = (odds > 0) & (verdicts.evidence < SURE) & (not rule.answers.noise.any())
-    return dataclasses.replace(
-        verdicts, score=odds, threshold=np.zeros_like(odds), noise=(odds > 0) & ~unsure,
-        unsure=unsure,
-    )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.runs.flags import Flag, move_of
+from zsntta_cli.detection.runs.flags import Flag, FlagValue, move_of
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.settings.options import check
 
@@ -42,7 +42,7 @@ class NoiseEstimator:
         *,
         class_names: Any = None,
         logit_bias: float | None = None,
-        flag: "Flag | str | float | None" = None,
+        flag: FlagValue = None,
         clean: Any = None,
         seed: int = 0,
     ) -> None:
@@ -66,35 +66,39 @@ class NoiseEstimator:
         is_first = not self.__sklearn_is_fitted__()
         check(not is_first or self.flag is None, "flag is of what fit sees: call fit first.")
         rows = self._rows(X, is_first)
+        detector = self._begun() if is_first else self.detector_
+        detector.update(rows)
         if is_first:
-            self._begin()
-        self.detector_.update(rows)
+            self._take(detector, 0.0)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:  # noqa: ARG002, N803
         """Learn from features (N, D) alone, and give what is decided on each in hindsight."""
-        rows, flag = self._rows(X, reset=True), Flag.of(self.flag)
-        self._begin()
-        verdicts = self.detector_.decide_all(
+        rows, flag, detector = self._rows(X, reset=True), Flag.of(self.flag), self._begun()
+        verdicts = detector.decide_all(
             rows, seed=self.seed, flag=flag, clean=self.clean, learn=True
         )
-        if flag != Flag():
-            clean = None if self.clean is None else self.detector_.predict(self.clean).margin
-            self.offset_ = -(move_of(self.detector_.predict(rows).margin, flag, clean) or 0.0)
-        return _signs(-verdicts.margin)
+        clean = None if self.clean is None else detector.predict(self.clean).margin
+        moved = None if flag == Flag() else move_of(detector.predict(rows).margin, flag, clean)
+        self._take(detector, -(moved or 0.0))
+        return np.where(verdicts.flagged, -1, 1)
 
-    def _begin(self) -> None:
-        self.detector_ = OnlineDetector(
+    def _begun(self) -> OnlineDetector:
+        """A detector that has seen nothing."""
+        return OnlineDetector(
             self.text_features, self.logit_scale, self.method, normalized=self.normalized,
             **{"class_names": self.class_names, "logit_bias": self.logit_bias,
                **(self.settings or {})},
         )  # fmt: skip
-        self.classes_ = np.array(self.detector_.class_names, object)
-        self.offset_ = 0.0
+
+    def _take(self, detector: OnlineDetector, offset: float) -> None:
+        """Be fitted: nothing is before all of it went well."""
+        self.detector_, self.offset_ = detector, offset
+        self.classes_ = np.array(detector.class_names, object)
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
         """+1 for features (N, D) that are clean, -1 for noise and where it is unsure."""
-        return _signs(self.decision_function(X))
+        return np.where(self.decision_function(X) < 0, -1, 1)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Higher = more ID: the margins (N,) turned round, score less threshold."""
@@ -144,7 +148,3 @@ class NoiseEstimator:
 
 
 _PARAMETERS = tuple(inspect.signature(NoiseEstimator).parameters)
-
-
-def _signs(decisions: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.where(decisions < 0, -1, 1)

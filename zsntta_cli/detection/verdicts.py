@@ -56,7 +56,7 @@ class Verdict:
         object.__setattr__(self, "noise", self.answer == NOISE)  # it is frozen
         object.__setattr__(self, "margin", self.score - self.threshold)
 
-    def fields(self, rank: int) -> dict[str, Any]:
+    def as_row(self, rank: int) -> dict[str, Any]:
         """What a verdict row says of an image of this rank of suspicion, "class" to "top"."""
         return {
             "class": self.class_name,
@@ -161,7 +161,7 @@ class Verdicts:
             import pandas as pd
         except ImportError as error:
             raise SettingsError("to_pandas needs pandas: pip install pandas.") from error
-        rows = [one.fields(rank) for one, rank in zip(self, self.rank.tolist(), strict=True)]
+        rows = [one.as_row(rank) for one, rank in zip(self, self.rank.tolist(), strict=True)]
         columns = {
             name: pd.Series([row[name] for row in rows], dtype=kind)
             for name, kind in _COLUMN_TYPES.items()
@@ -234,7 +234,7 @@ _COLUMNS = (
     "class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index", "top_score",
     "evidence", "evidence_kind", "judged",
 )  # fmt: skip
-_COLUMN_TYPES: dict[str, Any] = {  # of a table, by the names of `Verdict.fields`
+_COLUMN_TYPES: dict[str, Any] = {  # of a table, by the names of `Verdict.as_row`
     "class": object, "class_index": int, "answer": object, "noise": bool, "rank": int,
     "score": float, "threshold": float, "margin": float, "stage": object, "evidence": float,
     "kind": object, "top": object,

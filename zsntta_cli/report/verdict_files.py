@@ -146,7 +146,8 @@ class GrowingFile(RowSink):
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             length = path.stat().st_size if path.exists() else 0
-            if written.digest is None and length:
+            is_other = not written.rows and written.path != str(path.absolute())
+            if length > written.size and is_other:  # nothing tells that these rows are the watch's
                 raise StoreError(
                     f"{path} has rows already: delete it, name another, or go on with its state.",
                 )
@@ -177,7 +178,8 @@ class GrowingFile(RowSink):
     @property
     def written(self) -> Written:
         """How much of it is durable."""
-        return Written(self._file.tell(), self._rows, self._digest.hexdigest())
+        where = str(self.path.absolute())
+        return Written(self._file.tell(), self._rows, self._digest.hexdigest(), where)
 
     def take(self, batch: Batch) -> None:
         """Add rows: StoreError where they cannot be written."""

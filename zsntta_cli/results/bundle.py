@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import StoreError, ZsnttaError, first_line, short
+from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import read_input, write_whole
 from zsntta_cli.plugins import load_script
 from zsntta_cli.results.exchange import export_text, read_text
@@ -107,8 +107,6 @@ def read_bundle(path: Path) -> Bundle:
         _check_digest(path, content)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _bundle(path, _contents(path, archive))
-    except ZsnttaError:  # which says what is wrong already, and may be a ValueError
-        raise
     except (OSError, ValueError, LookupError, zipfile.BadZipFile, RecursionError) as error:
         raise StoreError(f"{path} is no bundle ({first_line(error)}).") from error
 

@@ -72,7 +72,7 @@ class RowMaker:
         row: dict[str, Any] = {
             "format": FORMAT,
             "source": "", "frame": None, "time_s": None,
-            **verdict.fields(rank),
+            **verdict.as_row(rank),
             "content": None, "note": None, "replaces": None,
             "error": None,
             "encoder": self._encoder_name,

@@ -29,7 +29,7 @@ class Flag:
     fpr: float | None = None  # share of images known to be clean that may be flagged
 
     @classmethod
-    def of(cls, value: "Flag | str | float | None") -> "Flag":
+    def of(cls, value: "FlagValue") -> "Flag":
         """A flag as a program has it: a share (0.05), a number (50), or as it is typed.
 
         SettingsError where it is none.
@@ -91,6 +91,8 @@ class Flag:
 
 Features = NDArray[np.float32]
 Floats = NDArray[np.float64]
+FlagValue = Flag | str | float | None  # as a program gives it
+
 # Verdicts (N,) as they are flagged, and the images' ranks of suspicion, 1 = most.
 Flagged = tuple[Verdicts, list[int]]
 

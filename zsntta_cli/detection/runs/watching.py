@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,6 +53,7 @@ class Written:
     size: int = 0  # bytes
     rows: int = 0
     digest: str | None = None  # SHA-256 of the bytes; None: there is no file of rows
+    path: str | None = None  # where it was, which tells it as long as it has no rows
 
 
 @dataclass
@@ -64,6 +66,7 @@ class WatchState:
     written: Written = field(default_factory=Written)
     token: str = field(default_factory=lambda: secrets.token_hex(8))  # of the files that were seen
     folders: tuple[str, ...] = ()  # where the watched ones were
+    home: str = ""  # folder that the state was in then
     is_new: bool = True  # nothing was kept yet
 
 
@@ -99,16 +102,45 @@ def _state(path: Path, value: Any) -> WatchState:
             )
         case {
             "files": int(files), "margins": int(margins), "size": int(size), "rows": int(rows),
-            "digest": str() | None as digest, "token": str(token), "folders": list(folders),
+            "digest": str() | None as digest, "out": str() | None as out, "token": str(token),
+            "folders": list(folders), "home": str(home),
         }:  # fmt: skip
             names = tuple(name for name in folders if isinstance(name, str))
             if min(files, margins, size, rows) >= 0 and len(names) == len(folders):
                 seen, known = resume_seen(path, token, (files, margins))
-                written = Written(size, rows, digest)
+                written = Written(size, rows, digest, out)
                 return WatchState(
-                    seen, known, (files, margins), written, token, names, is_new=False
+                    seen, known, (files, margins), written, token, names, home, is_new=False
                 )
     raise StoreError(f"{path} is no state of a watch of this version.")
+
+
+def numbered(places: Sequence[str], home: str, state: WatchState) -> list[int]:
+    """Numbers of the watched folders, whose state is in `home`; each keeps the one that it had.
+
+    It is told by its path, or else by its path from the state's folder, as both may move together.
+    Others take, in their order, the numbers of folders that are no longer where they were; what is
+    named beside those that are still there is a folder of its own.
+    """
+    moved = [_beside(home, os.path.relpath(name, state.home)) for name in state.folders]
+    free = dict(enumerate(zip(state.folders, moved, strict=True)))
+    numbers: dict[str, int] = {}
+    for which in range(2):
+        for place in places:
+            same = [number for number, paths in free.items() if paths[which] == place]
+            if same and place not in numbers:
+                numbers[place] = same[0]
+                del free[same[0]]
+    gone = [number for number, (name, _) in free.items() if not os.path.isdir(name)]
+    others = chain(gone, count(len(state.folders)))
+    for place in places:
+        if place not in numbers:
+            numbers[place] = next(others)
+    return [numbers[place] for place in places]
+
+
+def _beside(home: str, path: str) -> str:
+    return os.path.normpath(os.path.join(home, path))
 
 
 @dataclass
@@ -158,18 +190,14 @@ class Watching:
     def _folders(self) -> dict[int, Path]:
         """The watched folders by their numbers: those of before keep theirs, wherever they are."""
         named = [Path(source).expanduser() for source in self.run.request.images.sources]
-        before = {name: number for number, name in enumerate(self.state.folders)}
-        numbers = [before.get(os.path.abspath(path)) for path in named]
-        free = [number for number in range(len(before) + len(named)) if number not in numbers]
-        folders = {
-            free.pop(0) if number is None else number: path
-            for number, path in zip(numbers, named, strict=True)
-        }
-        names = list(self.state.folders) + [""] * (max(folders) + 1 - len(before))
-        for number, path in folders.items():
-            names[number] = os.path.abspath(path)
-        self.state.folders = tuple(names)
-        return folders
+        places = [os.path.abspath(path) for path in named]
+        home = os.path.dirname(os.path.abspath(self.path)) if self.path else ""
+        numbers = numbered(places, home, self.state)
+        names = [*self.state.folders, *[""] * (len(named) + 1)]
+        for number, place in zip(numbers, places, strict=True):
+            names[number] = place
+        self.state.folders, self.state.home = tuple(names[: names.index("")]), home
+        return dict(zip(numbers, named, strict=True))
 
     def _batch(
         self,
@@ -212,7 +240,8 @@ class Watching:
         watch = {
             "format": FORMAT, "token": state.token, "folders": list(state.folders),
             "files": state.counts[0], "margins": state.counts[1], "size": written.size,
-            "rows": written.rows, "digest": written.digest,
+            "rows": written.rows, "digest": written.digest, "out": written.path,
+            "home": state.home,
         }  # fmt: skip
         kept.write(self.path, self.run.detector, {**self.run.origin, "watch": watch})
         now = time.monotonic()
