@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
+from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, rescored
@@ -472,9 +473,13 @@ class OnlineDetector:
     def save(self, path: str | Path) -> None:
         """Write all that was learned, the classes and whose features they are to an HDF5 file.
 
+        Whoever saves to a file is its writer as long as it is there: other processes are refused.
+
         Raises:
-            StoreError: it cannot be written; what was there before still is.
+            StoreError: it cannot be written, or another process writes it; what was there before
+                still is.
         """
+        own_as_long_as(self._lock, Path(path))  # which `online` shares, and no copy does
         kept.write(Path(path), self, self._origin)
 
     @classmethod

@@ -11,6 +11,7 @@ from rich.text import Text
 from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
 from zsntta_cli.detection.runs.detecting import DetectRun
 from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
 from zsntta_cli.errors import printable
@@ -86,6 +87,7 @@ class Tally:
     warm_up: int  # images before the method's own rule decides
     hindsight: bool = True
     is_asked: bool = False  # a flag of one's own decides
+    left_out: LeftOut = field(default_factory=LeftOut)  # of the folders that were looked through
     is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
     counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
     first_error: str = ""
@@ -99,7 +101,9 @@ class Tally:
         is_asked = request.rule.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
         is_embedded = run.encoding.name == TINY
-        return cls(detector.method, *numbers, not request.on_arrival, is_asked, is_embedded)
+        return cls(
+            detector.method, *numbers, not request.on_arrival, is_asked, run.left_out, is_embedded
+        )
 
     def add(self, rows: Iterable[VerdictRow]) -> None:
         """Count rows."""
@@ -132,6 +136,8 @@ class Tally:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
             texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
+        if others := self.left_out.words():
+            texts.append(f"Left out: {others}.")
         return [printable(text) for text in texts]
 
     def _flagged(self) -> str:

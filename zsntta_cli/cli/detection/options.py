@@ -95,6 +95,9 @@ class DecisionOptions:
         str | None,
         _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
     ] = None
+    warm: Annotated[
+        Path | None, _decision("Images to learn from first, without rows, on arrival.")
+    ] = None
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0
     ask: Annotated[
         int | None,

@@ -44,6 +44,7 @@ def request_of(
             decide=decision.decide,
             seed=decision.seed,
             others=decision.others,
+            warm=decision.warm,
         ),
         watch=Watch(interval=watching.interval, looks=watching.looks) if watching.watch else None,
     )

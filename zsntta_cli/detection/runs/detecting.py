@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 
@@ -53,6 +54,15 @@ class DetectRun:
     cached: FeatureSet | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
     interview: Interview | None = None  # which asks about images, in hindsight
+    left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What a state says of where its features are from, as a `NoiseDetector` says it."""
+        identity = self.detector.identity
+        names = {name: identity.get(name) for name in ("model", "pretrained", "precision")}
+        is_named = self.photos is None and None not in names.values()
+        return {**names, "prompt": self.request.template} if is_named else {}
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -62,6 +72,7 @@ class DetectRun:
         """
         rule = self.request.rule
         if self.request.on_arrival:
+            self.warm()
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
@@ -100,7 +111,8 @@ class DetectRun:
 
     def _items(self) -> Iterator[list[Item]]:
         """The images of all sources, but for those that lie where results go."""
-        scan, left = self.request.images.scan, 0
+        scan = replace(self.request.images.scan, left_out=self.left_out)
+        left = 0
         for items in batches(self.request.images.sources, scan):
             kept = [one for one in items if not (scan.without and scan.holds(Path(one.source)))]
             left += len(items) - len(kept)
@@ -112,13 +124,21 @@ class DetectRun:
                 f"note: {left:,} of the images left out: they lie in {where}, where results go."
             )
 
+    def warm(self) -> None:
+        """Have the detector learn from images that are no part of the run, unless it goes on."""
+        path = self.request.rule.warm
+        if path is not None and not self.detector.seen:
+            self.detector.update(features=self._features_in(path, "images to learn from first"))
+
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
         path = self.request.rule.clean
-        if path is None:
-            return None
+        return None if path is None else self._features_in(path, "clean images")
+
+    def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
+        """Features (M, D) of images beside those of the run: DatasetError where there are none."""
         items = list(chain.from_iterable(batches([str(path)])))
-        features = matrix(self.encoding.images(items, "clean images"))
+        features = matrix(self.encoding.images(items, name))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features

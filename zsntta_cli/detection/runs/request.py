@@ -62,6 +62,7 @@ class DecisionRule:
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
     others: str | None = None  # words for what else images may show: a name or a file
+    warm: Path | None = None  # images to learn from first, on arrival
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -108,6 +109,11 @@ class Request:
             _check_prompts(self.classes)
         if self.on_arrival:
             self.rule.flag.check_on_arrival()
+        check(
+            self.rule.warm is None or self.on_arrival,
+            "images to learn from first are for what is decided on arrival: in hindsight all "
+            "images of a folder decide together.",
+        )
         if self.watch:
             check(self.rule.decide != "hindsight", "a watched folder is decided on arrival.")
             grows = not self.images.set_name

@@ -20,12 +20,12 @@ from zsntta_cli.detection.sources.item import (
     failed,
     of_file,
 )
+from zsntta_cli.detection.sources.left_out import VIDEOS, LeftOut
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
 PIPE = "-"
-VIDEOS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".ogv")
-LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
+SKIPPED = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
 
 
 def is_stream(source: str) -> bool:
@@ -58,6 +58,7 @@ class Scan:
     fps: float = 1.0  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into
     moved: Mapping[str, Path] = field(default_factory=dict)  # files, by where they were before
+    left_out: LeftOut | None = None  # counts what is not looked at
 
     def holds(self, path: Path) -> bool:
         """Whether a path lies in a folder that is not looked into, whatever links lead there."""
@@ -144,12 +145,12 @@ def _missing(path: Path) -> str:
 
 def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_not_empty(path, images_of(path, scan))]
+        return [_not_empty(path, images_of(path, scan), scan)]
     name = path.name.lower()
     if name.endswith(LISTS):
         return [[scan.current(item) for item in listed(path)]]
     if name.endswith(tuple(KINDS)) and is_archive(path):
-        return [_not_empty(path, _members(path))]
+        return [_not_empty(path, _members(path, scan), scan)]
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
@@ -157,7 +158,7 @@ def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     return [[of_file(path)]]
 
 
-def _members(path: Path) -> list[Item]:
+def _members(path: Path, scan: Scan) -> list[Item]:
     """The images of an archive, read in place, in the order that its folder would have.
 
     Raises:
@@ -167,6 +168,9 @@ def _members(path: Path) -> list[Item]:
         archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
+    if scan.left_out:
+        for member in archived:
+            scan.left_out.add(member.path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
         for parts, member in images_among(archived, PHOTOS).items()
@@ -179,10 +183,14 @@ def _content(read: Callable[[Member], bytes], member: Member) -> Content:
     return content_of(read(member))
 
 
-def _not_empty(path: Path, items: list[Item]) -> list[Item]:
+def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
-        raise DatasetError(f"no image in {path} (looked for {suffixes}).")
+        others = scan.left_out.words() if scan.left_out else ""
+        raise DatasetError(
+            f"no image in {path} (looked for {suffixes})"
+            f"{f'; left out: {others}' if others else ''}."
+        )
     return items
 
 
@@ -216,16 +224,19 @@ def images_below(
         yield failed(str(folder), first_line(error))
         return
     for entry in ordered:
-        if entry.name.startswith(".") or entry.name in LEFT_OUT:
+        if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         path = folder / entry.name
-        if _is_folder(entry):
+        if is_folder(entry):
             yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
+        elif scan.left_out:
+            scan.left_out.add(entry.name)
 
 
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
+def is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Whether an entry is a folder, or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself
