@@ -179,8 +179,9 @@ class Encoding:
                     for i, one in reads.items()
                     if one.stamp and one.digest in features
                 }
-                self.store.add(features, stamps)
-                seen |= features.keys()
+                is_kept = {one.digest for i, one in reads.items() if items[i].is_kept}
+                self.store.add({d: row for d, row in features.items() if d in is_kept}, stamps)
+                seen |= features.keys() & is_kept
                 for i, one in reads.items():
                     yield i, one.digest, features.get(one.digest), one.error
                 advance(len(reads))
@@ -203,7 +204,7 @@ def _encoded(item: Item, digest: bytes, features: Half | None, error: str = "") 
     if features is not None and not np.isfinite(features).all():
         features, error = None, "its features are not finite"
     is_file = item.frame is None and features is not None
-    return Encoded(item.without_content(), features, error, digest if is_file else b"")
+    return Encoded(item, features, error, digest if is_file else b"")
 
 
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:

@@ -28,7 +28,7 @@ class ImageOptions:
             metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
-            "on standard input.",
+            "or frames on standard input.",
         ),
     ] = None
     set_name: Annotated[
@@ -39,7 +39,14 @@ class ImageOptions:
             autocompletion=completion.cached,
         ),
     ] = None
-    fps: Annotated[float, typer.Option(help="Frames of a second of video.")] = 1.0
+    fps: Annotated[
+        float | None,
+        typer.Option(help="Frames of a second of video. [1]  Of frames on -, the rate they have."),
+    ] = None
+    raw: Annotated[
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Frames on - are raw RGB of this size."),
+    ] = None
     classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None
     classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None
     class_photos: Annotated[
@@ -82,7 +89,7 @@ class DecisionOptions:
     clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
-        _decision("[hindsight; arrival for -, videos and --watch]"),
+        _decision("[hindsight; arrival for - and --watch]"),
     ] = None
     others: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from zsntta_cli.detection.runs.request import (
     Images,
     Request,
     Watch,
+    raw_size,
     read_classes,
     split_classes,
 )
@@ -16,7 +17,10 @@ def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchO
     """What is asked for: SettingsError where it will not do."""
     return Request(
         images=Images(
-            sources=tuple(images.sources or ()), set_name=images.set_name, fps=images.fps
+            sources=tuple(images.sources or ()),
+            set_name=images.set_name,
+            fps=images.fps,
+            raw=None if images.raw is None else raw_size(images.raw),
         ),
         classes=_classes(images),
         class_photos=images.class_photos,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
-from zsntta_cli.detection.sources import batches
+from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
@@ -69,7 +70,10 @@ class DetectRun:
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
-            yield Batch([one.item for one in encoded], maker.rows(encoded))
+            items = [one.item for one in encoded]
+            yield Batch(items, maker.rows(encoded))
+            for item in items:
+                item.drop_content()
         if examples:
             self.encoding.reporter.note(
                 f"note: {examples:,} of the images are example photos of the classes as well."
@@ -95,18 +99,30 @@ class DetectRun:
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
-                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
+                yield self._encoded_part(part)
+
+    def _encoded_part(self, items: Sequence[Item]) -> list[Encoded]:
+        """Some items with their features; in hindsight without the pixels of frames."""
+        encoded = self.encoding.images(items, "images" if len(items) > AT_ONCE else "")
+        for item in () if self.request.on_arrival else items:
+            item.drop_content()
+        return encoded
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
         path = self.request.rule.clean
         if path is None:
             return None
-        items = list(chain.from_iterable(batches([str(path)])))
-        features = matrix(self.encoding.images(items, "clean images"))
+        features = matrix(list(chain.from_iterable(self._clean_parts(path))))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
+
+    def _clean_parts(self, path: Path) -> Iterator[list[Encoded]]:
+        for items in batches([str(path)], Scan(self.request.images.fps)):
+            yield self.encoding.images(items, "clean images")
+            for item in items:
+                item.drop_content()
 
 
 class RowSink(Protocol):

@@ -14,6 +14,7 @@ from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
+    PIPE,
     Content,
     Item,
     content_of,
@@ -23,14 +24,8 @@ from zsntta_cli.detection.sources.item import (
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
-PIPE = "-"
 VIDEOS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".ogv")
 LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
-
-
-def is_stream(source: str) -> bool:
-    """Whether images come in an order of their own: from a pipe or a video."""
-    return source == PIPE or source.lower().endswith(VIDEOS)
 
 
 def check_sources(sources: Sequence[str]) -> None:
@@ -49,8 +44,9 @@ def check_sources(sources: Sequence[str]) -> None:
 class Scan:
     """How sources are looked through."""
 
-    fps: float = 1.0  # frames of a second of video
+    fps: float | None = None  # frames of a second of video; of frames on standard input their rate
     without: tuple[Path, ...] = ()  # folders that are not looked into
+    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
 
     def leaves_out(self, status: os.stat_result) -> bool:
         """Whether a folder, by its status, is one that is not looked into."""
@@ -73,10 +69,28 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
     """
     for source in sources:
         if source == PIPE:
-            yield from piped(lambda most: os.read(0, most))
+            yield from _piped(scan)
             continue
         for path in _whole(source):
             yield from _of_path(path, scan)
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return os.read(0, most)
+    except OSError as error:
+        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
+
+
+def _piped(scan: Scan) -> Iterator[list[Item]]:
+    """What comes on standard input: frames, or paths of images."""
+    from zsntta_cli.detection.sources.frames import framed
+    from zsntta_cli.detection.sources.framing import Incoming
+
+    incoming = Incoming(_standard_input)
+    if scan.raw or incoming.is_of_frames():
+        return framed(incoming, scan.raw, scan.fps)
+    return piped(incoming.piece)
 
 
 def _whole(source: str) -> list[Path]:
@@ -118,7 +132,7 @@ def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
-        return frames(path, scan.fps)
+        return frames(path, scan.fps or 1.0)
     return [[of_file(path)]]
 
 
