@@ -30,7 +30,7 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
     items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
     answers = ["clean", "clean", "unsure", "noise", "clean"]
     rows = [
-        {"error": None, "answer": answer, "class": "c/t", "source": str(i)}
+        {"error": None, "answer": answer, "class": "c/t", "source": str(i), "frame": None}
         for i, answer in enumerate(answers)
     ]
     rows.append({"error": "gone", "answer": None, "class": None, "source": "none"})

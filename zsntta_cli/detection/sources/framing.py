@@ -117,7 +117,7 @@ _ALONE = {0x01, *range(0xD0, 0xD8)}  # markers of a JPEG that no segment follows
 
 
 def _jpeg_size(incoming: Incoming) -> int:
-    """Bytes of a JPEG, by its segments; previews within them are neither its end nor the next frame."""
+    """Bytes of a JPEG, by its segments; previews in them neither end it nor are frames."""
     held, at = incoming.held, 2
     while True:
         incoming.need(at + 2, at)
