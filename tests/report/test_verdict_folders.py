@@ -49,8 +49,8 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
             "_noise/2.png": b"mine", "_noise/2-2.png": b"noise",
         }  # fmt: skip
         assert all(p.is_symlink() == (links and p.name != "2.png") for p in out.rglob("*.png"))
-    word = "linked" if links else "copied"
-    assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
+    said = [] if links else ["note: 1 clean frame is not saved: those that are flagged are."]
+    assert notes.notes == said * 2
     assert {n: (tmp_path / n).read_bytes() for n in files} == files
     (tmp_path / "file").write_text("x")
     sorter = Sorter(tmp_path / "file", links, notes)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictRow
+from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import first_line, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.verdict_frames import flagged_frames, frame_files, frame_name
+from zsntta_cli.report.verdict_frames import FrameFiles, frame_name
 
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
@@ -43,11 +43,12 @@ class Sorter(RowSink):
     reporter: Reporter
     _folders: dict[str, str] = field(default_factory=dict, init=False)  # by class
     _left_out: int = field(default=0, init=False)
-    _clean: int = field(default=0, init=False)  # frames that are not saved
+    _frames: FrameFiles = field(init=False)
 
     def open(self, run: DetectRun) -> None:
         """Name the folders of the classes."""
         self._folders = folder_names(run.detector.class_names)
+        self._frames = FrameFiles(saves=not self.links)
 
     def take(self, batch: Batch) -> None:
         """Put the images of a batch where they belong; what cannot be put is counted.
@@ -58,12 +59,8 @@ class Sorter(RowSink):
         for item, row in zip(*batch, strict=True):
             if row["error"] is None and item.frame is None:
                 self._put(item, row, self._folder(row))
-        saved = 0
-        for item, row in () if self.links else frame_files(batch):
+        for item, row in self._frames.of(batch):
             self._put_content(item.load().data, self._folder(row), frame_name(item))
-            saved += 1
-        self._left_out += len(flagged_frames(batch)) - saved
-        self._clean += sum(r["frame"] is not None and r["answer"] == CLEAN for r in batch.rows)
 
     def _folder(self, row: VerdictRow) -> Path:
         return self.root / (_FOLDERS.get(row["answer"]) or self._folders[row["class"]])
@@ -99,9 +96,8 @@ class Sorter(RowSink):
         if self._left_out:
             verb = "linked" if self.links else "copied"
             self.reporter.note(f"note: {self._left_out:,} not {verb}: no files of their own.")
-        if self._clean:
-            frames = "1 clean frame is" if self._clean == 1 else f"{self._clean:,} clean frames are"
-            self.reporter.note(f"note: {frames} not saved: those that are flagged are.")
+        for text in self._frames.notes():
+            self.reporter.note(f"note: {text}")
 
 
 def _link(target: Path, folder: Path, name: str) -> None:

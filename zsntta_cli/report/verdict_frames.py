@@ -2,7 +2,7 @@
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,28 +10,57 @@ from PIL import Image
 
 from zsntta_cli.detection.runs.detecting import Batch
 from zsntta_cli.detection.sources.item import PIPE, Held, Item, content_of
-from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
+from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictRow
 
 FramePair = tuple[Item, VerdictRow]
 
 
-def flagged_frames(batch: Batch) -> list[FramePair]:
-    """The frames of a batch that are noise or unsure, with their rows."""
-    pairs = zip(*batch, strict=True)
-    return [
-        (i, row) for i, row in pairs if i.frame is not None and row["answer"] in (NOISE, UNSURE)
-    ]
+class FrameFiles:
+    """Flagged frames as files, counted."""
+
+    def __init__(self, saves: bool = True) -> None:
+        """Begin; `saves`: they are to be files, and not links, which have nothing to lead to."""
+        self._saves = saves
+        self._clean, self._lacking, self._passed = 0, 0, 0
+
+    def of(self, batch: Batch) -> Iterator[FramePair]:
+        """The flagged frames of a batch, one at a time, each an item whose content is a PNG."""
+        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is not None]
+        flagged = [pair for pair in pairs if pair[1]["answer"] in (NOISE, UNSURE)]
+        self._clean += sum(row["answer"] == CLEAN for _, row in pairs)
+        self._passed += sum(item.source == PIPE for item, _ in flagged)
+        self._lacking += len(flagged)
+        for pair in _files(flagged) if self._saves else ():
+            self._passed -= pair[0].source == PIPE
+            self._lacking -= 1
+            yield pair
+
+    def notes(self) -> Iterator[str]:
+        """What is not saved, and why."""
+        if not self._saves:
+            if self._lacking:
+                yield f"{_frames(self._lacking, 'flagged')} not linked: --copy-to saves them."
+            return
+        if self._clean:
+            yield f"{_frames(self._clean, 'clean')} not saved: those that are flagged are."
+        if self._passed:
+            yield (
+                f"{_frames(self._passed, 'flagged')} not saved: in hindsight, what came on "
+                f"standard input is gone. Add --decide arrival."
+            )
+        if lacking := self._lacking - self._passed:
+            yield f"{_frames(lacking, 'flagged')} not saved: they cannot be decoded again."
 
 
-def frame_files(batch: Batch) -> Iterator[FramePair]:
-    """The flagged frames of a batch, one at a time, each an item whose content is a PNG.
+def _frames(count: int, which: str) -> str:
+    return f"1 {which} frame is" if count == 1 else f"{count:,} {which} frames are"
 
-    Frames whose pixels are not held any more are decoded again, in one pass over each video; what
-    cannot be had is left out.
-    """
+
+def _files(flagged: Iterable[FramePair]) -> Iterator[FramePair]:
+    """Frames as files; those whose pixels are gone are decoded in one pass over each video."""
     again: defaultdict[Path, defaultdict[int, list[FramePair]]]
     again = defaultdict(lambda: defaultdict(list))  # by video and number
-    for item, row in flagged_frames(batch):
+    for item, row in flagged:
         if image := _held(item):
             yield _as_file(item, image), row
         elif item.video and item.frame is not None:
