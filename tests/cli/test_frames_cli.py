@@ -28,10 +28,12 @@ def rows(result):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def verdicts(found):
-    """Rows but for what the image is called."""
-    names = ("source", "frame", "time_s", "content")
-    return [{name: row[name] for name in row if name not in names} for row in found]
+def are_alike(found, expected):
+    """Whether verdicts are the same; an encoder's last digits go by the size of its batches."""
+    assert [row["class"] for row in found] == [row["class"] for row in expected]
+    assert [row["stage"] for row in found] == [row["stage"] for row in expected]
+    scores = [[row["score"] for row in these] for these in (found, expected)]
+    return scores[0] == pytest.approx(scores[1], abs=0.01)
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_one_by_one_each_frame_is_judged_when_it_has_come(pictures):
         last = json.loads(process.stdout.read())
         assert process.stderr.read().decode().startswith(f"{count + 1} images, ")
     assert process.returncode == 0
-    assert verdicts(found) == verdicts(expected)
+    assert are_alike(found, expected)
     assert [(row["source"], row["frame"], row["time_s"]) for row in found] == [
         ("-", i, i / 4) for i in range(count)
     ]
@@ -128,12 +130,13 @@ def test_frames_of_each_form_are_judged_alike(piped):
         content = io.BytesIO()
         for image in images:
             image.save(content, form)
-        found[form] = verdicts(rows(piped(content.getvalue())))
+        found[form] = rows(piped(content.getvalue()))
     size = "{}x{}".format(*images[0].size)
     raw = b"".join(image.tobytes() for image in images)
-    found["raw"] = verdicts(rows(piped(raw, "--raw", size)))
+    found["raw"] = rows(piped(raw, "--raw", size))
     assert len(found["png"]) == len(images)
-    assert found["png"] == found["ppm"] == found["bmp"] == found["raw"]
+    for form in ("ppm", "bmp", "raw"):
+        assert are_alike(found[form], found["png"]), form
 
 
 def test_in_hindsight_frames_are_decided_as_a_folder_and_cannot_be_saved(pictures, piped):
@@ -141,7 +144,7 @@ def test_in_hindsight_frames_are_decided_as_a_folder_and_cannot_be_saved(picture
     result = piped(content, "--decide", "hindsight", "--copy-to", "out", "--flag", "6")
     found = rows(result)
     of_folder = rows(pictures("detect", "pictures", *SHAPES, "--flag", "6"))
-    assert verdicts(found) == verdicts(of_folder)
+    assert are_alike(found, of_folder)
     assert (
         "6 flagged frames are not saved: in hindsight, what came on standard input is gone"
         in result.stderr

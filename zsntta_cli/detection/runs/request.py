@@ -15,8 +15,9 @@ from zsntta_cli.detection.inputs import (
     checked_seed,
 )
 from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.sources import PIPE, Scan, check_sources
+from zsntta_cli.detection.sources import Scan, check_sources
 from zsntta_cli.detection.sources.framing import LARGEST_FRAME
+from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings import MCM, SCORES
