@@ -296,6 +296,7 @@ def _recorded_options(name: str, origin: "Origin") -> str:
         f" --limit {limit}" * _is_count(limit)
         + f" --prompt {shlex.quote(str(prompt))}" * is_prompt
         + f" --batch-size {batch_size}" * is_batch_size
+        + " --as-shown" * (origin.get("as_shown") is True)
     )
 
 

@@ -88,7 +88,7 @@ def _held(item: Item) -> Image.Image | None:
     """The pixels of a frame while they are held; None of one that was let go."""
     try:
         return item.load().image()
-    except OSError:
+    except Exception:  # let go, or damaged: of such PIL raises nearly anything
         return None
 
 

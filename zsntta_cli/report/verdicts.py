@@ -8,6 +8,7 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
+from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
 from zsntta_cli.detection.runs.detecting import DetectRun
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources.item import place_of
@@ -16,7 +17,7 @@ from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, Verdi
 from zsntta_cli.errors import printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
-from zsntta_cli.settings import TINY
+from zsntta_cli.settings import LARGE_MEGAPIXELS, TINY
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
@@ -65,6 +66,12 @@ _KINDS = {
     "rare and far": "A rare kind of image, far from all others, shows",
 }
 
+_READ = {
+    BROUGHT: ("of more than 8 bits was brought to 8", "of more than 8 bits were brought to 8"),
+    CUT: ("is cut off, and read as far as it goes", "are cut off, and read as far as they go"),
+    LARGE: tuple(f"{has} more than {LARGE_MEGAPIXELS} megapixels" for has in ("has", "have")),
+}
+
 
 @dataclass
 class Tally:
@@ -99,6 +106,7 @@ class Tally:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
+            self.counts.update(kinds_of(row["note"] or ""))
             if row["error"] is not None:
                 self.counts["errors"] += 1
                 self.first_error = self.first_error or f"{place(row)}: {row['error']}"
@@ -120,7 +128,7 @@ class Tally:
 
         A table shows so many of them at most; `is_page`: one looks at the review already.
         """
-        texts = [self._flagged(), *self._unknown(shown), *self._evidence()]
+        texts = [self._flagged(), *self._notes(), *self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
@@ -136,6 +144,12 @@ class Tally:
         if not counts["errors"]:
             return f"{decided}."
         return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."
+
+    def _notes(self) -> Iterator[str]:
+        """What was done to read images, a line for each kind."""
+        for kind, (one, many) in _READ.items():
+            if count := self.counts[kind]:
+                yield f"note: {f'1 image {one}' if count == 1 else f'{count:,} images {many}'}."
 
     def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:

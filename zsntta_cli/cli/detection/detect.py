@@ -46,6 +46,7 @@ def detect(
     from zsntta_cli.cli.detection.asking import interview_of, tell
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
     from zsntta_cli.cli.detection.requests import request_of
+    from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.corrections import Corrected, read_corrections
@@ -76,7 +77,7 @@ def detect(
     sinks = [sink for sink in wanted if sink]
     outputs = Outputs(sinks, everything, result.only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
-    with encoding.store:
+    with encoding.store, limited_to(images.max_megapixels):
         if watch:
             run_watch(request, encoding, outputs, growing, watching.state, lessons)
         else:

@@ -11,7 +11,7 @@ from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
 from zsntta_cli.report.review import EMBEDDED
-from zsntta_cli.settings import MCM
+from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
@@ -47,6 +47,10 @@ class ImageOptions:
         str | None,
         typer.Option(metavar="WIDTHxHEIGHT", help="Frames on - are raw RGB of this size."),
     ] = None
+    max_megapixels: Annotated[
+        float | None,
+        typer.Option(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
+    ] = None
     classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None
     classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None
     class_photos: Annotated[
@@ -58,7 +62,9 @@ class ImageOptions:
     ] = None
 
     def check(self) -> None:
-        """Refuse classes that are named twice, or not at all."""
+        """Refuse classes that are named twice, or not at all, and images of no pixel."""
+        if self.max_megapixels is not None and not self.max_megapixels > 0:
+            raise misused(f"--max-megapixels is {self.max_megapixels:g}, must be above 0.")
         values = {
             "--classes": self.classes is not None,
             "--classes-file": self.classes_file,

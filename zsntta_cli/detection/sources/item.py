@@ -1,7 +1,6 @@
 """An image that is to be judged: what it is called, and how its content is had."""
 
 import hashlib
-import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +10,13 @@ from typing import NoReturn
 
 from PIL import Image
 
+from zsntta_cli.datasets.decoding import Decoded, as_shown
 from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.files import read_input
 
 PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
-# Photos that Pillow may not be able to read are rows that say so, rather than left out in silence.
+# Photos that cannot be read without a plug-in are rows that say so, rather than left out.
 PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
 
 
@@ -25,8 +25,12 @@ class Content:
     """What an image holds: the digest that its features are kept under, and its pixels."""
 
     digest: bytes
-    image: Callable[[], Image.Image]  # RGB; of a damaged one PIL raises nearly anything
+    decoded: Callable[[], Decoded]  # of a damaged one PIL raises nearly anything
     data: bytes = b""  # as it lies on disk
+
+    def image(self) -> Image.Image:
+        """Its pixels in RGB, as a viewer shows them."""
+        return self.decoded().image
 
 
 @dataclass(frozen=True)
@@ -97,22 +101,17 @@ def failed(source: str, error: str) -> Item:
 
 def content_of(data: bytes) -> Content:
     """The content of an image file."""
-    return Content(hashlib.sha256(data).digest(), partial(_decoded, data), data)
+    return Content(hashlib.sha256(data).digest(), partial(as_shown, data), data)
 
 
 def content_of_pixels(image: Image.Image) -> Content:
     """The content of an image that is decoded already."""
     head = f"{image.mode} {image.size}\0".encode()  # no image file begins like this
-    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: image)
+    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: Decoded(image))
 
 
 def _read(path: Path) -> Content:
     return content_of(read_input(path, LARGEST))
-
-
-def _decoded(data: bytes) -> Image.Image:
-    with Image.open(io.BytesIO(data)) as image:
-        return image.convert("RGB")
 
 
 def refuse(error: str) -> NoReturn:

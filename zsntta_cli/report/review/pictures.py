@@ -9,6 +9,7 @@ from pathlib import Path
 
 from PIL import Image, features
 
+from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.sources.item import Content, Item
 
 SIDE = 128  # pixels, the longer side
@@ -59,13 +60,11 @@ def _image(content: Content) -> Image.Image:
     """The image; a JPEG is decoded no larger than it needs to be."""
     if not content.data:
         return content.image()
-    with Image.open(io.BytesIO(content.data)) as image:
-        image.draft("RGB", (2 * SIDE, 2 * SIDE))
-        return image.convert("RGB")
+    return as_shown(content.data, small=(2 * SIDE, 2 * SIDE)).image
 
 
 def small(image: Image.Image) -> Picture:
-    """An RGB image within SIDE x SIDE pixels, as the encoder saw it: it is not turned."""
+    """An RGB image within SIDE x SIDE pixels, as the encoder saw it."""
     image = image.copy()
     image.thumbnail((SIDE, SIDE))
     content = io.BytesIO()
