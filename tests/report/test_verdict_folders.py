@@ -30,7 +30,7 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
     items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
     answers = ["clean", "clean", "unsure", "noise", "clean"]
     rows = [
-        {"error": None, "answer": answer, "class": "c/t", "source": str(i), "frame": None}
+        {"error": None, "answer": answer, "class": "c/t", "source": str(i)}
         for i, answer in enumerate(answers)
     ]
     rows.append({"error": "gone", "answer": None, "class": None, "source": "none"})
@@ -49,8 +49,8 @@ def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
             "_noise/2.png": b"mine", "_noise/2-2.png": b"noise",
         }  # fmt: skip
         assert all(p.is_symlink() == (links and p.name != "2.png") for p in out.rglob("*.png"))
-    said = [] if links else ["note: 1 clean frame is not saved: those that are flagged are."]
-    assert notes.notes == said * 2
+    word = "linked" if links else "copied"
+    assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
     assert {n: (tmp_path / n).read_bytes() for n in files} == files
     (tmp_path / "file").write_text("x")
     sorter = Sorter(tmp_path / "file", links, notes)

@@ -15,19 +15,25 @@ from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictRow
 FramePair = tuple[Item, VerdictRow]
 
 
+def flagged_frames(batch: Batch) -> list[FramePair]:
+    """The frames of a batch that are noise or unsure."""
+    pairs = zip(*batch, strict=True)
+    flagged = ((item, row) for item, row in pairs if row["answer"] in (NOISE, UNSURE))
+    return [(item, row) for item, row in flagged if item.frame is not None]
+
+
 class FrameFiles:
     """Flagged frames as files, counted."""
 
-    def __init__(self, saves: bool = True) -> None:
-        """Begin; `saves`: they are to be files, and not links, which have nothing to lead to."""
-        self._saves = saves
+    def __init__(self, done: str = "copied", saves: bool = True) -> None:
+        """Begin; `done`: what becomes of images; `saves`: whether frames can be made files so."""
+        self._done, self._saves = done, saves
         self._clean, self._lacking, self._passed = 0, 0, 0
 
     def of(self, batch: Batch) -> Iterator[FramePair]:
         """The flagged frames of a batch, one at a time, each an item whose content is a PNG."""
-        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is not None]
-        flagged = [pair for pair in pairs if pair[1]["answer"] in (NOISE, UNSURE)]
-        self._clean += sum(row["answer"] == CLEAN for _, row in pairs)
+        flagged = flagged_frames(batch)
+        self._clean += sum(r["answer"] == CLEAN and r["frame"] is not None for r in batch.rows)
         self._passed += sum(item.source == PIPE for item, _ in flagged)
         self._lacking += len(flagged)
         for pair in _files(flagged) if self._saves else ():
@@ -39,7 +45,7 @@ class FrameFiles:
         """What is not saved, and why."""
         if not self._saves:
             if self._lacking:
-                yield f"{_frames(self._lacking, 'flagged')} not linked: --copy-to saves them."
+                yield f"{_frames(self._lacking, 'flagged')} not {self._done}: --copy-to saves them."
             return
         if self._clean:
             yield f"{_frames(self._clean, 'clean')} not saved: those that are flagged are."

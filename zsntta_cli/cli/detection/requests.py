@@ -1,6 +1,11 @@
 """Options of `zsntta detect` to what it is asked for."""
 
-from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions, WatchOptions
+from zsntta_cli.cli.detection.options import (
+    DecisionOptions,
+    ImageOptions,
+    ResultOptions,
+    WatchOptions,
+)
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.runs.request import (
     DecisionRule,
@@ -11,9 +16,15 @@ from zsntta_cli.detection.runs.request import (
     read_classes,
     split_classes,
 )
+from zsntta_cli.report.placed_list import moved_from
 
 
-def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchOptions) -> Request:
+def request_of(
+    images: ImageOptions,
+    decision: DecisionOptions,
+    watching: WatchOptions,
+    result: ResultOptions,
+) -> Request:
     """What is asked for: SettingsError where it will not do."""
     return Request(
         images=Images(
@@ -21,6 +32,8 @@ def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchO
             set_name=images.set_name,
             fps=images.fps,
             raw=None if images.raw is None else raw_size(images.raw),
+            without=(result.folder[0],) if result.folder else (),
+            moved=moved_from(result.move_to) if result.move_to else {},
         ),
         classes=_classes(images),
         class_photos=images.class_photos,

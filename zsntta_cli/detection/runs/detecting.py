@@ -95,7 +95,7 @@ class DetectRun:
             for start in range(0, len(encoded), AT_ONCE):
                 yield encoded[start : start + AT_ONCE]
             return
-        for items in batches(self.request.images.sources, self.request.images.scan):
+        for items in self._items():
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
@@ -107,6 +107,21 @@ class DetectRun:
         for item in () if self.request.on_arrival else items:
             item.drop_content()
         return encoded
+
+    def _items(self) -> Iterator[list[Item]]:
+        """The images of all sources, but for those that lie where results go."""
+        scan = self.request.images.scan
+        for items in batches(self.request.images.sources, scan):
+            if not scan.without:
+                yield items
+                continue
+            kept = [item for item in items if not scan.holds(Path(item.source))]
+            if left := len(items) - len(kept):
+                where = ", ".join(map(str, scan.without))
+                self.encoding.reporter.note(
+                    f"note: {left:,} of the images left out: they lie in {where}, where results go."
+                )
+            yield kept
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
@@ -134,6 +149,10 @@ class RowSink(Protocol):
 
     def take(self, batch: Batch) -> None:
         """Take the next rows."""
+
+    def complete(self) -> None:
+        """Know that all images of the run were taken: it was not ended before."""
+        return
 
     def close(self) -> None:
         """End: what appears as a whole appears now."""

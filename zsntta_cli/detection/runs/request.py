@@ -1,7 +1,7 @@
 """What `zsntta detect` is asked for: values that were looked at before anything is read."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -36,11 +36,12 @@ class Images:
     fps: float | None = None  # frames of a second of video
     raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
+    moved: Mapping[str, Path] = field(default_factory=dict)  # there, by where they were before
 
     @property
     def scan(self) -> Scan:
         """How the sources are looked through."""
-        return Scan(self.fps, self.without, self.raw)
+        return Scan(self.fps, self.without, self.moved, self.raw)
 
     def __post_init__(self) -> None:
         check(
@@ -154,7 +155,7 @@ class Request:
 
     def check_sources(self) -> None:
         """Look at what is named: DatasetError where it is not there."""
-        check_sources(self.images.sources)
+        check_sources(self.images.sources, self.images.scan)
         for source in self.images.sources if self.watch else ():
             check(Path(source).expanduser().is_dir(), f"{short(source)} is no folder to watch.")
 

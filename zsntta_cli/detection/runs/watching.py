@@ -24,7 +24,7 @@ from zsntta_cli.detection.runs.deciding import RowMaker, on_arrival
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Watch
-from zsntta_cli.detection.sources import images_below
+from zsntta_cli.detection.sources import Scan, images_of
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
@@ -39,9 +39,11 @@ Seen = dict[str, tuple[int, int]]  # path -> size, time of its content in nanose
 class Growing:
     """Which images of some folders are finished, and were not taken before."""
 
-    def __init__(self, folders: Sequence[Path], seen: Seen | None = None) -> None:
+    def __init__(
+        self, folders: Sequence[Path], seen: Seen | None = None, scan: Scan | None = None
+    ) -> None:
         self.seen: Seen = {} if seen is None else seen  # as they were when they were taken
-        self._folders = folders
+        self._folders, self._scan = folders, scan or Scan()
         self._waiting: dict[str, tuple[tuple[int, int], int]] = {}
 
     def look(self) -> list[Item]:
@@ -50,7 +52,7 @@ class Growing:
         One that changes after it was taken is another one. An empty file is not finished.
         """
         waiting, ready = {}, []
-        for item in chain.from_iterable(map(images_below, self._folders)):
+        for item in chain.from_iterable(images_of(one, self._scan) for one in self._folders):
             path, now = os.path.abspath(item.source), _status(item)
             if now is None or now[0] == 0 or self.seen.get(path) == now:
                 continue
@@ -163,7 +165,7 @@ class Watching:
         """
         run, state = self.run, self.state
         folders = [Path(source).expanduser() for source in run.request.images.sources]
-        growing = Growing(folders, state.seen)
+        growing = Growing(folders, state.seen, run.request.images.scan)
         flag, name = run.request.rule.flag, run.encoding.name
         ranking = Ranking(state.margins)
         maker = RowMaker(on_arrival(run.detector, flag, ranking), name)
