@@ -196,3 +196,37 @@ def test_raw_frames_come_on_standard_input(pictures):
 def test_a_whole_video_on_standard_input_is_one_line(piped):
     fails(piped(b"\0\0\0\x20ftypisom" * 9),
           "standard input is an MP4 video or a HEIF image: must be paths, or frames")  # fmt: skip
+
+
+def copies(answer="_noise"):
+    return {path.name: path.read_bytes() for path in Path("out", answer).glob("*.png")}
+
+
+def test_frames_of_another_run_stay_beside_those_of_this_one(piped):
+    """They have the same numbers, and nobody can have them again."""
+    contents = [path.read_bytes() for path in files()]
+    given = ("--copy-to", "out", "--flag", "50%", "--fps", "1")
+    rows(piped(b"".join(contents[:12]), *given))
+    first = copies()
+    assert len(first) > 2
+    rows(piped(b"".join(contents[:12]), *given))
+    assert copies() == first, "the same frames are there already"
+    found = rows(piped(b"".join(contents[30:42]), *given))
+    second = copies()
+    assert second.items() > first.items()
+    assert len(second) == len(first) + sum(row["noise"] for row in found)
+    assert any(name.endswith("-2.png") for name in second)
+
+
+def test_what_would_be_saved_is_said_and_frames_are_neither_linked_nor_moved(piped):
+    content = b"".join(path.read_bytes() for path in files()[:12])
+    for way in ("--link-to", "--move-to"):
+        result = piped(content, way, f"out{way}", "--flag", "50%")
+        flagged = sum(row["noise"] for row in rows(result))
+        done = "linked" if way == "--link-to" else "moved"
+        assert f"{flagged} flagged frames are not {done}: --copy-to saves them" in result.stderr
+        assert not list(Path(f"out{way}").rglob("*.png"))
+    result = piped(content, "--copy-to", "out", "--flag", "50%", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert not Path("out").exists()
+    assert "out/_noise/frame-00000" in result.output

@@ -299,3 +299,17 @@ def test_names_of_frames():
     assert name("clip.mp4", 75, -0.5) == "clip-000075.png"
     assert name("-", 123, None) == "frame-000123.png"
     assert name("-", 123, 2.0) == "frame-00-00-02.000.png"
+
+
+def test_frames_that_are_clean_now_are_no_more_in_the_folder_while_the_video_is_there(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
+    rows_of(pictures(*given, "--flag", "20%"))
+    before = saved("out")
+    rows_of(pictures(*given, "--flag", "10%"))
+    after = saved("out")
+    assert 0 < len(after) < len(before)
+    assert after.keys() < before.keys()
+    Path("a.mkv").rename("b.mkv")
+    rows_of(pictures("detect", "b.mkv", *given[2:], "--flag", "10%"))
+    assert saved("out").keys() > after.keys(), "frames whose video is gone stay"
