@@ -230,3 +230,12 @@ def test_what_would_be_saved_is_said_and_frames_are_neither_linked_nor_moved(pip
     assert result.exit_code == 0, result.output
     assert not Path("out").exists()
     assert "out/_noise/frame-00000" in result.output
+
+
+def test_a_closed_standard_input_is_one_line(tmp_path):
+    result = subprocess.run(
+        ["sh", "-c", '"$@" <&-', "sh", *DETECT], cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert result.stderr == "error: standard input is closed: nothing comes for '-'.\n"

@@ -273,3 +273,31 @@ def test_pixels_are_let_go():
     item.drop_content()
     with pytest.raises(OSError, match="a frame of a video, which is not kept"):
         item.load()
+
+
+@pytest.mark.parametrize("text", [b"", b"P6", PNG, PNG[:20]])
+def test_the_end_is_read_once_as_a_terminal_goes_on_after_it(text):
+    pieces = [text, b""] if text else [b""]
+    incoming = Incoming(lambda _: pieces.pop(0))  # IndexError where it is asked again
+    if incoming.is_of_frames():
+        assert [item for items in framed(incoming) for item in items]
+    else:
+        assert b"".join(iter(lambda: incoming.piece(9), b"")) == text
+
+
+def test_endless_garbage_takes_no_memory():
+    garbage = np.random.default_rng(0).bytes(2**16)
+    left = iter([PNG, *[garbage] * 400, PNG])
+    tracemalloc.start()
+    items = read_lazily(left)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [item.frame for item in items][:2] == [0, None]
+    assert contents(items)[-1] == PNG
+    assert most < 2**22
+
+
+def read_lazily(left):
+    incoming = Incoming(lambda _: next(left, b""))
+    assert incoming.is_of_frames()
+    return [item for items in framed(incoming) for item in items]

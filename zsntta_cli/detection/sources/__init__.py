@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -37,6 +38,8 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
     """
     if sources.count(PIPE) > 1:
         raise SettingsError("'-' is there twice: standard input can be read once.")
+    if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
+        raise SettingsError("standard input is closed: nothing comes for '-'.")
     for source in sources:
         for path in _whole(source):
             if scan and path.is_dir() and scan.holds(path.resolve() / "in"):

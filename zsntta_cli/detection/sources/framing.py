@@ -30,11 +30,12 @@ class Incoming:
     def __init__(self, read: Callable[[int], bytes]) -> None:
         """Read by a function that gives at most so many bytes, and none at the end."""
         self._read, self.held = read, bytearray()
+        self._is_done = False
 
     def has(self, count: int) -> bool:
         """Whether so many bytes come: waits until they are held, or nothing more comes."""
         while len(self.held) < count:
-            if not (piece := self._read(_PIECE)):
+            if not (piece := self._next(_PIECE)):
                 return False
             self.held += piece
         return True
@@ -59,7 +60,13 @@ class Incoming:
 
     def piece(self, most: int) -> bytes:
         """What is held, else what comes next."""
-        return self.take(len(self.held)) if self.held else self._read(most)
+        return self.take(len(self.held)) if self.held else self._next(most)
+
+    def _next(self, most: int) -> bytes:
+        """What comes next; after the end nothing is read, which on a terminal would go on."""
+        piece = b"" if self._is_done else self._read(most)
+        self._is_done = not piece
+        return piece
 
     def is_of_frames(self) -> bool:
         """Whether frames come, and not paths of images.
