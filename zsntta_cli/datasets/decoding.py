@@ -30,8 +30,10 @@ READING = 2  # goes up when a file gives other pixels; 1 was convert("RGB") alon
 BROUGHT, CUT, LARGE = "brought to 8 bits", "cut off", "large"  # what a note's parts begin with
 _MILLION = 10**6
 _DAMAGED = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
-_DEPTHS = (8, 10, 12, 14, 16)  # bits that cameras and scanners put into 16
-_CLEAR = 1 / 4  # of floats from 0 to 1: where the largest is less, their range is none of pixels
+# Bits that cameras and scanners put into 16. A picture that looks black in 16 has 12 or fewer; one
+# of 14 looks dark, and as it is meant if it is a dark one of 16.
+_DEPTHS = (8, 10, 12, 16)
+_BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are not their range
 # ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
 _HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
 _NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
@@ -264,15 +266,15 @@ def _to_8_bits(image: Image.Image, is_of_16: bool) -> tuple[Image.Image, str]:
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
     """Numbers (H, W) as pixels, and what they were brought to 8 bits from.
 
-    Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10,
-    12, 14, 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
+    Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10, 12
+    or 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
     from the smallest to the largest. What is not finite is at its end, and what is no number black.
     """
     finite = values[np.isfinite(values)]
     if not finite.size:
         raise OSError("not one of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
-    is_unit = values.dtype.kind == "f" and low >= 0 and _CLEAR <= high <= 1
+    is_unit = values.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1
     if not is_unit and low >= 0 and high <= 65_535 and bool((finite == np.floor(finite)).all()):
         bits = _depth(int(high))
         how = str(bits) if bits > 8 else "values 0 to 255"
