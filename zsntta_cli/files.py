@@ -77,7 +77,7 @@ def check_target(path: Path) -> bool:
 @contextlib.contextmanager
 def scratch_file(folder: Path) -> Iterator[Path]:
     """A new file in a folder, gone at the end; what killed writers left there is swept."""
-    _sweep(folder)
+    sweep(folder)
     with _temporary(folder) as path:
         yield path
 
@@ -104,7 +104,7 @@ def _create_temporary(folder: Path) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove what killed writers left behind: one's own temporary files that nobody has locked."""
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):

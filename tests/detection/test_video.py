@@ -313,3 +313,17 @@ def test_frames_that_are_clean_now_are_no_more_in_the_folder_while_the_video_is_
     Path("a.mkv").rename("b.mkv")
     rows_of(pictures("detect", "b.mkv", *given[2:], "--flag", "10%"))
     assert saved("out").keys() > after.keys(), "frames whose video is gone stay"
+
+
+def test_a_video_whose_frames_are_all_clean_has_none_in_the_folder(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
+    assert rows_of(pictures(*given, "--flag", "20%"))
+    assert saved("out")
+    said = {"noise": True, "class": "star", "stage": "adapted"}
+    clean = {"format": 1, "source": "a.mkv", "noise": False, "class": None, "verdict": said}
+    lines = (json.dumps({**clean, "frame": i}) for i in range(60))
+    Path("clean.jsonl").write_text("".join(line + "\n" for line in lines))
+    found = rows_of(pictures(*given, "--corrections", "clean.jsonl"))
+    assert {row["answer"] for row in found} == {"clean"}
+    assert not saved("out")

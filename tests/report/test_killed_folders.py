@@ -4,11 +4,13 @@ import contextlib
 import errno
 import os
 import shutil
+import tempfile
 import warnings
+from pathlib import Path
 
 import pytest
 from made import Notes
-from sorted_photos import dies_at, photos_in, sort, tree, write
+from sorted_photos import dies_at, sort, tree, write
 
 from zsntta_cli.report.undoing import undo
 
@@ -16,7 +18,13 @@ from zsntta_cli.report.undoing import undo
 PHOTOS = {
     "1.png": b"one", "a/1.png": b"two", "b/1.png": b"two", "b/2.png": b"three", "b/c/2.png": b"4",
 }  # fmt: skip
-FIRST = {"1.png": "cat", "a/1.png": "cat", "b/1.png": "dog", "b/2.png": "_noise", "b/c/2.png": "cat"}
+FIRST = {
+    "1.png": "cat",
+    "a/1.png": "cat",
+    "b/1.png": "dog",
+    "b/2.png": "_noise",
+    "b/c/2.png": "cat",
+}
 # All change places with each other.
 SECOND = {
     "1.png": "dog", "a/1.png": "_noise", "b/1.png": "cat", "b/2.png": "cat", "b/c/2.png": "dog",
@@ -109,25 +117,35 @@ CASES = {
     "move, undone": ("move", [first], undone),
     "move, undone after other verdicts": ("move", [first, second], undone),
 }
+
+
+@pytest.fixture
+def quick():
+    """A folder in memory, where there is one: thousands of files come and go."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
 kills = dict.fromkeys(CASES, 0)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_whatever_is_killed_no_photo_is_lost_and_the_next_run_ends_it(tmp_path, monkeypatch, name):
+def test_whatever_is_killed_no_photo_is_lost_and_the_next_run_ends_it(quick, monkeypatch, name):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
     how, before, act = CASES[name]
-    place = tmp_path / "at"  # the list has absolute paths: all is done in one place
+    place = quick / "at"  # the list has absolute paths: all is done in one place
 
     def begin():
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(tmp_path / "begun", place, symlinks=True)
+        shutil.copytree(quick / "begun", place, symlinks=True)
 
     place.mkdir()
     write(place / "photos", PHOTOS)
     write(place, MINE)
     for step in before:
         step(place, how)
-    place.rename(tmp_path / "begun")
+    place.rename(quick / "begun")
     begin()
     act(place, how)
     ended = tree(place)

@@ -15,9 +15,9 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input, sync, write_whole, writing
@@ -32,8 +32,16 @@ LINK: Final = "link"
 MOVE: Final = "move"
 
 
-@dataclass(frozen=True)
-class PlacedImage:
+def folders_above(place: str) -> list[str]:
+    """The folders above a place, the deepest first; the last one is '.', where all lie."""
+    folders = []
+    while "/" in place:
+        place = place.rpartition("/")[0]
+        folders.append(place)
+    return [*folders, "."]
+
+
+class PlacedImage(NamedTuple):
     """An image that lies in the folder, or is about to."""
 
     source: str  # where it is from, or was: an absolute path
@@ -48,9 +56,9 @@ class PlacedImage:
     made: str  # how many of the folders above it were made for images
 
     @property
-    def folders(self) -> list[str]:
-        """The folders above it, the deepest first; the last one is '.', the folder itself."""
-        return [str(parent) for parent in PurePosixPath(self.copy).parents]
+    def folder(self) -> str:
+        """The folder that it lies in."""
+        return self.copy.rpartition("/")[0]
 
 
 COLUMNS = (
@@ -82,7 +90,11 @@ class PlacedList:
         self.is_new = not self.path.exists() and not read.images
         self.images = {image.copy: image for image in read.images}
         # Folders that were made for images: those that are listed, and those that come.
-        self.made = {f for image in read.images for f in image.folders[: int(image.made)]}
+        self.made = {
+            folder
+            for image in read.images
+            for folder in folders_above(image.copy)[: int(image.made)]
+        }
         if not self.was_there:
             self.made.add(".")
         self._digest, self._due = read.digest, 0.0
@@ -97,7 +109,7 @@ class PlacedList:
             self.write()
             self._begin_more()
             return
-        line = json.dumps([astuple(image) for image in images]).encode() + b"\n"
+        line = json.dumps(images).encode() + b"\n"
         with writing(self._more), self._more.open("ab") as file:
             file.write(line)
             file.flush()
@@ -184,7 +196,7 @@ def _lines(images: Iterable[PlacedImage]) -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
     rows.writerow(COLUMNS)
-    rows.writerows(map(astuple, images))
+    rows.writerows(images)
     return os.fsencode(text.getvalue())
 
 

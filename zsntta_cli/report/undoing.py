@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import writing
+from zsntta_cli.files import sweep, writing
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.placed_list import COPY, MOVE, PlacedImage, PlacedList
 from zsntta_cli.report.placing import digest_at, is_as_put, move_file, original_is_there
@@ -59,6 +59,8 @@ def _take_back(placed: PlacedList, image: PlacedImage, undone: Undone, dry: bool
     else:
         with writing(path):
             path.unlink()
+            if image.how == MOVE:
+                sweep(source.parent)
 
 
 def _reason_to_stay(path: Path, image: PlacedImage) -> str:

@@ -11,9 +11,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
@@ -22,7 +22,16 @@ from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.placed_list import COPY, LINK, LIST, MOVE, PlacedImage, PlacedList, Way
+from zsntta_cli.report.placed_list import (
+    COPY,
+    LINK,
+    LIST,
+    MOVE,
+    PlacedImage,
+    PlacedList,
+    Way,
+    folders_above,
+)
 from zsntta_cli.report.placing import (
     digest_at,
     is_as_put,
@@ -119,6 +128,7 @@ class Sorter(RowSink):
         """
         self._folders = folder_names(run.detector.class_names)
         self._frames = FrameFiles(DONE[self.how], saves=self.how == COPY)
+        self._is_more = run.request.on_arrival
         self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
         if self.root.exists():
             self._list()
@@ -155,7 +165,8 @@ class Sorter(RowSink):
         for start in range(0, len(pairs), AT_ONCE):
             self._arrange(pairs[start : start + AT_ONCE])
         flagged = flagged_frames(batch)
-        self._handled |= {(os.path.abspath(one.source), _cell(one.frame)) for one, _ in flagged}
+        self._handled |= {_key_of(item) for item, _ in flagged}
+        self._handled |= {_key_of(replace(i, frame=None)) for i in batch.items if i.video}
         for pair in self._frames.of(batch):
             self._arrange([pair])
 
@@ -175,7 +186,7 @@ class Sorter(RowSink):
 
     def _step(self, item: Item, row: VerdictRow) -> Step | None:
         """What is to be done with an image; None where nothing is, or can be."""
-        key = os.path.abspath(item.source), _cell(item.frame)
+        key = _key_of(item)
         self._handled.add(key)
         if row["error"] is not None:
             return None
@@ -194,10 +205,10 @@ class Sorter(RowSink):
         places = self._places_of(listed, copy.digest, folder)
         if places is None:
             return None
-        if places and places[0].folders[0] == folder:
+        if places and places[0].folder == folder:
             act, place = _KEEP, places[0].copy
         else:
-            mine = [one.copy for one in listed if one not in places and one.folders[0] == folder]
+            mine = [one.copy for one in listed if one not in places and one.folder == folder]
             act, place = _RENAME if places else _PUT, self._free_name(folder, copy.name, mine)
         self._own(key, place)
         image = PlacedImage(
@@ -222,7 +233,7 @@ class Sorter(RowSink):
         """
         for image in listed:
             is_old = self.how == COPY and image.content != digest
-            moves = image.folders[0] != folder
+            moves = image.folder != folder
             if self._is_there(image) and (is_old or moves):
                 if not is_as_put(self.root / image.copy, image):
                     self._leave(_CHANGED, str(self.root / image.copy))
@@ -232,7 +243,7 @@ class Sorter(RowSink):
             elif is_old and not self._is_there(image):
                 self._forget(image)
         there = [image for image in listed if self._is_there(image)]
-        return sorted(there, key=lambda image: image.folders[0] != folder)
+        return sorted(there, key=lambda image: image.folder != folder)
 
     def _is_there(self, image: PlacedImage) -> bool:
         return image.copy not in self._freed and self._list().has(image)
@@ -266,11 +277,9 @@ class Sorter(RowSink):
 
     def _made_above(self, place: str) -> str:
         """How many folders above a place were made for images, or are to be."""
-        made, folders = self._list().made, PurePosixPath(place).parents
-        for folder in map(str, folders):
-            if not os.path.lexists(self.root / folder):
-                made.add(folder)
-        return str(len([*itertools.takewhile(made.__contains__, map(str, folders))]))
+        made, folders = self._list().made, folders_above(place)
+        made |= {f for f in folders if f not in made and not os.path.lexists(self.root / f)}
+        return str(len([*itertools.takewhile(made.__contains__, folders)]))
 
     def _own(self, key: _Key, place: str) -> None:
         places = self._places.setdefault(key, [])
@@ -330,8 +339,11 @@ class Sorter(RowSink):
                 source.unlink()
 
     def complete(self) -> None:
-        """Remove the copies of images that are not there any more; what was moved stays."""
-        if self.how == MOVE:
+        """Remove the copies of images that are not among all of them any more.
+
+        What was moved stays, and what comes on arrival is added to what is there.
+        """
+        if self.how == MOVE or self._is_more or not self._handled:
             return
         for image in [*self._list().images.values()]:
             place = self.root / image.copy
@@ -388,6 +400,10 @@ def told_counts(counts: Counter[Act], how: Way) -> str:
 
 def _key(image: PlacedImage) -> _Key:
     return image.source, image.frame
+
+
+def _key_of(item: Item) -> _Key:
+    return os.path.abspath(item.source), _cell(item.frame)
 
 
 def _cell(value: float | None) -> str:

@@ -55,7 +55,7 @@ class FrameFiles:
                 f"standard input is gone. Add --decide arrival."
             )
         if lacking := self._lacking - self._passed:
-            yield f"{_frames(lacking, 'flagged')} not saved: they cannot be decoded again."
+            yield f"{_frames(lacking, 'flagged')} not saved: decoding the video again failed."
 
 
 def _frames(count: int, which: str) -> str:

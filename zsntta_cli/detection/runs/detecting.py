@@ -110,18 +110,17 @@ class DetectRun:
 
     def _items(self) -> Iterator[list[Item]]:
         """The images of all sources, but for those that lie where results go."""
-        scan = self.request.images.scan
+        scan, left = self.request.images.scan, 0
         for items in batches(self.request.images.sources, scan):
-            if not scan.without:
-                yield items
-                continue
-            kept = [item for item in items if not scan.holds(Path(item.source))]
-            if left := len(items) - len(kept):
-                where = ", ".join(map(str, scan.without))
-                self.encoding.reporter.note(
-                    f"note: {left:,} of the images left out: they lie in {where}, where results go."
-                )
-            yield kept
+            kept = [one for one in items if not (scan.without and scan.holds(Path(one.source)))]
+            left += len(items) - len(kept)
+            if kept:
+                yield kept
+        if left:
+            where = ", ".join(map(str, scan.without))
+            self.encoding.reporter.note(
+                f"note: {left:,} of the images left out: they lie in {where}, where results go."
+            )
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
