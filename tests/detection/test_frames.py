@@ -301,3 +301,9 @@ def read_lazily(left):
     incoming = Incoming(lambda _: next(left, b""))
     assert incoming.is_of_frames()
     return [item for items in framed(incoming) for item in items]
+
+
+def test_a_stream_of_heads_that_never_end_is_passed_over_quickly():
+    """Comments of a PPM's head are bounded: else each of them would be read to the end."""
+    items = read(PPM, b"P6 #" * 2**16 + b"\nx\n", PPM)
+    assert contents(items) == [PPM, contents(items)[1], PPM]

@@ -162,7 +162,7 @@ def _scan_end(incoming: Incoming, at: int) -> int:
             return at
 
 
-_GAP = rb"(?:\s|#[^\n]*\n)"  # between the words of a PPM's head: spaces and comments
+_GAP = rb"(?:\s|#[^\n]{0,500}\n)"  # between the words of a PPM's head: spaces and comments
 _PNM_SO_FAR = re.compile(rb"P|P[56](?:" + _GAP + rb"(?:\d|" + _GAP + rb")*)?(?:#[^\n]*)?")
 _PNM = re.compile(rb"P([56])" + 3 * (_GAP + rb"+(\d{1,10})") + rb"\s")
 
