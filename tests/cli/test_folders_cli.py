@@ -75,7 +75,7 @@ def test_moved_images_are_judged_with_the_others_and_come_back(pictures):
     assert result.exit_code == 1, "something is left"
     assert f"something is in the way: {Path('pictures', name).absolute()}" in result.stderr
     Path("pictures", name).unlink()
-    done(pictures("detect", "--undo", "out"), "out undone: 1 images moved back.")
+    done(pictures("detect", "--undo", "out"), "out undone: 1 image moved back.")
     assert photos_in(Path("pictures")) == before
     assert not Path("out").exists()
     fails(pictures("detect", "--undo", "out"), "out has no list of images")

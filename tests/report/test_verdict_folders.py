@@ -273,6 +273,26 @@ def test_moved_images_are_judged_again_and_new_ones_come_to_them(here):
     assert not (here / "out").exists()
 
 
+def test_a_place_that_a_person_took_after_a_kill_is_theirs(here):
+    sort(here / "out", answers(here), "move")
+    (here / "out/cat/1.png").rename(here / "in/a/1.png")  # as it is after a kill
+    write(here / "out", {"cat/1.png": b"mine"})
+    sort(here / "out", answers(here), "move")
+    assert photos_in(here / "out")["cat/1.png"] == b"mine"
+    assert photos_in(here / "out")["cat/1-3.png"] == b"one"
+    assert not undo(here / "out", Notes()).left
+    assert photos_in(here) == {f"in/{n}": c for n, c in PHOTOS.items()} | {"out/cat/1.png": b"mine"}
+
+
+def test_hard_links_are_images_of_their_own(here):
+    os.link(here / "in/a/1.png", here / "in/other.png")
+    both = {here / "in/a/1.png": "cat", here / "in/other.png": "cat"}
+    assert sort(here / "out", both, "move") == [f"{here / 'out'}: 2 moved."]
+    assert photos_in(here / "out") == {"cat/1.png": b"one", "cat/other.png": b"one"}
+    assert not undo(here / "out", Notes()).left
+    assert (here / "in/a/1.png").samefile(here / "in/other.png")
+
+
 def test_undo_leaves_folders_that_were_there(here):
     write(here, {"out/cat/mine.png": b"mine"})
     (here / "out/_noise").mkdir()

@@ -198,7 +198,10 @@ class Sorter(RowSink):
         listed = [self._list().images[place] for place in self._places.get(key, ())]
         if self.how == MOVE or item.source == PIPE:  # another photo may have come to its place
             listed = [image for image in listed if image.content == copy.digest]
-            if self.how == MOVE and not listed and os.path.abspath(item.file or "") != key[0]:
+        if self.how == MOVE:
+            if os.path.abspath(item.file or "") == key[0]:  # none of them, but for a kill
+                listed = [image for image in listed if self._was_begun(image)]
+            elif not listed:
                 self._leave(_CHANGED, str(item.file))
                 return None
         folder = self._folder(item, row)
@@ -244,6 +247,13 @@ class Sorter(RowSink):
                 self._forget(image)
         there = [image for image in listed if self._is_there(image)]
         return sorted(there, key=lambda image: image.folder != folder)
+
+    def _was_begun(self, image: PlacedImage) -> bool:
+        """Whether an image was listed before a kill, and nothing else came to its place since."""
+        is_sound = not self._is_there(image) or is_as_put(self.root / image.copy, image)
+        if not is_sound:
+            self._forget(image)
+        return is_sound
 
     def _is_there(self, image: PlacedImage) -> bool:
         return image.copy not in self._freed and self._list().has(image)

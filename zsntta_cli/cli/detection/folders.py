@@ -18,7 +18,11 @@ from zsntta_cli.report.verdict_folders import Sorter, Step, told_counts
 from zsntta_cli.report.verdicts import SHOWN
 
 NOTHING_PUT = "Nothing was copied, moved, removed or written (--dry-run)."
-_UNDONE = {"copy": "copies removed", "link": "links removed", "move": "images moved back"}
+_UNDONE = {
+    "copy": ("copy removed", "copies removed"),
+    "link": ("link removed", "links removed"),
+    "move": ("image moved back", "images moved back"),
+}
 
 
 def say_plan(sorter: Sorter, unwritten: Sequence[str] = ()) -> None:
@@ -66,7 +70,9 @@ def _table(rows: Sequence[dict[str, str]]) -> str:
 
 def say_undone(folder: Path, undone: Undone, is_dry: bool) -> None:
     """Say what was taken back out of a folder, or would be, and what is left."""
-    counts = ", ".join(f"{count:,} {_UNDONE[way]}" for way, count in undone.by_way.items())
+    counts = ", ".join(
+        f"{count:,} {_UNDONE[way][count != 1]}" for way, count in undone.by_way.items()
+    )
     would = "would be undone" if is_dry else "undone"
     say(f"{folder} {would}: {counts or 'nothing was there'}.", err=True)
     for place, reason in list(undone.left.items())[:SHOWN]:
