@@ -41,7 +41,7 @@ class Images:
     @property
     def scan(self) -> Scan:
         """How the sources are looked through."""
-        return Scan(self.fps, self.without, self.moved, self.raw)
+        return Scan(fps=self.fps, without=self.without, moved=self.moved, raw=self.raw)
 
     def __post_init__(self) -> None:
         check(
