@@ -202,14 +202,13 @@ class Growing:
         except OSError:
             return
         listed.entries = len(shown)
+        folder, within = listed.place
         for entry in sorted(shown, key=lambda entry: entry.name):
-            folder, within = listed.place
             place = Place(folder, f"{within}/{entry.name}" if within else entry.name)
-            path = listed.path / entry.name
             if is_folder(entry):
-                self._add_folder(place, path)
-            elif path.suffix.lower() in PHOTOS:
-                self._add_image(place, path, entry.inode())
+                self._add_folder(place, listed.path / entry.name)
+            elif os.path.splitext(entry.name)[1].lower() in PHOTOS:
+                self._add_image(place, entry.inode())
 
     def _add_folder(self, place: Place, path: Path) -> None:
         key = _key(path)
@@ -219,17 +218,18 @@ class Growing:
         if other is None or (other.path != path and _key(other.path) != key):
             self._look_into(_Listed(place, path))
 
-    def _add_image(self, place: Place, path: Path, inode: int) -> None:
+    def _add_image(self, place: Place, inode: int) -> None:
         """Look at an image of a folder that is listed, if it is new or another file than before."""
         if place in self._waiting or self._inodes.get(place) == inode:
             return
+        path = self._path(place)
         now = _status(path)
         if now is None:  # a link to what is not there yet
             return
         if self.seen.get(place) == now:
             self._keep(place, inode)
         else:
-            self._waiting[place] = _Waiting(path, now)
+            self._waiting[place] = _Waiting(Path(path), now)
 
     def _take_turn(self, place: Place) -> None:
         """Look whether an image that was taken is as it was."""
