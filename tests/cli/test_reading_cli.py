@@ -13,6 +13,9 @@ from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.origin import origin_of
+from zsntta_cli.cli.hints import making_all
+from zsntta_cli.datasets import decoding
 from zsntta_cli.datasets.drawn.builtin import render
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +117,8 @@ def test_as_shown_is_of_the_sets_identity_and_goes_to_all_processes(pictures, fo
             pack(Path(packed.replace("{0..0}", "0")), files)
     lying_set = f"lying={where[1]}"
     assert pictures(*EXTRACT, f"plain={where[0]}").exit_code == 0
-    shown = pictures(*EXTRACT, lying_set, "--as-shown", "--device", "cpu,cpu", "--batch-size", "5")
+    processes = ("--device", "cpu,cpu", "--batch-size", "5") if form == "folder" else ()
+    shown = pictures(*EXTRACT, lying_set, "--as-shown", *processes)
     assert shown.exit_code == 0, shown.output
     one, other = (read_features(Path(f"features/tiny/{name}.h5")) for name in ("lying", "plain"))
     assert one.source["as_shown"] is True
@@ -162,10 +166,11 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     Image.open(path).convert("RGB").resize((200, 200)).save("pictures/x/cut.jpg")
     content = Path("pictures/x/cut.jpg").read_bytes()
     Path("pictures/x/cut.jpg").write_bytes(content[: len(content) // 2])
-    Image.new("1", (10_000, 9_100)).save("pictures/x/large.png")
+    Image.new("1", (1_000, 1_100)).save("pictures/x/large.png")
     Path("pictures/x/photo.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
-    from zsntta_cli.datasets import decoding
-
+    if "HEIF" in Image.OPEN:  # another test registered it
+        monkeypatch.setitem(Image.OPEN, "HEIF", (Image.OPEN["HEIF"][0], lambda _: False))
+    monkeypatch.setattr(decoding, "LARGE_MEGAPIXELS", 1)
     plain = decoding.find_spec
     monkeypatch.setattr(
         decoding, "find_spec", lambda name: None if name == "pillow_heif" else plain(name)
@@ -174,21 +179,61 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     result = pictures("detect", "pictures/x", *SHAPES)
     found = {Path(row["source"]).name: row for row in rows(result)}
     assert found["cut.jpg"]["note"] == "cut off: read as far as it goes"
-    assert found["large.png"]["note"] == "large: 91 megapixels"
+    assert found["large.png"]["note"] == "large: 1.1 megapixels"
     assert (
         found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
     )
     assert "note: 1 image is cut off, and read as far as it goes.\n" in result.stderr
     assert "note: 1 image has more than 89 megapixels.\n" in result.stderr
     assert "Warning" not in result.stderr
-    Image.new("1", (10_000, 9_200)).save("pictures/x/large.png")
-    less = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", "90")
+    Image.new("1", (1_000, 1_200)).save("pictures/x/large.png")
+    less = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", "1.1")
     [large] = [row for row in rows(less) if "large" in row["source"]]
-    assert large["error"] == "it has 92 megapixels, more than 90: --max-megapixels allows more"
-    more = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", "92.5")
+    assert large["error"] == "it has 1.2 megapixels, more than 1.1: --max-megapixels allows more"
+    more = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", "1.2")
     [large] = [row for row in rows(more) if "large" in row["source"]]
     assert (large["error"], large["note"]) == (None, None)
     fails(pictures("detect", "x", *SHAPES, "--max-megapixels", "0"), "must be above 0", code=2)
+
+
+def test_a_heic_photo_has_the_verdict_of_its_picture(pictures):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    for path in sorted(Path("pictures/star").iterdir()):
+        image = Image.open(path).convert("RGB").resize((224, 224), Image.Resampling.BICUBIC)
+        Path("heic").mkdir(exist_ok=True)
+        Path("png").mkdir(exist_ok=True)
+        image.save(f"png/{path.name}")
+        pillow_heif.from_pillow(image).save(f"heic/{path.stem}.heic", quality=95)
+    one, other = (rows(pictures("detect", name, *SHAPES)) for name in ("heic", "png"))
+    assert one
+    assert [row["error"] for row in one] == [None] * len(one)
+    assert [row["class"] for row in one] == [row["class"] for row in other]
+
+
+def test_live_methods_read_a_set_as_its_features_were_read(pictures):
+    again("lying", lying)
+    again("plain", lambda image, path: image.save(path))
+    for name, options in (("lying", ("--as-shown",)), ("plain", ())):
+        made = pictures(*EXTRACT, f"{name}={name}", *options)
+        assert made.exit_code == 0, made.output
+    records = [
+        json.loads(pictures("simulate", *TINY, "--method", "tent", "--id", name, "--ratio", "0",
+                            "--noise", "none", "--dataset", f"{name}={name}", "--limit", "20",
+                            "--format", "json").stdout)[0]
+        for name in ("lying", "plain")
+    ]  # fmt: skip
+    one, other = (record["detection"]["id_accuracy"] for record in records)
+    assert one == other
+    shown = pictures("cache", "show", "lying", *TINY)
+    assert "as_shown" in shown.stdout
+
+
+def test_a_recorded_run_says_how_its_set_was_extracted(pictures):
+    again("lying", lying)
+    assert pictures(*EXTRACT, "lying=lying", "--as-shown").exit_code == 0
+    origin = origin_of(read_features(Path("features/tiny/lying.h5")))
+    assert origin["as_shown"] is True
+    assert making_all({"tiny": ["lying"]}, {}, {"tiny": {"lying": origin}}).count("--as-shown") == 1
 
 
 def test_extraction_refuses_what_is_cut_off_as_before(pictures):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
+from zsntta_cli.datasets import decoding
 from zsntta_cli.datasets.decoding import (
     as_extracted,
     as_shown,
@@ -328,17 +329,18 @@ def unidentified(_):
 
 
 def test_large_images_are_noted_or_refused(monkeypatch):
-    limit = Image.MAX_IMAGE_PIXELS
-    content = file(Image.new("1", (10_000, 9_100)))
+    monkeypatch.setattr(decoding, "LARGE_MEGAPIXELS", 1)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10**6)
+    content = file(Image.new("1", (1_000, 1_100)))
     with limited_to(None):
-        assert as_shown(content, small=(8, 8)).note == "large: 91 megapixels"
+        assert as_shown(content, small=(8, 8)).note == "large: 1.1 megapixels"
         known = reader()
-    with limited_to(95):
+    with limited_to(1.5):
         assert as_shown(content).note == ""
         assert reader() != known
-    with limited_to(50), pytest.raises(OSError, match="91 megapixels, more than 50: --max-megap"):
+    with limited_to(0.5), pytest.raises(OSError, match=r"1\.1 megapixels, more than 0\.5: --max"):
         as_shown(content)
-    assert limit == Image.MAX_IMAGE_PIXELS
+    assert Image.MAX_IMAGE_PIXELS == 10**6
     with pytest.warns(Image.DecompressionBombWarning):
         as_shown(content)
 

@@ -236,3 +236,28 @@ def test_what_it_says_of_itself(online, files):
     online.update(files)
     assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
     assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
+
+
+def test_a_loaded_detector_knows_all_that_it_knew(online, tiny, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: tiny)
+    online.update(files, flag="20%")
+    online.save(tmp_path / "state.h5")
+    loaded = NoiseDetector.load(tmp_path / "state.h5")
+    loaded.save(tmp_path / "again.h5")
+    again = NoiseDetector.load(tmp_path / "again.h5")
+    expected = online.update(files, flag="20%")
+    for one in (loaded, again):
+        assert one.update(files, flag="20%").noise.tolist() == expected.noise.tolist()
+    assert expected.noise.any()
+
+
+def test_flags_on_images(online, files):
+    found = online.decide_all(files, flag=1)
+    assert found.noise.sum() == 1
+    assert [v.source for v in found] == [str(path) for path in files]
+    by_rate = online.decide_all(files[2:], flag="fpr=50%", clean=files[:2])
+    features = online.encode(files)
+    of_features = online.decide_all(features=features[2:], flag="fpr=50%", clean=features[:2])
+    np.testing.assert_array_equal(by_rate.noise, of_features.noise)
+    assert len(by_rate) == len(files) - 2
+    assert by_rate[0].source == str(files[2])

@@ -113,11 +113,15 @@ def extract(
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     photos = None
     if class_photos:
+        from zsntta_cli.datasets.decoding import limited_to
         from zsntta_cli.detection.class_photos import add_to_set, photo_classes
         from zsntta_cli.detection.encoding import Encoding
 
         encoding = Encoding(choice, features_dir, device, workers, reporter)
-        with encoding.store:  # before the set: what is wrong with photos is told at once
+        with (
+            encoding.store,
+            limited_to(None),
+        ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
     for place, extracted in enumerate(
         extract_all(plan, choice, device, features_dir, settings, reporter)

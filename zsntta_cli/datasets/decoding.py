@@ -159,7 +159,7 @@ def _opened(data: bytes) -> ImageFile:
         register_heif_opener()
         image = Image.open(io.BytesIO(data))
     if _most is not None and image.width * image.height > _most * _MILLION:
-        size = f"{image.width * image.height / _MILLION:,.0f} megapixels"
+        size = f"{image.width * image.height / _MILLION:,.4g} megapixels"
         raise OSError(f"it has {size}, more than {_most:,g}: --max-megapixels allows more")
     return image
 
@@ -167,7 +167,7 @@ def _opened(data: bytes) -> ImageFile:
 def _about_size(image: Image.Image) -> list[str]:
     megapixels = image.width * image.height / _MILLION
     is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
-    return [f"{LARGE}: {megapixels:,.0f} megapixels"] if is_told else []
+    return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
 
 
 def _is_whole(image: ImageFile) -> bool:
@@ -199,7 +199,7 @@ def _with_content(image: Image.Image) -> Image.Image:
     """An image that was cut off, if anything of it was decoded: else all its pixels are alike."""
     bands = image.getextrema()
     ranges = bands if isinstance(bands[0], tuple) else (bands,)
-    if all(low == high for low, high in ranges):  # type: ignore[misc]
+    if all(low == high for low, high in ranges):
         raise OSError("it is cut off before its first pixels")
     return image
 
@@ -275,7 +275,8 @@ def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
         raise OSError("not one of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
     is_unit = values.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1
-    if not is_unit and low >= 0 and high <= 65_535 and bool((finite == np.floor(finite)).all()):
+    is_whole = values.dtype.kind != "f" or bool((finite == np.floor(finite)).all())
+    if not is_unit and is_whole and low >= 0 and high <= 65_535:
         bits = _depth(int(high))
         how = str(bits) if bits > 8 else "values 0 to 255"
         return _table(2**bits - 1)[_finite(values, 0, 0, high).astype(np.uint16)], how

@@ -16,8 +16,9 @@ from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.class_photos import photo_items
-from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
+from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.examples import ClassFeatures, class_features
+from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.settings import EncoderChoice
@@ -44,6 +45,8 @@ class NoiseDetector(OnlineDetector):
     as a viewer shows them. Or give `features=(N, D)`, raw, of the same encoder. The encoder is
     loaded when it is first needed.
     """
+
+    _encoder: "Encoder | None" = None  # no pickle has it: it is loaded again, and must be the same
 
     def __init__(
         self,
@@ -86,7 +89,12 @@ class NoiseDetector(OnlineDetector):
         names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
         self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)
         self._device, self._encoder = device, encoder
-        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        precision = settings.pop("precision", "fp32")
+        if encoder is not None:  # by whose names it can be loaded again
+            model, pretrained, precision = map(
+                encoder.identity.__getitem__, ("model", "pretrained", "precision")
+            )
+        self._choice = EncoderChoice(model, pretrained, precision)
         self._others = None if others is None else OtherWords.read(others, self.prompt)
         if self._others:
             inputs.check_takes_words(method)
@@ -196,8 +204,7 @@ class NoiseDetector(OnlineDetector):
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error
         detector.identity, detector._model = online.identity, online._model
-        detector._learner = online._learner
-        detector._set(online._stepper, online.seen)
+        detector._knows = online._knows
         return detector
 
 

@@ -69,10 +69,7 @@ class DecisionRule:
             check_takes_words(self.method)
         check_choice("score", self.score, SCORES)
         checked_seed(self.seed)
-        check(
-            (self.flag.fpr is None) == (self.clean is None),
-            "flag fpr and clean go together: the rate is one of images known to be clean.",
-        )
+        self.flag.check_clean(self.clean is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +106,8 @@ class Request:
         elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
             _check_prompts(self.classes)
-        is_whole = self.rule.flag.count is not None or self.rule.flag.fpr is not None
-        check(
-            not (is_whole and self.on_arrival),
-            "on arrival nobody knows how many images there will be: flag a share, as 5%, or "
-            "decide in hindsight.",
-        )
+        if self.on_arrival:
+            self.rule.flag.check_on_arrival()
         check(
             self.rule.warm is None or self.on_arrival,
             "images to learn from first are for what is decided on arrival: in hindsight all "
