@@ -21,7 +21,7 @@ from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
 _STILL = 2  # looks in a row at which a file is as it was at the one before
 _SETTLED = 4.0  # seconds for which a folder that changed is listed: FAT's stamps have two seconds
 # Files and folders that are looked at in a second, whatever there is: 1 % of a core each.
-_FILES, _FOLDERS = 4096, 2048
+_FILES, _FOLDERS = 3072, 2048
 _LISTED = 512  # entries of quiet folders that are listed in a second, in turns: 0.3 % of a core
 _BUSY = 16_384  # entries of a changing folder that are listed in a second: 10 % of a core
 
@@ -129,7 +129,8 @@ class Growing:
         self._inodes[place] = _inode(self._path(place)) if inode is None else inode
 
     def _path(self, place: Place) -> str:
-        return os.path.join(self._folders[place.folder], place.path)
+        folder, within = place
+        return f"{self._folders[folder]}/{within}"
 
     def _due_folders(self) -> Iterator[_Listed]:
         """Folders to look at now: the watched ones, those that changed lately, and some others."""
