@@ -39,9 +39,12 @@ def page(rows, *shown, **values):
     return review(rows, classes, tally, *shown, **values)
 
 
-def run_of(*class_names, on_arrival=False):
+def run_of(*class_names, on_arrival=False, sources=()):
     """What a sink is told of a run with these classes."""
     detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
-    request = SimpleNamespace(on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()))
+    images = SimpleNamespace(sources=sources)
+    request = SimpleNamespace(
+        on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()), images=images
+    )
     encoding = SimpleNamespace(name="clip-vit-b-16-openai")
     return SimpleNamespace(detector=detector, request=request, encoding=encoding)

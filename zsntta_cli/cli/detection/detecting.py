@@ -65,6 +65,12 @@ class Outputs:
         for sink in self._wanted:
             sink.take(batch)
 
+    def complete(self) -> None:
+        """End a run that has taken all of its images."""
+        for sink in (*self._wanted, *self._everything):
+            sink.complete()
+        self.close()
+
     def close(self) -> None:
         """End: files are written, what was found is said."""
         for sink in (*self._wanted, *self._everything):
@@ -150,7 +156,7 @@ def run_once(
         if request.on_arrival:  # what was decided stays decided
             outputs.close()
         raise
-    outputs.close()
+    outputs.complete()
 
 
 def run_watch(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from zsntta_cli.detection.sources import SKIPPED, is_folder
+from zsntta_cli.detection.sources import SKIPPED, Scan, is_folder
 from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
 
 _STILL = 2  # looks in a row at which a file is as it was at the one before
@@ -65,6 +65,7 @@ class Growing:
         folders: Mapping[int, Path],
         seen: dict[Place, Status] | None = None,
         interval: float = 1,
+        scan: Scan | None = None,
     ) -> None:
         """Watch folders by their numbers; `seen` are images as they were when they were taken.
 
@@ -79,12 +80,17 @@ class Growing:
         self._credit = 0.0  # entries of quiet folders that may be listed now
         self._inodes: dict[Place, int] = {}  # of images that are there and were taken
         self._turns: deque[Place] = deque()  # those, in the order in which they are looked at
+        self._scan = scan or Scan()
         self._waiting: dict[Place, _Waiting] = {}
         self._ready: dict[str, Place] = {}  # by source
         self._hot = max(2, math.ceil(_SETTLED / max(interval, 1e-3)))
         self._per_look, self._folders_per_look, self._listed_per_look, self._busy = (
             max(64, math.ceil(most * interval)) for most in (_FILES, _FOLDERS, _LISTED, _BUSY)
         )
+        for number, path in folders.items():  # what was moved from there, by a run that was killed
+            for item in self._scan.moved_below(path):
+                within = os.path.relpath(item.source, path)
+                self._add_image(Place(number, within), -1)
 
     def look(self) -> list[Item]:
         """Images that stand still, the older first; each until it is taken.
@@ -105,7 +111,7 @@ class Growing:
             if waiting.still >= _STILL
         )
         self._ready = {source: place for _, source, place in ready}
-        return [of_file(Path(source)) for source in self._ready]
+        return [self._scan.current(of_file(Path(source))) for source in self._ready]
 
     def take(self, items: Sequence[Item]) -> list[tuple[Place, Status]]:
         """Remember images that stood still as judged, as they were at the last look."""
@@ -155,6 +161,8 @@ class Growing:
         if listed.key is not None and key != listed.key:
             self._listed.pop(listed.key, None)
             listed.key, listed.changed = None, -1
+        if status and self._scan.leaves_out(status):
+            return
         if key is None or status is None or not self._claim(key, listed):
             return
         if listed.rest:
@@ -224,7 +232,7 @@ class Growing:
         if place in self._waiting or self._inodes.get(place) == inode:
             return
         path = self._path(place)
-        now = _status(path)
+        now = self._status(path)
         if now is None:  # a link to what is not there yet
             return
         if self.seen.get(place) == now:
@@ -238,13 +246,19 @@ class Growing:
             self._forget(place)
             return
         path = self._path(place)
-        now = _status(path)
+        now = self._status(path)
         if now == self.seen.get(place):
             self._turns.append(place)
             return
         self._forget(place)
         if now is not None:
             self._waiting[place] = _Waiting(Path(path), now)
+
+    def _status(self, path: Path | str) -> Status | None:
+        """Size and time of a file, where it is now."""
+        if not self._scan.moved:  # each look asks this of thousands of files
+            return _status(path)
+        return _status(self._scan.current(of_file(Path(path))).file or path)
 
     def _forget(self, place: Place) -> None:
         self._inodes.pop(place, None)
@@ -254,7 +268,7 @@ class Growing:
         waiting = self._waiting.get(place)
         if waiting is None:
             return
-        now = _status(waiting.path)
+        now = self._status(waiting.path)
         if now is None or now == self.seen.get(place):
             del self._waiting[place]
             if now is not None:
