@@ -488,3 +488,12 @@ def test_a_detector_that_saves_on_features_alone_stays_the_writer(drawn, tmp_pat
     with owner(path) as last:
         assert last.stdout.readline() == "saved\n"
         last.kill()
+
+
+def test_what_is_no_regular_file_has_no_writer_and_no_lock_beside_it(inbox, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        job().detector.save(pipe)
+        assert reader.communicate(timeout=60)[0].startswith(b"\x89HDF")
+    assert not list(tmp_path.glob(".pipe*"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import writing
+from zsntta_cli.files import check_target, writing
 
 
 class _Owned:
@@ -69,7 +69,12 @@ def disown(place: str) -> None:
 
 
 def own_as_long_as(detector: object, path: Path) -> None:
-    """Become a writer of a state file for as long as a detector is there."""
+    """Become a writer of a state file for as long as a detector is there.
+
+    A pipe or a device is nobody's.
+    """
+    if check_target(path):
+        return
     with _LOCK:
         places = _OF_DETECTORS.setdefault(detector, set())
         place = os.path.realpath(path)

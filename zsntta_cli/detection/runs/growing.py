@@ -21,7 +21,7 @@ from zsntta_cli.detection.sources.item import PHOTOS, Item, of_file
 _STILL = 2  # looks in a row at which a file is as it was at the one before
 _SETTLED = 4.0  # seconds for which a folder that changed is listed: FAT's stamps have two seconds
 # Files and folders that are looked at in a second, whatever there is: 1 % of a core each.
-_FILES, _FOLDERS = 4096, 2048
+_FILES, _FOLDERS = 3072, 2048
 _LISTED = 512  # entries of quiet folders that are listed in a second, in turns: 0.3 % of a core
 _BUSY = 16_384  # entries of a changing folder that are listed in a second: 10 % of a core
 
@@ -90,7 +90,7 @@ class Growing:
         for number, path in folders.items():  # what was moved from there, by a run that was killed
             for item in self._scan.moved_below(path):
                 within = os.path.relpath(item.source, path)
-                self._add_image(Place(number, within), Path(item.source), -1)
+                self._add_image(Place(number, within), -1)
 
     def look(self) -> list[Item]:
         """Images that stand still, the older first; each until it is taken.
@@ -135,7 +135,8 @@ class Growing:
         self._inodes[place] = _inode(self._path(place)) if inode is None else inode
 
     def _path(self, place: Place) -> str:
-        return os.path.join(self._folders[place.folder], place.path)
+        folder, within = place
+        return f"{self._folders[folder]}/{within}"
 
     def _due_folders(self) -> Iterator[_Listed]:
         """Folders to look at now: the watched ones, those that changed lately, and some others."""
@@ -210,14 +211,13 @@ class Growing:
         except OSError:
             return
         listed.entries = len(shown)
+        folder, within = listed.place
         for entry in sorted(shown, key=lambda entry: entry.name):
-            folder, within = listed.place
             place = Place(folder, f"{within}/{entry.name}" if within else entry.name)
-            path = listed.path / entry.name
             if is_folder(entry):
-                self._add_folder(place, path)
-            elif path.suffix.lower() in PHOTOS:
-                self._add_image(place, path, entry.inode())
+                self._add_folder(place, listed.path / entry.name)
+            elif os.path.splitext(entry.name)[1].lower() in PHOTOS:
+                self._add_image(place, entry.inode())
 
     def _add_folder(self, place: Place, path: Path) -> None:
         key = _key(path)
@@ -227,17 +227,18 @@ class Growing:
         if other is None or (other.path != path and _key(other.path) != key):
             self._look_into(_Listed(place, path))
 
-    def _add_image(self, place: Place, path: Path, inode: int) -> None:
+    def _add_image(self, place: Place, inode: int) -> None:
         """Look at an image of a folder that is listed, if it is new or another file than before."""
         if place in self._waiting or self._inodes.get(place) == inode:
             return
+        path = self._path(place)
         now = self._status(path)
         if now is None:  # a link to what is not there yet
             return
         if self.seen.get(place) == now:
             self._keep(place, inode)
         else:
-            self._waiting[place] = _Waiting(path, now)
+            self._waiting[place] = _Waiting(Path(path), now)
 
     def _take_turn(self, place: Place) -> None:
         """Look whether an image that was taken is as it was."""
@@ -255,6 +256,8 @@ class Growing:
 
     def _status(self, path: Path | str) -> Status | None:
         """Size and time of a file, where it is now."""
+        if not self._scan.moved:  # each look asks this of thousands of files
+            return _status(path)
         return _status(self._scan.current(of_file(Path(path))).file or path)
 
     def _forget(self, place: Place) -> None:
