@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdicts import Tally
@@ -47,4 +48,6 @@ def run_of(*class_names, on_arrival=False, sources=()):
         on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()), images=images
     )
     encoding = SimpleNamespace(name="clip-vit-b-16-openai")
-    return SimpleNamespace(detector=detector, request=request, encoding=encoding)
+    return SimpleNamespace(
+        detector=detector, request=request, encoding=encoding, left_out=LeftOut()
+    )
