@@ -9,7 +9,7 @@ from made import pack
 from PIL import Image
 
 from zsntta_cli.detection.runs.watching import Growing
-from zsntta_cli.detection.sources import batches, check_sources, is_stream
+from zsntta_cli.detection.sources import batches, check_sources
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
@@ -120,9 +120,6 @@ def test_a_wrong_path_is_one_line(here, given, kind, said):
 def test_standard_input_is_named_once():
     with pytest.raises(SettingsError, match="twice"):
         check_sources(["-", "-"])
-    assert is_stream("-")
-    assert is_stream("Clip.MP4")
-    assert not is_stream("a.png")
 
 
 @pytest.mark.parametrize("mark", [b"\n", b"\0", b"\r\n"])

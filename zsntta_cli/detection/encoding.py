@@ -206,8 +206,9 @@ class Encoding:
                     for i, one in reads.items()
                     if one.stamp and one.digest in images
                 }
-                self.store.add(images, stamps)
-                seen |= images.keys()
+                is_kept = {one.digest for i, one in reads.items() if items[i].is_kept}
+                self.store.add({d: one for d, one in images.items() if d in is_kept}, stamps)
+                seen |= images.keys() & is_kept
                 for i, one in reads.items():
                     failed = KeptImage(None, error=one.error)
                     yield i, one.digest, images.get(one.digest, failed)
@@ -233,7 +234,7 @@ def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
     if features is not None and not np.isfinite(features).all():
         features, error = None, "its features are not finite"
     is_file = item.frame is None and features is not None
-    return Encoded(item.without_content(), features, error, digest if is_file else b"", note)
+    return Encoded(item, features, error, digest if is_file else b"", note)
 
 
 def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, Read]:

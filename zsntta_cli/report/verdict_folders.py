@@ -11,13 +11,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
-from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.detection.sources.item import PIPE, Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import writing
@@ -39,6 +39,7 @@ from zsntta_cli.report.placing import (
     original_is_there,
     write_new,
 )
+from zsntta_cli.report.verdict_frames import FrameFiles, flagged_frames, frame_name
 
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
@@ -79,6 +80,9 @@ class Saved(NamedTuple):
 
 def saved(item: Item, row: VerdictRow) -> Saved | None:
     """What a copy of an image is; None where it has no file, and nothing that could be one."""
+    if item.frame is not None:  # of those that are to be files
+        png = item.load()
+        return Saved(frame_name(item), png.digest.hex(), lambda: png.data)
     if item.file is None or row["content"] is None:
         return None
     return Saved(PurePath(item.source).name, row["content"], lambda: item.load().data)
@@ -123,6 +127,7 @@ class Sorter(RowSink):
             StoreError: it is no list, or of another kind, or another process is at work there.
         """
         self._folders = folder_names(run.detector.class_names)
+        self._frames = FrameFiles(DONE[self.how], saves=self.how == COPY)
         self._is_more = run.request.on_arrival
         self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
         if self.root.exists():
@@ -156,9 +161,14 @@ class Sorter(RowSink):
         Raises:
             StoreError: the folder cannot be written.
         """
-        pairs = list(zip(*batch, strict=True))
+        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is None]
         for start in range(0, len(pairs), AT_ONCE):
             self._arrange(pairs[start : start + AT_ONCE])
+        flagged = flagged_frames(batch)
+        self._handled |= {_key_of(item) for item, _ in flagged}
+        self._handled |= {_key_of(replace(i, frame=None)) for i in batch.items if i.video}
+        for pair in self._frames.of(batch):
+            self._arrange([pair])
 
     def _arrange(self, pairs: Sequence[tuple[Item, VerdictRow]]) -> None:
         """List what is to be done, then do it; once more where a name was taken meanwhile."""
@@ -176,7 +186,7 @@ class Sorter(RowSink):
 
     def _step(self, item: Item, row: VerdictRow) -> Step | None:
         """What is to be done with an image; None where nothing is, or can be."""
-        key = os.path.abspath(item.source), _cell(item.frame)
+        key = _key_of(item)
         self._handled.add(key)
         if row["error"] is not None:
             return None
@@ -186,8 +196,9 @@ class Sorter(RowSink):
             return None
         assert copy
         listed = [self._list().images[place] for place in self._places.get(key, ())]
-        if self.how == MOVE:  # another photo may have come to a place whose photo was moved
+        if self.how == MOVE or item.source == PIPE:  # another photo may have come to its place
             listed = [image for image in listed if image.content == copy.digest]
+        if self.how == MOVE:
             if os.path.abspath(item.file or "") == key[0]:  # none of them, but for a kill
                 listed = [image for image in listed if self._was_begun(image)]
             elif not listed:
@@ -382,6 +393,8 @@ class Sorter(RowSink):
             first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
             about = reason.format(count=f"{len(sources):,}", done=DONE[self.how], root=self.root)
             self.reporter.note(printable(f"note: {about}{first}."))
+        for text in self._frames.notes():
+            self.reporter.note(f"note: {text}")
 
     def _leave(self, reason: str, source: str) -> None:
         self._left.setdefault(reason, []).append(source)
@@ -397,6 +410,10 @@ def told_counts(counts: Counter[Act], how: Way) -> str:
 
 def _key(image: PlacedImage) -> _Key:
     return image.source, image.frame
+
+
+def _key_of(item: Item) -> _Key:
+    return os.path.abspath(item.source), _cell(item.frame)
 
 
 def _cell(value: float | None) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
 from zsntta_cli.detection.runs.detecting import DetectRun
 from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.sources.item import place_of
 from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
@@ -51,7 +52,7 @@ def draw(rows: Iterable[VerdictRow]) -> str:
 
 def place(row: VerdictRow) -> str:
     """Where an image is from: its path, and in a video its time."""
-    return row["source"] + (f" at {row['time_s']:.2f} s" if row["time_s"] is not None else "")
+    return place_of(row["source"], row["frame"], row["time_s"])
 
 
 def line(row: VerdictRow) -> str:

@@ -29,7 +29,7 @@ class ImageOptions:
             metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
-            "on standard input.",
+            "or frames on standard input.",
         ),
     ] = None
     set_name: Annotated[
@@ -40,7 +40,14 @@ class ImageOptions:
             autocompletion=completion.cached,
         ),
     ] = None
-    fps: Annotated[float, typer.Option(help="Frames of a second of video.")] = 1.0
+    fps: Annotated[
+        float | None,
+        typer.Option(help="Frames of a second of video. [1]  Of frames on -, the rate they have."),
+    ] = None
+    raw: Annotated[
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Frames on - are raw RGB of this size."),
+    ] = None
     max_megapixels: Annotated[
         float | None,
         typer.Option(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
@@ -89,7 +96,7 @@ class DecisionOptions:
     clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
-        _decision("[hindsight; arrival for -, videos and --watch]"),
+        _decision("[hindsight; arrival for - and --watch]"),
     ] = None
     others: Annotated[
         str | None,

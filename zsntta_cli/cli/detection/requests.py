@@ -12,6 +12,7 @@ from zsntta_cli.detection.runs.request import (
     Images,
     Request,
     Watch,
+    raw_size,
     read_classes,
     split_classes,
 )
@@ -30,6 +31,7 @@ def request_of(
             sources=tuple(images.sources or ()),
             set_name=images.set_name,
             fps=images.fps,
+            raw=None if images.raw is None else raw_size(images.raw),
             without=(result.folder[0],) if result.folder else (),
             moved=moved_from(result.move_to) if result.move_to else {},
         ),

@@ -22,7 +22,7 @@ from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
-from zsntta_cli.detection.sources import batches
+from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
@@ -81,7 +81,10 @@ class DetectRun:
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
-            yield Batch([one.item for one in encoded], maker.rows(encoded))
+            items = [one.item for one in encoded]
+            yield Batch(items, maker.rows(encoded))
+            for item in items:
+                item.drop_content()
         if examples:
             self.encoding.reporter.note(
                 f"note: {examples:,} of the images are example photos of the classes as well."
@@ -107,7 +110,14 @@ class DetectRun:
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
-                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
+                yield self._encoded_part(part)
+
+    def _encoded_part(self, items: Sequence[Item]) -> list[Encoded]:
+        """Some items with their features; in hindsight without the pixels of frames."""
+        encoded = self.encoding.images(items, "images" if len(items) > AT_ONCE else "")
+        for item in () if self.request.on_arrival else items:
+            item.drop_content()
+        return encoded
 
     def _items(self) -> Iterator[list[Item]]:
         """The images of all sources, but for those that lie where results go."""
@@ -137,11 +147,16 @@ class DetectRun:
 
     def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
         """Features (M, D) of images beside those of the run: DatasetError where there are none."""
-        items = list(chain.from_iterable(batches([str(path)])))
-        features = matrix(self.encoding.images(items, name))
+        features = matrix(list(chain.from_iterable(self._parts_of(path, name))))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
+
+    def _parts_of(self, path: Path, name: str) -> Iterator[list[Encoded]]:
+        for items in batches([str(path)], Scan(self.request.images.fps)):
+            yield self.encoding.images(items, name)
+            for item in items:
+                item.drop_content()
 
 
 class RowSink(Protocol):

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -14,6 +15,7 @@ from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
+    PIPE,
     Content,
     Item,
     content_of,
@@ -24,13 +26,7 @@ from zsntta_cli.detection.sources.left_out import VIDEOS, LeftOut
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
-PIPE = "-"
 SKIPPED = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
-
-
-def is_stream(source: str) -> bool:
-    """Whether images come in an order of their own: from a pipe or a video."""
-    return source == PIPE or source.lower().endswith(VIDEOS)
 
 
 def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
@@ -42,6 +38,8 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
     """
     if sources.count(PIPE) > 1:
         raise SettingsError("'-' is there twice: standard input can be read once.")
+    if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
+        raise SettingsError("standard input is closed: nothing comes for '-'.")
     for source in sources:
         for path in _whole(source):
             if scan and path.is_dir() and scan.holds(path.resolve() / "in"):
@@ -55,10 +53,11 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
 class Scan:
     """How sources are looked through."""
 
-    fps: float = 1.0  # frames of a second of video
+    fps: float | None = None  # frames of a second of video; of frames on standard input their rate
     without: tuple[Path, ...] = ()  # folders that are not looked into
     moved: Mapping[str, Path] = field(default_factory=dict)  # files, by where they were before
     left_out: LeftOut | None = None  # counts what is not looked at
+    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
 
     def holds(self, path: Path) -> bool:
         """Whether a path lies in a folder that is not looked into, whatever links lead there."""
@@ -108,11 +107,29 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
     """
     for source in sources:
         if source == PIPE:
-            for items in piped(lambda most: os.read(0, most)):
+            for items in _piped(scan):
                 yield [scan.current(item) for item in items]
             continue
         for path in _whole(source):
             yield from _of_path(path, scan)
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return os.read(0, most)
+    except OSError as error:
+        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
+
+
+def _piped(scan: Scan) -> Iterator[list[Item]]:
+    """What comes on standard input: frames, or paths of images."""
+    from zsntta_cli.detection.sources.frames import framed
+    from zsntta_cli.detection.sources.framing import Incoming
+
+    incoming = Incoming(_standard_input)
+    if scan.raw or incoming.is_of_frames():
+        return framed(incoming, scan.raw, scan.fps)
+    return piped(incoming.piece)
 
 
 def _whole(source: str) -> list[Path]:
@@ -154,7 +171,7 @@ def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
-        return frames(path, scan.fps)
+        return frames(path, scan.fps or 1.0)
     return [[of_file(path)]]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +14,7 @@ from zsntta_cli.datasets.decoding import Decoded, as_shown
 from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.files import read_input
 
+PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
 # Photos that cannot be read without a plug-in are rows that say so, rather than left out.
 PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
@@ -42,17 +43,50 @@ class Item:
     member: str = ""  # its path within an archive
     frame: int | None = None  # number in a video
     time_s: float | None = None  # in a video, by the frame's own time stamp
+    is_kept: bool = True  # whether its features are kept for another time
 
     @cached_property
     def key(self) -> bytes:
         """What its stamp is kept under."""
         return os.fsencode(f"{self.file and os.path.abspath(self.file)}\0{self.member}")
 
-    def without_content(self) -> "Item":
-        """The same, but for pixels that it holds in memory."""
-        if self.frame is None:
-            return self
-        return replace(self, load=partial(refuse, "it is a frame of a video, which is not kept"))
+    @property
+    def video(self) -> Path | None:
+        """The file of video that it is a frame of, where there is one to be decoded again."""
+        return None if self.frame is None or self.source == PIPE else Path(self.source)
+
+    @property
+    def place(self) -> str:
+        """Where it is from: its path, and of a frame its time."""
+        return place_of(self.source, self.frame, self.time_s)
+
+    def drop_content(self) -> None:
+        """Let go of pixels that it holds in memory."""
+        if isinstance(self.load, Held):
+            self.load.drop()
+
+
+class Held:
+    """The content of a frame, for as long as it is held: it cannot be read again."""
+
+    def __init__(self, content: Content) -> None:
+        """Hold a content."""
+        self._content: Content | None = content
+
+    def __call__(self) -> Content:
+        """The content: OSError once it was dropped."""
+        return self._content or refuse("it is a frame of a video, which is not kept")
+
+    def drop(self) -> None:
+        """Let go of it."""
+        self._content = None
+
+
+def place_of(source: str, frame: int | None, time_s: float | None) -> str:
+    """Where an image is from, for people: its path, and of a frame its time or else its number."""
+    if time_s is not None:
+        return f"{source} at {time_s:.2f} s"
+    return source if frame is None else f"{source} at frame {frame:,}"
 
 
 def of_file(path: Path) -> Item:

@@ -28,7 +28,7 @@ class Picture:
 
 def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
     """Small pictures of items, in order; None of one that cannot be read (any more)."""
-    videos = {Path(item.source) for item in items if item.frame is not None}
+    videos = {item.video for item in items if item.video}
     frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
     with ThreadPoolExecutor(workers) as threads:
         return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
@@ -40,7 +40,7 @@ def _of_frames(
     """Pictures of a video's frames, which is decoded again: no frame is kept when it was judged."""
     from zsntta_cli.detection.sources.video import frames_at
 
-    places = {item.frame: _place(item) for item in items if Path(item.source) == path}
+    places = {item.frame: _place(item) for item in items if item.video == path}
     for number, image in frames_at(path, {n for n in places if n is not None}):
         yield places[number], small(image)
 
