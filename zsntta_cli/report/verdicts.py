@@ -119,18 +119,19 @@ class Tally:
 
         A table shows so many of them at most; `is_page`: one looks at the review already.
         """
-        texts = [self._flagged(), *self._unknown(shown), *self._evidence()]
+        texts = [self._flagged(is_page), *self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
             texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
         return [printable(text) for text in texts]
 
-    def _flagged(self) -> str:
+    def _flagged(self, is_page: bool) -> str:
         counts, images = self.counts, count_images(self.counts["images"])
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
         unsure = f", {counts[UNSURE]:,} unsure" if counts[UNSURE] else ""
-        flagged = f"{images}, {counts[NOISE]:,} flagged as noise{unsure}"
+        noise = "do not belong (noise)" if is_page else "flagged as noise"
+        flagged = f"{images}, {counts[NOISE]:,} {noise}{unsure}"
         decided = f"{flagged} ({self.method}, {classes})"
         if not counts["errors"]:
             return f"{decided}."
