@@ -19,11 +19,11 @@ const questions = [...document.querySelectorAll("#questions-list li")].map((line
 
 const isAnswered = (item, noise) => truths.has(item) && truths.get(item).noise === noise;
 
-// Show the card of an image, in whichever list it stands and however far down.
+// Show the card of an image, in whichever list it stands; how far down it does, nothing before it is shown.
 function reveal(item) {
   const section = sections.find(({ all }) => all.includes(item));
   if (!section) return;
-  while (section.all.indexOf(item) >= section.limit) section.limit += data.step;
+  section.revealed.add(item);
   draw();
   item.card.focus({ preventScroll: true });
   item.card.scrollIntoView({ block: "center", behavior: "instant" });

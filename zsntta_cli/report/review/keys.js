@@ -12,7 +12,7 @@ function focusOn(item) {
 }
 
 function step(by) {
-  const cards = () => sections.flatMap((section) => section.all.slice(0, section.limit));
+  const cards = () => sections.flatMap(listedIn);
   const at = cards().indexOf(current);
   const full = sections.find((s) => by > 0 && current && s.all[s.limit - 1] === current && !s.more.hidden);
   if (full) full.more.click();

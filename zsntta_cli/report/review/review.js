@@ -22,7 +22,7 @@ const sections = ["borderline", ...ANSWERS].map((key) => {
     section.limit += data.step;
     draw();
   });
-  const section = { head, name: head.firstChild.textContent.trim(), count: head.querySelector("small"), list: head.parentElement.querySelector("ol"), more, limit: data.step, all: [] };
+  const section = { head, name: head.firstChild.textContent.trim(), count: head.querySelector("small"), list: head.parentElement.querySelector("ol"), more, limit: data.step, all: [], revealed: new Set() };
   section.list.after(more);
   return section;
 });
@@ -104,6 +104,12 @@ function split() {
   return [near, ...ANSWERS.map((answer) => rest.filter((item) => item.answer === answer))];
 }
 
+// The first images of a section, and those that a link led to.
+function listedIn({ all, limit, revealed }) {
+  const further = revealed.size ? all.slice(limit).filter((item) => revealed.has(item)) : [];
+  return [...all.slice(0, limit), ...further];
+}
+
 function draw() {
   const there = new Set();
   order.forEach((item, at) => { item.answer = decided ? item.verdict.answer : ANSWERS[at < flagged ? 0 : 2]; });
@@ -111,7 +117,7 @@ function draw() {
   split().forEach((all, at) => {
     const section = sections[at];
     section.all = all.filter(matches);
-    const listed = section.all.slice(0, section.limit);
+    const listed = listedIn(section);
     section.list.replaceChildren(...listed.map(cardOf));
     for (const item of listed) there.add(item);
     section.more.hidden = section.all.length <= section.limit;
