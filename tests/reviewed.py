@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdicts import Tally
@@ -39,9 +40,14 @@ def page(rows, *shown, **values):
     return review(rows, classes, tally, *shown, **values)
 
 
-def run_of(*class_names, on_arrival=False):
+def run_of(*class_names, on_arrival=False, sources=()):
     """What a sink is told of a run with these classes."""
     detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
-    request = SimpleNamespace(on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()))
+    images = SimpleNamespace(sources=sources)
+    request = SimpleNamespace(
+        on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()), images=images
+    )
     encoding = SimpleNamespace(name="clip-vit-b-16-openai")
-    return SimpleNamespace(detector=detector, request=request, encoding=encoding)
+    return SimpleNamespace(
+        detector=detector, request=request, encoding=encoding, left_out=LeftOut()
+    )

@@ -3,7 +3,7 @@
 It exits with 2 on a SettingsError, which the command alone can tell, and with 1 on all others.
 
 ZsnttaError
-├── SettingsError     a setting out of its range, or two that do not go together
+├── SettingsError     a setting out of its range, or two that do not go together; a ValueError, too
 │   ├── UnknownName     a name that is none of its choices
 │   ├── PluginError     a script of one's own that cannot be loaded
 │   ├── UnknownMethod   a method of a record that only its own code can run again
@@ -39,7 +39,7 @@ class ZsnttaError(Exception):
             self.remedy = remedy
 
 
-class SettingsError(ZsnttaError):
+class SettingsError(ZsnttaError, ValueError):
     """A setting out of its range, or two settings that do not go together."""
 
 

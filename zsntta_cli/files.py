@@ -47,16 +47,15 @@ def whole_file(path: Path) -> Iterator[Path]:
         target = Path(os.path.realpath(path))
         folder = Path(tempfile.gettempdir()) if special else target.parent
         folder.mkdir(parents=True, exist_ok=True)
-        _sweep(folder)
-        with _temporary(folder) as temporary:
+        with scratch_file(folder) as temporary:
             yield temporary
             if special:
                 with temporary.open("rb") as content, path.open("wb", buffering=0) as sink:
                     shutil.copyfileobj(content, sink)
             else:
-                _sync(temporary)
+                sync(temporary)
                 os.replace(temporary, target)
-                _sync(folder)
+                sync(folder)
 
 
 def check_target(path: Path) -> bool:
@@ -73,6 +72,14 @@ def check_target(path: Path) -> bool:
         if stat.S_ISDIR(mode):
             raise StoreError(f"cannot write {path}: it is a folder.")
         return not stat.S_ISREG(mode)
+
+
+@contextlib.contextmanager
+def scratch_file(folder: Path) -> Iterator[Path]:
+    """A new file in a folder, gone at the end; what killed writers left there is swept."""
+    sweep(folder)
+    with _temporary(folder) as path:
+        yield path
 
 
 @contextlib.contextmanager
@@ -97,7 +104,7 @@ def _create_temporary(folder: Path) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove what killed writers left behind: one's own temporary files that nobody has locked."""
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):
@@ -150,7 +157,8 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make the content of a file, or the entries of a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

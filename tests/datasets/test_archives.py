@@ -333,4 +333,4 @@ def test_an_image_bomb_is_a_broken_image(zsntta, kind):
 def test_a_member_of_a_gigabyte_is_not_read(tmp_path):
     member = archives.Member("a.png", 2**30 + 1)
     with pytest.raises(OSError, match=r"1,073,741,825 bytes are no image"):
-        archives.MemberImage([(lambda _: pytest.fail("read"), member)])(0)
+        archives.MemberImages([(lambda _: pytest.fail("read"), member)])(0)

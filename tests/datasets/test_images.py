@@ -72,8 +72,8 @@ def row_of(*values):
 
 
 KINDS = {  # file name: what writes it, the first row that the encoder's side sees
-    "grey16.png": (grey16, row_of(0, 100, 255, 255, 255)),  # PIL cuts off at 255
-    "grey16.tif": (grey16, row_of(0, 100, 255, 255, 255)),
+    "grey16.png": (grey16, row_of(0, 0, 1, 1, 255)),  # PIL makes all above 255 white
+    "grey16.tif": (grey16, row_of(0, 0, 1, 1, 255)),
     "rgb16.png": (rgb16, [[0x80, 0x10, 0xFF]] * 5),  # the high bytes
     "cmyk.jpg": (plain("CMYK", (0, 255, 255, 0), quality=95), [RED] * 5),
     "palette.png": (palette(), [ORANGE] * 5),
@@ -85,7 +85,7 @@ KINDS = {  # file name: what writes it, the first row that the encoder's side se
     "alpha.png": (plain("RGBA", (*ORANGE, 0)), [ORANGE] * 5),
     "alpha.webp": (plain("RGBA", (*ORANGE, 255), lossless=True), [ORANGE] * 5),
     "bits.png": (plain("1", 1), row_of(*[255] * 5)),
-    "float.tif": (plain("F", 90.6), row_of(*[90] * 5)),
+    "float.tif": (plain("F", 90.6), row_of(*[0] * 5)),  # one value alone, of no range
     "rotated.jpg": (rotated, row_of(*[255] * 8, *[0] * 8)),
     "animated.gif": (animated, [RED] * 5),
     "animated.webp": (animated, [RED] * 5),

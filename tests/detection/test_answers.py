@@ -44,7 +44,28 @@ def test_answers_are_found_by_content_first_and_then_by_path(tmp_path):
 def test_a_table_of_answers(tmp_path):
     text = "\ufeffbelongs,source\nTrue,a.png\nno,b.png\n0,c.png\n"
     answers = read_answers(written(tmp_path, text, "a.csv"))
-    assert answers.by_source == {"a.png": True, "b.png": False, "c.png": False}
+    assert answers.by_source == {
+        ("a.png", None): True, ("b.png", None): False, ("c.png", None): False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_answers_about_frames_count_before_those_about_their_video(tmp_path, ending):
+    text = "source,frame,belongs\nv.mp4,3,no\nv.mp4,,yes\nw.mp4,4,no\n"
+    if ending == "jsonl":
+        rows = [("v.mp4", 3, False), ("v.mp4", None, True), ("w.mp4", 4, False)]
+        keys = ("source", "frame", "belongs")
+        text = "\n".join(json.dumps(dict(zip(keys, row, strict=True))) for row in rows)
+    answers = read_answers(written(tmp_path, text, f"a.{ending}"))
+    asked = [("v.mp4", 3), ("v.mp4", 4), ("w.mp4", 4), ("w.mp4", 3)]
+    replies = [answers.reply(Item(name, None, frame=frame), None, 0) for name, frame in asked]
+    assert replies == ["no", "yes", "no", "skip"]
+
+
+@pytest.mark.parametrize("frame", ["x", "1.5", "-1", "true"])
+def test_a_frame_that_is_no_number_is_no_answer(tmp_path, frame):
+    with pytest.raises(StoreError, match="line 2 is no answer"):
+        read_answers(written(tmp_path, f"source,frame,belongs\nv.mp4,{frame},no\n", "a.csv"))
 
 
 @pytest.mark.parametrize(

@@ -224,9 +224,11 @@ def test_what_is_decided_on_arrival():
 
     assert not on_arrival("f", "a.tar", "list.txt")
     assert on_arrival("f", "-")
-    assert on_arrival("a.mp4")
+    assert not on_arrival("a.mp4"), "a whole video is decided as a folder is"
+    assert on_arrival("a.mp4", "-")
     assert on_arrival("f", decide="arrival")
-    assert not on_arrival("a.mp4", decide="hindsight")
+    assert not on_arrival("-", decide="hindsight")
+    assert on_arrival("a.mp4", decide="arrival")
     assert on_arrival("f", watch=Watch())
 
 

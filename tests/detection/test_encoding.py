@@ -12,7 +12,7 @@ from PIL import Image
 
 from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.feature_store import FeatureStore, Stamp
+from zsntta_cli.detection.feature_store import FeatureStore, KeptImage, Stamp
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError, StoreError
@@ -67,14 +67,15 @@ def encoded(root, tmp_path, **choice):
 
 def test_what_is_known_is_neither_read_nor_encoded_again(folder, tmp_path, passes):
     first = encoded(folder, tmp_path)
-    # Twice the first time: once to see that they are not known, before the encoder is loaded.
-    assert passes == {"encoded": 5, "read": 10, "loaded": 1}
+    # Twice the first time, to see that they are not known; the first once more, to see whether it
+    # can be decoded before the encoder is loaded.
+    assert passes == {"encoded": 5, "read": 11, "loaded": 1}
     again = encoded(folder, tmp_path)
-    assert passes == {"encoded": 5, "read": 10, "loaded": 1}
+    assert passes == {"encoded": 5, "read": 11, "loaded": 1}
     folder.rename(tmp_path / "moved")
     (tmp_path / "moved/3.png").rename(tmp_path / "moved/9.png")
     moved = encoded(tmp_path / "moved", tmp_path)
-    assert passes == {"encoded": 5, "read": 15, "loaded": 1}, "the encoder is not even loaded"
+    assert passes == {"encoded": 5, "read": 16, "loaded": 1}, "the encoder is not even loaded"
     for other, order in ((again, [0, 1, 2, 3, 4]), (moved, [0, 1, 2, 4, 3])):
         for one, i in zip(other, order, strict=True):
             np.testing.assert_array_equal(one.features, first[i].features)
@@ -93,7 +94,7 @@ def test_a_changed_file_is_encoded_anew_even_with_its_old_time_and_size(folder, 
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
     changed = encoded(folder, tmp_path)
-    assert passes["read"] == 2, "of the one file: to see that it is new, then its pixels"
+    assert passes["read"] == 3, "of the one file: is it new, can it be decoded, then its pixels"
     assert (first[2].features != changed[2].features).any()
 
 
@@ -101,7 +102,7 @@ def test_a_file_that_was_changed_just_now_is_read_again(folder, tmp_path, passes
     monkeypatch.setattr(module, "_SETTLED", 60.0)
     encoded(folder, tmp_path)
     encoded(folder, tmp_path)
-    assert passes == {"encoded": 5, "read": 15, "loaded": 1}
+    assert passes == {"encoded": 5, "read": 16, "loaded": 1}
 
 
 def test_images_of_one_content_are_one(folder, tmp_path, passes):
@@ -225,7 +226,8 @@ def test_two_that_make_a_store_at_once_share_it(tmp_path):
             store.set_identity({"model": "one"})
             for i in range(20):
                 digest = bytes([number, i])
-                store.add({digest: np.full(3, i, np.float16)}, {digest: (Stamp(1, "2"), digest)})
+                image = KeptImage(np.full(3, i, np.float16))
+                store.add({digest: image}, {digest: (Stamp(1, "2"), digest)})
             store.close()
         except Exception as error:
             wrong.append(error)

@@ -38,6 +38,24 @@ def test_other_flags_are_refused(text):
         Flag.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("value", "flag"),
+    [
+        ("5%", Flag(share=0.05)), (0.05, Flag(share=0.05)), (np.float32(0.5), Flag(share=0.5)),
+        (50, Flag(count=50)), (np.int64(1), Flag(count=1)), ("fpr=1%", Flag(fpr=0.01)),
+        (Flag(count=3), Flag(count=3)), (None, Flag()),
+    ],
+)  # fmt: skip
+def test_flags_as_a_program_has_them(value, flag):
+    assert Flag.of(value) == flag
+
+
+@pytest.mark.parametrize("value", [True, False, 0, -3, 0.0, 1.0, 5.0, float("nan"), [5], "5"[:0]])
+def test_other_values_are_refused(value):
+    with pytest.raises(SettingsError, match="flag is "):
+        Flag.of(value)
+
+
 def test_a_number_or_a_share_flags_so_many_and_moves_all_thresholds_by_one_amount():
     some = verdicts(0.3, -0.1, 0.1, -0.4)
     plain, ranks = flagged(some, Flag())

@@ -1,5 +1,7 @@
 """NoiseDetector: images of all kinds to one encoder, loaded when it is first needed."""
 
+import io
+import tempfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,6 +78,7 @@ def test_every_kind_of_image_has_the_same_score(online, tiny, files):
         str(path), image, array, torch.from_numpy(array), torch.from_numpy(array).permute(2, 0, 1),
         tiny.normalize(np.stack([tiny.resize(image)]))[0],
         np.dstack([array, np.full(array.shape[:2], 255, np.uint8)]),
+        path.read_bytes(), bytearray(path.read_bytes()), io.BytesIO(path.read_bytes()),
     ]  # fmt: skip
     for kind in kinds:
         np.testing.assert_allclose(online.score(kind), known, atol=1e-5)
@@ -90,12 +93,39 @@ def test_every_kind_of_image_has_the_same_score(online, tiny, files):
     assert online.seen == 0
 
 
+def test_open_files_are_called_by_their_names(online, files):
+    with files[0].open("rb") as named, tempfile.TemporaryFile() as unnamed:
+        unnamed.write(files[1].read_bytes())
+        found = online.update([named, unnamed, io.BytesIO(files[0].read_bytes()), files[1]])
+        np.testing.assert_array_equal(online.score([named, named]), online.score([files[0]] * 2))
+    assert [one.source for one in found] == [str(files[0]), None, None, str(files[1])]
+    with pytest.raises(DatasetError, match=r"number 0.*cannot identify"):
+        online.update(b"no image")
+
+
+def test_what_is_no_whole_picture_is_read_as_a_viewer_shows_it(online, files, tmp_path):
+    upright = Image.open(files[0]).convert("RGB")
+    exif = Image.Exif()
+    exif[274] = 6  # turn it by 90 degrees to see it upright
+    lying = tmp_path / "lying.png"
+    upright.transpose(Image.Transpose.ROTATE_90).save(lying, exif=exif)
+    deep = Image.fromarray(np.array(upright.convert("L")).astype(np.uint16) * 257)
+    for image, same in (
+        (lying, upright),
+        (Image.open(lying), upright),
+        (deep, upright.convert("L")),
+    ):
+        np.testing.assert_array_equal(online.score(image), online.score(same))
+
+
 @pytest.mark.parametrize(
     ("image", "message"),
     [
-        (7, "an image is of the type int, must be a path, a PIL image, uint8 pixels"),
+        (7, "an image is of the type int, must be a path, a file's bytes, an open file, a PIL"),
         ([7], "an image is of the type int"),
         (np.zeros((4, 4, 3)), r"an image is float64 \(4, 4, 3\), must be a path"),
+        (np.zeros((4, 4), np.uint16), r"an image is uint16 \(4, 4\), must be"),
+        (io.StringIO("text"), "an image is an open file of str, not of bytes: open it with mode"),
         (np.zeros((4, 4, 2), np.uint8), r"an image is uint8 \(4, 4, 2\)"),
         (np.zeros((0, 4, 3), np.uint8), r"an image is uint8 \(0, 4, 3\)"),
         (np.zeros(4, np.uint8), r"an image has the shape \(4,\)"),
@@ -206,3 +236,28 @@ def test_what_it_says_of_itself(online, files):
     online.update(files)
     assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
     assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
+
+
+def test_a_loaded_detector_knows_all_that_it_knew(online, tiny, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: tiny)
+    online.update(files, flag="20%")
+    online.save(tmp_path / "state.h5")
+    loaded = NoiseDetector.load(tmp_path / "state.h5")
+    loaded.save(tmp_path / "again.h5")
+    again = NoiseDetector.load(tmp_path / "again.h5")
+    expected = online.update(files, flag="20%")
+    for one in (loaded, again):
+        assert one.update(files, flag="20%").noise.tolist() == expected.noise.tolist()
+    assert expected.noise.any()
+
+
+def test_flags_on_images(online, files):
+    found = online.decide_all(files, flag=1)
+    assert found.noise.sum() == 1
+    assert [v.source for v in found] == [str(path) for path in files]
+    by_rate = online.decide_all(files[2:], flag="fpr=50%", clean=files[:2])
+    features = online.encode(files)
+    of_features = online.decide_all(features=features[2:], flag="fpr=50%", clean=features[:2])
+    np.testing.assert_array_equal(by_rate.noise, of_features.noise)
+    assert len(by_rate) == len(files) - 2
+    assert by_rate[0].source == str(files[2])

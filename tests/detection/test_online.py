@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
+from zsntta_cli.detection.inputs import MeantScale
+from zsntta_cli.detection.learning import units
+from zsntta_cli.detection.runs.deciding import in_hindsight
+from zsntta_cli.detection.runs.flags import Flag, Ranking
 from zsntta_cli.detection.stepping import OneThread, passes_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import match
+from zsntta_cli.methods.state import within
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID
@@ -198,6 +203,112 @@ def test_blas_has_as_many_threads_as_before():
         assert threads() == {2}
 
 
+# --- flags
+
+
+@pytest.mark.parametrize(("flag", "count"), [("5%", 15), (0.05, 15), (40, 40), (1000, COUNT)])
+def test_a_flag_says_how_many_of_a_folder_are_noise(flag, count):
+    _, features, _ = world(11)
+    own, asked = detector().decide_all(features), detector().decide_all(features, flag=flag)
+    assert asked.noise.sum() == count
+    assert not asked.unsure.any()
+    np.testing.assert_array_equal(np.sort(own.rank[asked.noise]), np.arange(1, count + 1))
+    np.testing.assert_array_equal(asked.score, own.score)
+    moves = asked.threshold - own.threshold
+    np.testing.assert_allclose(moves, moves[0])
+
+
+def test_a_flag_is_that_of_the_command_line():
+    _, features, labels = world(11)
+    clean, folder = features[labels >= 0][:50], features[50:]
+    online = detector()
+    for flag, among in ((Flag(share=0.1), None), (Flag(count=7), None), (Flag(fpr=0.04), clean)):
+        asked = online.decide_all(folder, flag=flag, clean=among, sources=["a"] * len(folder))
+        known, ranks = in_hindsight(online, flag, 0, among)(folder)
+        assert_same(asked, known)
+        assert asked.rank.tolist() == ranks
+        assert asked[0].source == "a"
+    together = detector().decide_all(np.concatenate([folder, clean]))
+    margins = together.margin[len(folder) :]
+    move = np.sort(margins)[-3]  # two of fifty are above it
+    np.testing.assert_array_equal(asked.noise, together.margin[: len(folder)] > move)
+
+
+def test_a_share_on_arrival_is_of_the_images_up_to_each():
+    _, features, _ = world(11)
+    online, ranking = detector(), Ranking()
+    parts = np.split(features, [1, 70, 200])
+    asked = [online.update(part, flag="10%") for part in parts]
+    alone = detector()
+    known = [ranking.flagged(alone.update(part), Flag(share=0.1))[0] for part in parts]
+    for one, other in zip(asked, known, strict=True):
+        assert_same(one, other)
+    assert_same_state(within(online.state(), "method"), within(alone.state(), "method"))
+    assert 15 < sum(one.noise.sum() for one in asked) < 60
+    other = detector()
+    other.restore(online.state())
+    assert_same(other.update(features, flag="10%"), online.copy().update(features, flag="10%"))
+    online.reset()
+    assert_same(online.update(parts[0], flag="10%"), asked[0])
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda d, x: d.update(x, flag=50), "on arrival nobody knows how many images there will"),
+        (lambda d, x: d.update(x, flag="fpr=1%"), "on arrival nobody knows how many images"),
+        (lambda d, x: d.update(x, flag="x"), "flag is 'x', must be a share"),
+        (lambda d, x: d.decide_all(x, flag="fpr=1%"), "flag fpr and clean go together"),
+        (lambda d, x: d.decide_all(x, clean=x), "flag fpr and clean go together"),
+        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:0]), "clean are no images at all"),
+        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:, :3]), "features have 3 dims"),
+    ],
+)
+def test_flags_that_will_not_do_teach_nothing(ask, message):
+    online = detector()
+    with pytest.raises(SettingsError, match=message):
+        ask(online, world()[1])
+    assert_same_state(online.state(), detector().state())
+
+
+def test_there_are_no_questions_where_a_flag_says_how_many():
+    online, features = detector(), world()[1]
+    online.decide_all(features)
+    assert online.questions(1)
+    online.decide_all(features, flag=5)
+    with pytest.raises(SettingsError, match="call decide_all, without a flag"):
+        online.questions(1)
+
+
+def test_margins_of_a_state_are_looked_at():
+    online, state = detector(), detector().state()
+    for margins in (np.zeros(2, np.float32), np.zeros((2, 2)), np.array([np.nan]), 3):
+        with pytest.raises(SettingsError, match="this is no state of such a detector: "):
+            online.restore({**state, "flags.waiting.margins": margins})
+    with pytest.raises(SettingsError, match="is missing"):
+        online.restore({**state, "flags.waiting.more": np.zeros(2)})
+
+
+# --- the scale
+
+
+@pytest.mark.parametrize("scale", [4.6052, 4, np.float32(5.2)])
+def test_the_logarithm_of_a_scale_is_warned_of(scale):
+    with pytest.warns(UserWarning, match=r"looks like the logarithm of a scale: .* exp\(") as told:
+        online = OnlineDetector(np.eye(3), scale)
+    assert told[0].filename == __file__
+    assert online.logit_scale == float(scale)
+
+
+def test_other_scales_are_taken_as_they_are(tmp_path):
+    for scale in (3.9, 5.3, 100.0, 10):
+        OnlineDetector(np.eye(3), scale)
+    of_photos = OnlineDetector(np.eye(3), MeantScale(4.6))
+    of_photos.save(tmp_path / "state.h5")
+    for same in (OnlineDetector.load(tmp_path / "state.h5"), of_photos.copy()):
+        assert same.logit_scale == 4.6
+
+
 # --- the rest of its life
 
 
@@ -356,6 +467,36 @@ def test_hindsight_is_the_last_of_some_passes_in_the_inputs_order(method):
 def test_hindsight_refuses_no_pass():
     with pytest.raises(SettingsError, match="passes is 0, must be 1 or more"):
         detector().decide_all(world()[1], 0)
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_hindsight_may_be_learned_from(method):
+    _, features, _ = world(10)
+    online = detector(method, 10)
+    decided = online.decide_all(features, 3, seed=3, learn=True)
+    assert_same(decided, detector(method, 10).decide_all(features, 3, seed=3))
+    rng, shown = np.random.Generator(np.random.PCG64(3)), detector(method, 10)
+    for _ in range(3):
+        shown.update(features[rng.permutation(COUNT)])
+    assert (online.seen, shown.seen) == (COUNT, 3 * COUNT)
+    one, other = online.predict(features), shown.predict(features)
+    np.testing.assert_allclose(one.margin, other.margin, atol=1e-5)
+    restored = detector(method, 10)
+    restored.restore(online.state())
+    assert_same(restored.update(features), online.update(features))
+
+
+def test_what_was_answered_goes_on_after_hindsight_is_learned_from():
+    _, features, labels = world(10)
+    online = detector()
+    online.feedback(features[:20], labels[:20] < 0)
+    online.decide_all(features[20:], learn=True)
+    assert (online.labelled, online.seen) == (20, COUNT - 20)
+    learner, (_, rule) = online._knows.learner, online._knows.judge
+    assert rule is learner.rule
+    assert len(rule.usual) > 30
+    recent = {row.tobytes() for row in units(learner._recent[: online.seen].astype(np.float32))}
+    assert {row.tobytes() for row in rule.usual} <= recent
 
 
 @pytest.mark.parametrize(

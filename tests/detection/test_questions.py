@@ -170,8 +170,10 @@ def test_a_detector_asks_about_what_it_decided_in_hindsight():
         detector.questions(0)
     assert detector.seen == 0
     assert detector.state().keys() == before.keys()
-    with pytest.raises(SettingsError, match="call decide_all"):
-        detector.copy().questions()
+    other = detector.copy()
+    other.answer(names[0], belongs=False)
+    assert other.answered().judged[0]
+    assert not detector.answered().judged[0], "a copy has its own answers"
     again = detector.decide_all(features)
     assert (detector.answered().noise == again.noise).all(), "another folder: no answers"
     assert [name for name, _ in detector.questions(3)] == [names.index(n) for n, _ in batch[:3]]

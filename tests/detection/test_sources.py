@@ -8,8 +8,8 @@ import pytest
 from made import pack
 from PIL import Image
 
-from zsntta_cli.detection.runs.watching import Growing
-from zsntta_cli.detection.sources import batches, check_sources, is_stream
+from zsntta_cli.detection.runs.growing import Growing
+from zsntta_cli.detection.sources import batches, check_sources
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
@@ -120,9 +120,6 @@ def test_a_wrong_path_is_one_line(here, given, kind, said):
 def test_standard_input_is_named_once():
     with pytest.raises(SettingsError, match="twice"):
         check_sources(["-", "-"])
-    assert is_stream("-")
-    assert is_stream("Clip.MP4")
-    assert not is_stream("a.png")
 
 
 @pytest.mark.parametrize("mark", [b"\n", b"\0", b"\r\n"])
@@ -143,7 +140,7 @@ def test_paths_come_through_a_pipe_in_any_pieces(mark):
 def test_a_file_counts_when_it_stood_still_twice_and_is_not_empty(here):
     make(here / "in", "a.png")
     (here / "in/empty.png").touch()
-    growing = Growing([here / "in"])
+    growing = Growing({0: here / "in"})
     assert growing.look() == []
     assert growing.look() == []
     os.utime(here / "in/a.png", (1, 1))
@@ -160,11 +157,11 @@ def test_a_taken_file_that_changes_is_another_one_and_the_older_come_first(here)
     make(here / "in", "a.png", "b.png", "c.png")
     for name, time in (("a", 30), ("b", 10), ("c", 10)):
         os.utime(here / f"in/{name}.png", (time, time))
-    growing = Growing([here / "in"])
+    growing = Growing({0: here / "in"})
     [_, _, items] = [growing.look() for _ in range(3)]
     assert [item.source[-5] for item in items] == ["b", "c", "a"]
     growing.take(items)
-    again = Growing([here / "in"], growing.seen)
+    again = Growing({0: here / "in"}, growing.seen)
     assert [again.look() for _ in range(3)] == [[], [], []]
     os.utime(here / "in/b.png", (50, 50))
     assert [[i.source[-5] for i in again.look()] for _ in range(3)] == [[], [], ["b"]]

@@ -1,9 +1,15 @@
 """Verdicts by hand: many as arrays, one as plain values."""
 
+import dataclasses
+import json
+import sys
+
 import numpy as np
 import pytest
 
 from zsntta_cli import Verdict, Verdicts
+from zsntta_cli.detection.verdicts import FIELDS
+from zsntta_cli.errors import SettingsError
 
 MANY = Verdicts(
     class_names=("cat", "dog"),
@@ -30,11 +36,47 @@ def test_one_is_plain_values():
     assert MANY[-3] == FIRST
     assert next(iter(MANY)) == FIRST
     assert FIRST.margin == 0.25
-    assert [type(value) for value in vars(FIRST).values()] == [
-        str, str, int, str, float, float, str, float, str, tuple,
+    assert [type(getattr(FIRST, field.name)) for field in dataclasses.fields(FIRST)] == [
+        str, str, int, str, bool, float, float, float, str, float, str, tuple,
     ]  # fmt: skip
     with pytest.raises(IndexError):
         MANY[3]
+
+
+def test_one_as_a_mapping_has_all_that_is_said():
+    said = dataclasses.asdict(FIRST)
+    assert (said["noise"], said["margin"]) == (False, 0.25)
+    assert json.loads(json.dumps(said))["top"] == [["dog", 0.7], ["cat", 0.3]]
+    moved = dataclasses.replace(FIRST, score=2.0, answer="noise")
+    assert (moved.noise, moved.margin) == (True, 1.5)
+
+
+def test_a_table_has_the_columns_of_verdict_files():
+    pd = pytest.importorskip("pandas")
+    table = MANY.to_pandas()
+    columns = [name for name in FIELDS if name in table]
+    assert list(table) == columns
+    assert not {*FIELDS} - {*table} - {
+        "format", "frame", "time_s", "content", "note", "replaces", "error", "encoder",
+    }  # fmt: skip
+    assert table["source"].tolist() == ["a.jpg", None, "c.jpg"]
+    assert table["class"].tolist() == ["dog", "cat", "cat"]
+    assert table["answer"].tolist() == ["unsure", "clean", "noise"]
+    assert table["rank"].tolist() == [2, 3, 1]
+    assert table["margin"].tolist() == [0.25, -0.25, 2.0]
+    assert table["kind"].tolist() == ["none", None, "rare and far"]
+    assert table["evidence"].isna().tolist() == [False, True, False]
+    assert table["top"][2] == [{"class": "cat", "score": 0.9}, {"class": "dog", "score": 0.1}]
+    assert table.sort_values("rank")["source"].tolist() == ["c.jpg", "a.jpg", None]
+    assert (MANY[:0].to_pandas().dtypes == table.dtypes).all()
+    assert dataclasses.replace(MANY, sources=()).to_pandas()["source"].isna().all()
+    assert isinstance(table, pd.DataFrame)
+
+
+def test_without_pandas_a_table_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SettingsError, match="to_pandas needs pandas: pip install pandas"):
+        MANY.to_pandas()
 
 
 def test_some_are_verdicts_too():

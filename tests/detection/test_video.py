@@ -1,14 +1,28 @@
 """Frames of videos that PyAV writes, with time stamps of any distance."""
 
+import base64
+import io
 import json
+import struct
 import sys
+import weakref
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from made import TINY, fails
+from PIL import Image
 
-from zsntta_cli.detection.sources import Scan, batches
+from zsntta_cli.cli.detection.asking import picture
+from zsntta_cli.datasets.drawn.builtin import render
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.runs.detecting import detect_run
+from zsntta_cli.detection.runs.request import Images, Request
+from zsntta_cli.detection.sources import Scan, batches, item, video
+from zsntta_cli.progress import Silent
+from zsntta_cli.report.verdict_frames import frame_name
+from zsntta_cli.settings import EncoderChoice
 
 av = pytest.importorskip("av")
 
@@ -111,3 +125,205 @@ def test_without_pyav_a_line_says_what_to_install(pictures, tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "av", None)
     fails(pictures("detect", "a.mp4", "--classes", "star", *TINY),
           "a.mp4 is a video: pip install 'zsntta[video]' reads videos")  # fmt: skip
+
+
+def test_a_batch_has_few_pixels_however_large_frames_are(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.mp4", range(0, 10_000, 100))
+    [*full, _] = batches([str(path)], Scan(10))
+    assert {len(items) for items in full} == {32}
+    monkeypatch.setattr(video, "_PIXELS", 5 * 32 * 32)
+    sizes = [len(items) for items in batches([str(path)], Scan(10))]
+    assert sizes == [5] * 20
+
+
+def test_in_hindsight_no_pixels_are_held(tmp_path, monkeypatch):
+    """An hour of frames takes the memory of its features."""
+    content = item.content_of_pixels
+    held, most = [], []
+
+    def watched(image):
+        held.append(weakref.ref(image))
+        most.append(sum(one() is not None for one in held))
+        return content(image)
+
+    monkeypatch.setattr(video, "content_of_pixels", watched)
+    monkeypatch.setattr(video, "_PIXELS", 4 * 32 * 32)
+    path = write(tmp_path / "a.mp4", range(0, 20_000, 100))
+    encoding = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Silent())
+    images = Images(sources=(str(path),), fps=10)
+    request = Request(images=images, classes=("star", "circle"))
+    with encoding.store:
+        [batch] = detect_run(request, encoding).batches()
+    assert len(batch.rows) == len(most) == 200
+    assert max(most) <= 9, "of two batches of four, and the next frame"
+    with pytest.raises(OSError, match="not kept"):
+        batch.items[0].load()
+
+
+def turned(path, degrees):
+    """Write into an MP4 how its frames are turned when they are shown."""
+    content = bytearray(path.read_bytes())
+    at = content.index(b"tkhd") + 4 + 40
+    a, b = {90: (0, 1), 180: (-1, 0), 270: (0, -1)}[degrees]
+    matrix = (a, b, 0, -b, a, 0, 0, 0)
+    content[at : at + 36] = struct.pack(">8iI", *(65536 * v for v in matrix), 2**30)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_frames_are_turned_as_their_video_says(tmp_path, degrees):
+    pixels = np.zeros((32, 48, 3), np.uint8)
+    pixels[:16, :24] = 255  # above on the left
+    with av.open(str(tmp_path / "a.mp4"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=1, width=48, height=32, pix_fmt="yuv420p")
+        frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+        container.mux([*stream.encode(frame), *stream.encode()])
+    [one] = frames(tmp_path / "a.mp4", 1)
+    straight = np.asarray(one.load().image())
+    turned(tmp_path / "a.mp4", degrees)  # clockwise
+    [one] = frames(tmp_path / "a.mp4", 1)
+    [(_, again)] = video.frames_at(tmp_path / "a.mp4", {0})
+    expected = np.rot90(straight, -degrees // 90)
+    assert (np.asarray(one.load().image()) == expected).all()
+    assert (np.asarray(again) == expected).all()
+    corner = {90: (0, -1), 180: (-1, -1), 270: (-1, 0)}[degrees]
+    assert expected[corner].mean() > 200
+
+
+@pytest.mark.parametrize("ending", ["mp4", "mkv", "avi"])
+def test_one_frame_is_had_again(tmp_path, ending):
+    times = VARIABLE if ending != "avi" else [1000 * i // 30 for i in range(40)]
+    path = write(tmp_path / f"a.{ending}", times)
+    for one in frames(path, 1000):
+        image = video.frame_at(path, one.frame, one.time_s)
+        assert image.tobytes() == one.load().image().tobytes(), one.frame
+    assert video.frame_at(path, 99, 99.0) is None
+    assert (
+        video.frame_at(path, 2, 0.0021).tobytes() == frames(path, 1000)[2].load().image().tobytes()
+    )
+    assert video.frame_at(tmp_path / "gone.mp4", 0, 0.0) is None
+
+
+def test_a_question_about_a_frame_shows_it(tmp_path):
+    path = write(tmp_path / "a.mp4", [0, 1000, 2000], lambda i: 100 * i)
+    asked = frames(path, 1)[2]
+    asked.drop_content()
+    assert asked.place == f"{path} at 2.00 s"
+    drawn = picture(asked, {"TERM": "xterm-kitty"})
+    shown = base64.b64decode(drawn.partition(";")[2].partition("\x1b")[0])
+    assert np.asarray(Image.open(io.BytesIO(shown))).mean() == pytest.approx(200, abs=4)
+    path.unlink()
+    assert picture(asked, {"TERM": "xterm-kitty"}) == ""
+
+
+def lossless(path, images, fps=2):
+    with av.open(str(path), "w") as container:
+        width, height = images[0].size
+        stream = container.add_stream("ffv1", rate=fps, width=width, height=height, pix_fmt="bgr0")
+        for image in images:
+            container.mux(stream.encode(av.VideoFrame.from_image(image.convert("RGB"))))
+        container.mux(stream.encode())
+    return path
+
+
+def shapes_and_letters():
+    return [Image.open(path) for path in sorted(Path("pictures").rglob("*.png"))]
+
+
+SHAPES = ("--classes", ",".join(render("shapes").class_names), *TINY)
+
+
+def rows_of(result):
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_a_whole_video_is_decided_in_hindsight_as_a_folder_of_its_frames_is(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    of_folder = rows_of(pictures("detect", "pictures", *SHAPES))
+    of_video = rows_of(pictures("detect", "a.mkv", "--fps", "2", *SHAPES))
+    assert {row["stage"] for row in of_video} == {"adapted"}, "on arrival 60 frames are all warm-up"
+    # ffv1 keeps each value; no two neighbours are alike, so that each frame is an image.
+    assert [row["score"] for row in of_video] == pytest.approx([r["score"] for r in of_folder])
+    assert [row["answer"] for row in of_video] == [row["answer"] for row in of_folder]
+    arrival = rows_of(pictures("detect", "a.mkv", "--fps", "2", *SHAPES, "--decide", "arrival"))
+    assert {row["stage"] for row in arrival} == {"warm-up"}
+
+
+def saved(root):
+    return {path.relative_to(root).as_posix(): path for path in Path(root).rglob("*.png")}
+
+
+@pytest.mark.parametrize("decide", ["hindsight", "arrival"])
+def test_flagged_frames_are_saved_as_they_were_judged(pictures, decide):
+    images = shapes_and_letters()
+    lossless("a.mkv", images)
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--decide", decide, "--flag", "20%")
+    for _ in range(2):  # the second time all is there
+        result = pictures(*given, "--copy-to", "out")
+        flagged = [row for row in rows_of(result) if row["noise"]]
+        assert 6 <= len(flagged) <= 14
+        names = {f"_noise/a-00-00-{row['time_s']:06.3f}.png": row["frame"] for row in flagged}
+        files = saved("out")
+        assert files.keys() == names.keys()
+        for name, frame in names.items():
+            with Image.open(files[name]) as image:
+                assert image.tobytes() == images[frame].convert("RGB").tobytes()
+        assert f"{60 - len(flagged)} clean frames are not saved" in result.stderr
+
+
+def test_a_question_by_a_file_is_about_a_frame(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    letters = [
+        i for i, path in enumerate(sorted(Path("pictures").rglob("*.png"))) if "/x/" in str(path)
+    ]
+    answers = [{"source": "a.mkv", "frame": i, "belongs": i not in letters} for i in range(60)]
+    Path("answers.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    given = ("--fps", "2", *SHAPES, "--ask", "10", "--answers", "answers.jsonl")
+    result = pictures("detect", "a.mkv", *given)
+    judged = [row for row in rows_of(result) if row["stage"] == "judged"]
+    assert len(judged) == 10
+    assert all(row["noise"] == (row["frame"] in letters) for row in judged)
+    Path("answers.jsonl").write_text(json.dumps(answers[0]))
+    result = pictures("detect", "a.mkv", *given)
+    assert "a.mkv at " in result.stderr.splitlines()[-1], "frames without an answer by their times"
+
+
+def test_names_of_frames():
+    def name(source, frame, time):
+        return frame_name(item.Item(source, None, frame=frame, time_s=time))
+
+    assert name("d/clip.mp4", 75, 62.5) == "clip-00-01-02.500.png"
+    assert name("clip.x.mp4", 75, 59.9996) == "clip.x-00-01-00.000.png"
+    assert name("clip.mp4", 75, 360_000.25) == "clip-100-00-00.250.png"
+    assert name("clip.mp4", 75, -0.5) == "clip-000075.png"
+    assert name("-", 123, None) == "frame-000123.png"
+    assert name("-", 123, 2.0) == "frame-00-00-02.000.png"
+
+
+def test_frames_that_are_clean_now_are_no_more_in_the_folder_while_the_video_is_there(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
+    rows_of(pictures(*given, "--flag", "20%"))
+    before = saved("out")
+    rows_of(pictures(*given, "--flag", "10%"))
+    after = saved("out")
+    assert 0 < len(after) < len(before)
+    assert after.keys() < before.keys()
+    Path("a.mkv").rename("b.mkv")
+    rows_of(pictures("detect", "b.mkv", *given[2:], "--flag", "10%"))
+    assert saved("out").keys() > after.keys(), "frames whose video is gone stay"
+
+
+def test_a_video_whose_frames_are_all_clean_has_none_in_the_folder(pictures):
+    lossless("a.mkv", shapes_and_letters())
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
+    assert rows_of(pictures(*given, "--flag", "20%"))
+    assert saved("out")
+    said = {"noise": True, "class": "star", "stage": "adapted"}
+    clean = {"format": 1, "source": "a.mkv", "noise": False, "class": None, "verdict": said}
+    lines = (json.dumps({**clean, "frame": i}) for i in range(60))
+    Path("clean.jsonl").write_text("".join(line + "\n" for line in lines))
+    found = rows_of(pictures(*given, "--corrections", "clean.jsonl"))
+    assert {row["answer"] for row in found} == {"clean"}
+    assert not saved("out")

@@ -1,59 +1,430 @@
-"""Images in folders by their verdicts: nothing is moved, deleted or replaced."""
+"""Images in folders by their verdicts: as the list there says, and nothing else is touched."""
+
+import csv
+import errno
+import hashlib
+import os
+from pathlib import Path
 
 import pytest
 from made import Notes
-from reviewed import run_of
+from reviewed import run_of, unread, verdict
+from sorted_photos import pairs, photos_in, sort, tree, write
 
 from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import StoreError
+from zsntta_cli.report import placing
+from zsntta_cli.report.placed_list import PlacedList
+from zsntta_cli.report.undoing import undo
 from zsntta_cli.report.verdict_folders import Sorter, folder_names
+
+PHOTOS = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
+ANSWERS = {"a/1.png": "cat", "b/1.png": "cat", "c/1.png": "_unsure", "d/2.png": "_noise"}
+
+
+@pytest.fixture
+def here(tmp_path):
+    write(tmp_path / "in", PHOTOS)
+    return tmp_path
+
+
+def answers(here, **changed):
+    """Where photos are from, and what they are."""
+    all_of_them = ANSWERS | {name.replace("_", "/") + ".png": one for name, one in changed.items()}
+    return {here / "in" / name: answer for name, answer in all_of_them.items()}
+
+
+def rows(here):
+    """The list, as any reader of CSV has it."""
+    with (here / "out/verdicts.csv").open(newline="", errors="surrogateescape") as file:
+        return list(csv.DictReader(file))
 
 
 def test_safe_folders_for_classes():
     names = folder_names([
         "cat", "a/b", "a_b", "../x", "..", "_noise", "_Unsure", "CAT", "ö ä", "x" * 300,
+        "verdicts.csv",
     ])  # fmt: skip
     assert list(names.values()) == [
         "cat", "a_b", "a_b-2", "_x", "class", "_noise-2", "_Unsure-2", "CAT-2", "ö ä", "x" * 80,
+        "verdicts.csv-2",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("links", [False, True])
-def test_images_are_copied_or_linked_and_nothing_is_replaced(tmp_path, links):
-    files = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
-    items = []
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_bytes(content)
-        items.append(of_file(tmp_path / name))
-    items += [Item("a.mp4", None, frame=0), failed("none", "gone")]
-    answers = ["clean", "clean", "unsure", "noise", "clean"]
-    rows = [
-        {"error": None, "answer": answer, "class": "c/t", "source": str(i)}
-        for i, answer in enumerate(answers)
-    ]
-    rows.append({"error": "gone", "answer": None, "class": None, "source": "none"})
-    notes, run = Notes(), run_of("c/t")
-    out = tmp_path / "out"
-    (out / "_noise").mkdir(parents=True)
-    (out / "_noise/2.png").write_bytes(b"mine")
+@pytest.mark.parametrize("how", ["copy", "link", "move"])
+def test_images_are_put_where_they_belong_and_nothing_is_replaced(here, how):
+    write(here, {"out/_noise/2.png": b"mine"})
+    before = tree(here / "in")
     for _ in range(2):  # the second time all is there
-        sorter = Sorter(out, links, notes)
-        sorter.open(run)
-        sorter.take(Batch(items, rows))
-        sorter.close()
-        found = {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.png")}
-        assert found == {
-            "c_t/1.png": b"one", "c_t/1-2.png": b"two", "_unsure/1.png": b"one",
-            "_noise/2.png": b"mine", "_noise/2-2.png": b"noise",
+        notes = sort(here / "out", answers(here), how)
+        assert photos_in(here / "out") == {
+            name: b"mine"
+            if source is None
+            else str(here / "in" / source)
+            if how == "link"
+            else PHOTOS[source]
+            for name, source in {
+                "cat/1.png": "a/1.png", "cat/1-2.png": "b/1.png", "_unsure/1.png": "c/1.png",
+                "_noise/2.png": None, "_noise/2-2.png": "d/2.png",
+            }.items()
         }  # fmt: skip
-        assert all(p.is_symlink() == (links and p.name != "2.png") for p in out.rglob("*.png"))
-    word = "linked" if links else "copied"
-    assert notes.notes == [f"note: 1 not {word}: no files of their own."] * 2
-    assert {n: (tmp_path / n).read_bytes() for n in files} == files
-    (tmp_path / "file").write_text("x")
-    sorter = Sorter(tmp_path / "file", links, notes)
-    sorter.open(run)
-    with pytest.raises(StoreError, match="cannot write"):
-        sorter.take(Batch(items[:1], rows[:1]))
+    done = {"copy": "copied", "link": "linked", "move": "moved"}[how]
+    assert notes == [f"{here / 'out'}: 4 as they were."]
+    assert not photos_in(here / "in") if how == "move" else tree(here / "in") == before
+    assert len(rows(here)) == 4, done
+
+
+def test_the_list_says_what_came_from_where(here):
+    notes = sort(here / "out", answers(here))
+    assert notes == [f"{here / 'out'}: 4 copied."]
+    listed = rows(here)
+    assert [(row["copy"], row["answer"], row["class"]) for row in listed] == [
+        ("cat/1.png", "clean", "cat"), ("cat/1-2.png", "clean", "cat"),
+        ("_unsure/1.png", "unsure", "cat"), ("_noise/2.png", "noise", "cat"),
+    ]  # fmt: skip
+    for row in listed:
+        assert (here / "out" / row["copy"]).read_bytes() == Path(row["source"]).read_bytes()
+        content = (here / "out" / row["copy"]).read_bytes()
+        assert row["content"] == hashlib.sha256(content).hexdigest()
+        assert (row["margin"], row["how"]) == ("-1.0", "copy")
+    (images,) = batches([str(here / "out/verdicts.csv")])
+    assert [image.load().data for image in images] == [*PHOTOS.values()]
+
+
+ODD = [
+    b"two\nlines.png",
+    b"a\rb.png",
+    b' "q", .png',
+    b"\xff\xfe.png",
+    "ä b.png".encode(),
+    b"=1.png",
+]
+
+
+def test_names_of_any_bytes_survive_the_list(tmp_path):
+    paths = [tmp_path / "in" / os.fsdecode(name) for name in ODD]
+    write(tmp_path, {path: bytes([n]) for n, path in enumerate(paths)})
+    sort(tmp_path / "out", dict.fromkeys(paths, "cat"))
+    assert [row["source"] for row in rows(tmp_path)] == [str(path) for path in paths]
+    (images,) = batches([str(tmp_path / "out/verdicts.csv")])
+    assert [image.load().data for image in images] == [bytes([n]) for n in range(len(ODD))]
+    assert sort(tmp_path / "out", dict.fromkeys(paths, "dog")) == [
+        f"{tmp_path / 'out'}: 6 moved within it."
+    ]
+    assert len(photos_in(tmp_path / "out")) == 6
+    undo(tmp_path / "out", Notes())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("how", ["copy", "link", "move"])
+def test_other_verdicts_move_images_within_the_folder(here, how):
+    sort(here / "out", answers(here), how)
+    notes = sort(here / "out", answers(here, a_1="_noise", d_2="dog"), how)
+    assert notes == [f"{here / 'out'}: 2 moved within it, 2 as they were."]
+    names = {"_noise/1.png", "cat/1-2.png", "_unsure/1.png", "dog/2.png"}
+    assert {*photos_in(here / "out")} == names, "none is in two folders"
+    assert {row["copy"] for row in rows(here)} == names
+    assert next(row["answer"] for row in rows(here) if row["copy"] == "_noise/1.png") == "noise"
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_images_that_are_gone_from_the_run_are_gone_from_the_folder(here, how):
+    sort(here / "out", answers(here), how)
+    few = {here / "in/b/1.png": "cat"}
+    assert sort(here / "out", few, how) == [f"{here / 'out'}: 3 removed, 1 as they were."]
+    assert [*photos_in(here / "out")] == ["cat/1-2.png"]
+    assert not (here / "out/_noise").exists(), "it was made for images"
+    assert photos_in(here / "in") == PHOTOS
+
+
+def test_the_last_copy_of_an_image_stays(here):
+    sort(here / "out", answers(here))
+    (here / "in/a/1.png").unlink()
+    write(here / "in", {"d/2.png": b"another"})
+    notes = sort(here / "out", {here / "in/b/1.png": "cat"})
+    assert "2 in" in notes[-1]
+    assert "originals are gone or changed" in notes[-1]
+    assert {*photos_in(here / "out")} == {"cat/1.png", "cat/1-2.png", "_noise/2.png"}
+    assert [*undo(here / "out", Notes()).left] == ["cat/1.png", "_noise/2.png"]
+
+
+@pytest.mark.parametrize("how", ["copy", "link", "move"])
+def test_what_a_person_put_or_changed_stays(here, how):
+    sort(here / "out", answers(here), how)
+    mine = {"cat/1.png": b"edited", "cat/mine.png": b"mine", "_noise/2.png": b"replaced"}
+    for name in ("cat/1.png", "_noise/2.png"):
+        (here / "out" / name).unlink()
+    write(here / "out", mine)
+    kept = {here / "in" / n: "dog" for n in ("a/1.png", "b/1.png", "c/1.png")}
+    notes = sort(here / "out", kept, how)
+    assert mine.items() <= photos_in(here / "out").items()
+    assert any("changed after zsntta put them there" in note for note in notes), notes
+    if how == "move":
+        write(here / "in", {})
+    undone = undo(here / "out", Notes())
+    assert {*undone.left} == {"cat/1.png", "_noise/2.png"}
+    assert photos_in(here / "out") == mine
+    assert {row["copy"] for row in rows(here)} == {"cat/1.png", "_noise/2.png"}
+
+
+def test_an_original_that_changed_is_copied_anew(here):
+    sort(here / "out", answers(here))
+    write(here / "in", {"a/1.png": b"edited"})
+    sort(here / "out", answers(here))
+    assert photos_in(here / "out")["cat/1.png"] == b"edited"
+    assert len(photos_in(here / "out")) == 4
+
+
+def test_folders_of_the_source_are_kept(here):
+    typed = {here / "in/a/1.png": "cat", here / "in/b/1.png": "cat"}
+    sort(here / "out", typed, keep_folders=True, sources=(str(here / "in"),))
+    assert {*photos_in(here / "out")} == {"cat/a/1.png", "cat/b/1.png"}
+    notes = sort(here / "out", typed)
+    assert notes == [f"{here / 'out'}: 2 moved within it."]
+    assert {*tree(here / "out")} == {"cat", "cat/1.png", "cat/1-2.png", "verdicts.csv"}
+
+
+def test_folders_as_they_are_typed_and_in_archives(here, monkeypatch):
+    monkeypatch.chdir(here)
+    load = of_file(here / "in/a/1.png").load
+    items = [
+        of_file(here / "in/a/1.png"), of_file((here / "in/b/1.png").relative_to(here)),
+        Item("x.zip/../../d/e.png", load, here / "x.zip", "../../d/e.png"),
+    ]  # fmt: skip
+    content = [
+        hashlib.sha256(PHOTOS[name]).hexdigest() for name in ("a/1.png", "b/1.png", "a/1.png")
+    ]
+    batch = Batch(
+        items, [verdict(i.source, -1, content=c) for i, c in zip(items, content, strict=True)]
+    )
+    sort(
+        here / "out",
+        {},
+        batch=batch,
+        keep_folders=True,
+        sources=("x.zip", *(i.source for i in items)),
+    )
+    assert {*photos_in(here / "out")} == {"cat/1.png", "cat/in/b/1.png", "cat/d/e.png"}
+    assert rows(here)[0]["source"] == str(here / "in/a/1.png")
+
+
+def test_names_that_differ_in_case_alone_do_not_clash(tmp_path):
+    write(tmp_path / "in", {"a/X.png": b"1", "b/x.PNG": b"2"})
+    sort(tmp_path / "out", {tmp_path / "in/a/X.png": "cat", tmp_path / "in/b/x.PNG": "cat"})
+    assert {*photos_in(tmp_path / "out")} == {"cat/X.png", "cat/x-2.PNG"}
+
+
+def test_an_image_that_is_there_twice_is_put_once(here):
+    twice = pairs(here / "out", answers(here), "copy")
+    batch = Batch([*twice.items, *twice.items], [*twice.rows, *twice.rows])
+    sort(here / "out", {}, batch=batch)
+    assert len(photos_in(here / "out")) == 4
+    os.link(here / "in/a/1.png", here / "in/e.png")  # another name, which is another image
+    sort(here / "out", answers(here) | {here / "in/e.png": "cat"})
+    assert len(photos_in(here / "out")) == 5
+
+
+@pytest.mark.parametrize("how", ["copy", "link", "move"])
+def test_what_has_no_file_and_what_went_is_told(here, how):
+    batch = pairs(here / "out", answers(here), how)
+    (here / "in/a/1.png").unlink()
+    write(here / "in", {"b/1.png": b"changed since"})
+    items = [*batch.items, Item("a.mp4", None, frame=0), failed("none", "gone")]
+    rows_of = [*batch.rows, verdict("a.mp4", -1.0, frame=0), unread("none")]
+    member = Item("x.zip/a.png", of_file(here / "in/d/2.png").load, here / "x.zip", "a.png")
+    content = hashlib.sha256(b"noise").hexdigest()
+    batch = Batch([*items, member], [*rows_of, verdict(member.source, -1.0, content=content)])
+    notes = sort(here / "out", {}, how, batch)
+    said = {"copy": "copied", "link": "linked", "move": "moved"}[how]
+    assert (f"note: 1 not {said}: no files of their own." in notes) == (how != "copy")
+    is_said = "note: 1 clean frame is not saved: those that are flagged are." in notes
+    assert is_said == (how == "copy")
+    if how != "link":
+        assert any("a/1.png is left out: No such file" in note for note in notes)
+    if how == "copy":
+        assert any("1 not copied: changed after they were judged" in note for note in notes)
+        assert {*photos_in(here / "out")} == {"_unsure/1.png", "_noise/2.png", "cat/a.png"}
+
+
+def test_links_are_not_moved(here):
+    (here / "in/l.png").symlink_to("a/1.png")
+    notes = sort(here / "out", {here / "in/l.png": "cat"}, "move")
+    assert notes[-1].startswith("note: 1 not moved: links, whose files lie elsewhere")
+    assert (here / "in/l.png").is_symlink()
+    sort(here / "copies", {here / "in/l.png": "cat"})
+    assert not (here / "copies/cat/l.png").is_symlink()
+
+
+def test_moved_images_are_judged_again_and_new_ones_come_to_them(here):
+    sort(here / "out", answers(here), "move")
+    write(here / "in", {"a/1.png": b"new", "e.png": b"newer"})
+    more = {here / "in/a/1.png": "cat", here / "in/e.png": "dog"}
+    assert sort(here / "out", more, "move") == [f"{here / 'out'}: 2 moved."]
+    assert len(photos_in(here / "out")) == 6
+    undone = undo(here / "out", Notes())
+    assert list(undone.left.values()) == [f"something is in the way: {here / 'in/a/1.png'}"]
+    assert photos_in(here / "in") == {**PHOTOS, "e.png": b"newer"}
+    assert photos_in(here / "out") == {"cat/1-3.png": b"new"}
+    (here / "in/a/1.png").rename(here / "in/first.png")
+    assert not undo(here / "out", Notes()).left
+    assert (here / "in/a/1.png").read_bytes() == b"new"
+    assert not (here / "out").exists()
+
+
+def test_a_place_that_a_person_took_after_a_kill_is_theirs(here):
+    sort(here / "out", answers(here), "move")
+    (here / "out/cat/1.png").rename(here / "in/a/1.png")  # as it is after a kill
+    write(here / "out", {"cat/1.png": b"mine"})
+    sort(here / "out", answers(here), "move")
+    assert photos_in(here / "out")["cat/1.png"] == b"mine"
+    assert photos_in(here / "out")["cat/1-3.png"] == b"one"
+    assert not undo(here / "out", Notes()).left
+    assert photos_in(here) == {f"in/{n}": c for n, c in PHOTOS.items()} | {"out/cat/1.png": b"mine"}
+
+
+def test_hard_links_are_images_of_their_own(here):
+    os.link(here / "in/a/1.png", here / "in/other.png")
+    both = {here / "in/a/1.png": "cat", here / "in/other.png": "cat"}
+    assert sort(here / "out", both, "move") == [f"{here / 'out'}: 2 moved."]
+    assert photos_in(here / "out") == {"cat/1.png": b"one", "cat/other.png": b"one"}
+    assert not undo(here / "out", Notes()).left
+    assert (here / "in/a/1.png").samefile(here / "in/other.png")
+
+
+def test_undo_leaves_folders_that_were_there(here):
+    write(here, {"out/cat/mine.png": b"mine"})
+    (here / "out/_noise").mkdir()
+    before = tree(here)
+    for how in ("copy", "link", "move"):
+        sort(here / "out", answers(here), how)
+        undo(here / "out", Notes())
+        assert tree(here) == before
+    with pytest.raises(StoreError, match="has no list of images"):
+        undo(here / "out", Notes())
+
+
+def test_one_folder_has_images_of_one_way_and_of_one_process(here):
+    sort(here / "out", answers(here))
+    with pytest.raises(StoreError, match="has images that were copied there"):
+        sort(here / "out", answers(here), "link")
+    placed = PlacedList(here / "out")
+    with pytest.raises(StoreError, match="is being filled by another zsntta"):
+        sort(here / "out", answers(here))
+    assert placed.images
+    del placed
+    sort(here / "out", answers(here))
+
+
+ROW = "/in/a.png,cat/a.png,copy,clean,cat,-1.0,,,00,1"
+HEAD = "source,copy,how,answer,class,margin,frame,time_s,content,made\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source\na.png\n", '"', HEAD + ROW[1:].replace("cat/", "/"),
+        HEAD + ROW.replace("cat/a", "../a"),
+        HEAD + ROW.replace("copy,", "burn,"), HEAD + ROW.replace(",1", ",x"), HEAD + "a,b",
+        HEAD + ROW.replace("cat/a.png", "verdicts.csv"),
+    ],
+)  # fmt: skip
+def test_what_is_no_list_is_left_alone(here, text):
+    write(here, {"out/verdicts.csv": text.encode()})
+    for act in (sort, undo):
+        with pytest.raises(StoreError, match="is no list of images that zsntta put there"):
+            act(here / "out", answers(here) if act is sort else Notes())
+    assert photos_in(here) == {f"in/{name}": content for name, content in PHOTOS.items()}
+
+
+def test_rows_beside_the_list_count_as_far_as_they_go(here):
+    sort(here / "out", answers(here))
+    placed = PlacedList(here / "out")
+    image = next(iter(placed.images.values()))
+    placed.add([])
+    placed._due = float("inf")
+    others = [image._replace(copy=f"cat/{n}.png") for n in (7, 8)]
+    for other in others:
+        placed.add([other])
+    more = here / "out/.verdicts.more"
+    assert [*PlacedList(here / "out", writes=False).images][-2:] == ["cat/7.png", "cat/8.png"]
+    more.write_bytes(more.read_bytes()[:-9])  # a write that was cut off
+    assert [*PlacedList(here / "out", writes=False).images][-1] == "cat/7.png"
+    (here / "out/verdicts.csv").write_text(HEAD)  # a list that was written after them
+    assert not PlacedList(here / "out", writes=False).images
+
+
+def test_a_full_disk_is_one_line_and_the_next_run_goes_on(here, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(placing, "sync", full)
+        with pytest.raises(StoreError, match=r"cannot write .*No space left on device"):
+            sort(here / "out", answers(here))
+    assert not photos_in(here / "out")
+    sort(here / "out", answers(here))
+    assert len(photos_in(here / "out")) == 4
+    assert {*PlacedList(here / "out").images} == {*photos_in(here / "out")}
+
+
+def test_a_file_in_the_way_of_a_folder_is_one_line(here):
+    write(here, {"file": b"x", "out/cat": b"mine"})
+    for root in ("file", "out"):
+        with pytest.raises(StoreError, match="cannot write"):
+            sort(here / root, answers(here))
+    assert (here / "out/cat").read_bytes() == b"mine"
+    assert photos_in(here / "in") == PHOTOS
+
+
+def test_a_name_that_is_taken_meanwhile_is_not_replaced(here, monkeypatch):
+    write_new = placing.write_new
+
+    def slow(content, path, scratch):
+        if path.name == "1.png" and path.parent.name == "cat":
+            path.write_bytes(b"came first")
+        write_new(content, path, scratch)
+
+    monkeypatch.setattr("zsntta_cli.report.verdict_folders.write_new", slow)
+    sort(here / "out", answers(here))
+    placed = photos_in(here / "out")
+    assert placed["cat/1.png"] == b"came first"
+    assert sorted(placed.values()) == sorted([*PHOTOS.values(), b"came first"])
+    assert "cat/1.png" not in {row["copy"] for row in rows(here)}
+
+
+def test_a_run_that_is_ended_removes_nothing(here):
+    sort(here / "out", answers(here))
+    sorter = Sorter(here / "out", "copy", Notes())
+    sorter.open(run_of("cat", "dog"))
+    sorter.take(pairs(here / "out", {here / "in/a/1.png": "dog"}, "copy"))
+    sorter.close()
+    assert len(photos_in(here / "out")) == 4
+
+
+@pytest.mark.parametrize("how", ["copy", "link", "move"])
+def test_what_would_be_done_is_what_is_done(here, how):
+    for changed in ({}, {"a_1": "_noise", "b_1": "dog"}):
+        before = tree(here)
+        sorter = Sorter(here / "out", how, Notes(), dry=True)
+        sorter.open(run_of("cat", "dog"))
+        few = {path: one for path, one in answers(here, **changed).items() if path.name != "2.png"}
+        given = few if changed else answers(here)
+        sorter.take(pairs(here / "out", given, how))
+        sorter.complete()
+        sorter.close()
+        assert tree(here) == before
+        sort(here / "out", given, how)
+        stays = {step.image.copy for step in sorter.steps if step.act != "remove"}
+        gone = {step.image.copy for step in sorter.steps if step.act == "remove"}
+        there = {row["copy"] for row in rows(here)}
+        assert stays <= there if how == "move" else stays == there
+        assert not gone & there
+    assert gone == (set() if how == "move" else {"_noise/2.png"})
+
+
+def test_a_folder_with_files_but_no_list_is_told(here):
+    write(here, {"out/cat/1.png": b"one"})
+    notes = sort(here / "out", answers(here))
+    assert notes[0] == f"note: {here / 'out'} has files that no list names: they stay."

@@ -2,15 +2,18 @@
 
 import csv
 import gc
+import hashlib
 import io
 import json
 import warnings
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.runs.watching import Written
 from zsntta_cli.detection.stepping import fewest_for, passes_for
 from zsntta_cli.detection.verdicts import FIELDS, row_schema
 from zsntta_cli.errors import StoreError
@@ -210,20 +213,43 @@ def test_a_whole_file_appears_at_its_end(tmp_path):
 
 def test_a_growing_file_is_cut_to_what_counts(tmp_path):
     path = tmp_path / "rows.csv"
-    file = GrowingFile(path).begin(0, is_new=True)
+    file = GrowingFile(path).begin(Written())
     file.take(batch(row()))
-    size = file.size
+    written = file.written
     file.take(batch(row("lost.png")))
     file.close()
-    again = GrowingFile(path).begin(size, is_new=False)
+    again = GrowingFile(path).begin(written)
     again.take(batch(row("b.png")))
     again.close()
     lines = path.read_text().splitlines()
     assert [one.split(",")[1] for one in lines] == ["source", "a.png", "b.png"]
     with pytest.raises(StoreError, match="has rows already"):
-        GrowingFile(path).begin(0, is_new=True)
+        GrowingFile(path).begin(Written())
     with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
-        GrowingFile(path).begin(9999, is_new=False)
+        GrowingFile(path).begin(replace(written, size=9999))
+
+
+def test_rows_of_somebody_else_are_not_cut_off_where_the_watch_has_none_yet(tmp_path):
+    for name in ("rows.csv", "rows.jsonl"):
+        path, mine = tmp_path / name, tmp_path / f"my-{name}"
+        file = GrowingFile(path).begin(Written())
+        file.close()
+        other = GrowingFile(mine).begin(Written())
+        other.take(batch(row()))
+        other.close()
+        before = mine.read_bytes()
+        with pytest.raises(StoreError, match="has rows already"):
+            GrowingFile(mine).begin(file_written(path, file))
+        assert mine.read_bytes() == before
+        path.write_bytes(before)  # what a killed watch wrote behind its state
+        GrowingFile(path).begin(file_written(path, file)).close()
+        assert len(path.read_bytes()) == file_written(path, file).size
+
+
+def file_written(path, file):
+    """What a state says of a file without rows."""
+    head = b"" if path.suffix == ".jsonl" else (",".join(FIELDS) + "\n").encode()
+    return Written(len(head), 0, hashlib.sha256(head).hexdigest(), str(file.path))
 
 
 def test_parquet_has_the_fields_and_their_types(tmp_path):

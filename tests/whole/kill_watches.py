@@ -21,9 +21,10 @@ import numpy as np
 
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.owners import owned
 from zsntta_cli.detection.runs.detecting import detect_run
 from zsntta_cli.detection.runs.request import Images, Request, Watch
-from zsntta_cli.detection.runs.watching import Watching, locked, resumed
+from zsntta_cli.detection.runs.watching import Watching, resumed
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.progress import Silent
 from zsntta_cli.report.verdict_files import GrowingFile
@@ -48,12 +49,12 @@ def child(inbox, state, out, looks):
     """A watch as the command runs it."""
     status = 1
     try:
-        with locked(state):
+        with owned(state):
             job = made(inbox)
-            known = resumed(state, job.detector, out)
-            file = GrowingFile(out).begin(known.size, known.is_new)
+            known = resumed(state, job.detector, True)
+            file = GrowingFile(out).begin(known.written)
             watching = Watching(job, Watch(interval=INTERVAL, looks=looks), known, state)
-            for batch in watching.batches(lambda: file.size, threading.Event()):
+            for batch in watching.batches(file, threading.Event()):
                 file.take(batch)
         status = 0
     except BaseException:

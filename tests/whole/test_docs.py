@@ -1,5 +1,6 @@
 """README and docs: every command and every script in them is run, or says what it needs."""
 
+import dataclasses
 import json
 import os
 import re
@@ -267,6 +268,20 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
     assert len(keys) > 25
     for key in keys:
         assert f"`{key}`" in TEXT[page] or f"[[{key}]]" in TEXT[page], key
+
+
+def test_the_api_page_names_all_that_is_public():
+    text = TEXT[ROOT / "docs" / "api.md"]
+    calls = [name for name in dir(zsntta_cli.NoiseDetector) if not name.startswith("_")]
+    calls += [name for name in dir(zsntta_cli.NoiseEstimator) if not name.startswith("_")]
+    fields = [
+        field.name
+        for one in (zsntta_cli.Verdict, zsntta_cli.Verdicts)
+        for field in dataclasses.fields(one)
+    ]
+    assert len(calls) > 25
+    for name in {*zsntta_cli.__all__, *calls, *fields} - {"__version__"}:
+        assert re.search(rf"\b{name}\b", text), name
 
 
 def test_the_recipes_service_answers(everything, tmp_path):

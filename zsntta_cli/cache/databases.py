@@ -3,8 +3,8 @@
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zsntta_cli.errors import StoreError
@@ -21,6 +21,8 @@ class DatabaseKind:
     application: int  # by which SQLite keeps it apart from other programs' databases
     format: int  # goes up when older versions cannot read it
     tables: Mapping[str, str]  # their columns, by name
+    # Statements that bring a file of an older format to the next one, by the older one.
+    steps: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
         """Whether there are tables in it.
@@ -49,6 +51,20 @@ class DatabaseKind:
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
             database.execute(f"PRAGMA application_id={self.application}")
             database.execute(f"PRAGMA user_version={self.format}")
+
+    def bring_up(self, database: sqlite3.Connection) -> None:
+        """Bring a file of an older format to this one, whole or not at all; one process does it."""
+        if self._version(database) == self.format:
+            return
+        with transaction(database):
+            for older in range(self._version(database), self.format):
+                for statement in self.steps[older]:
+                    database.execute(statement)
+            database.execute(f"PRAGMA user_version={self.format}")
+
+    def _version(self, database: sqlite3.Connection) -> int:
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        return int(version)
 
 
 @contextlib.contextmanager

@@ -31,11 +31,18 @@ _ENCODER = (
     "model", "pretrained", "weights_sha256", "quick_gelu", "precision", "image_size",
     "preprocessing", "logit_scale", "logit_bias",
 )  # fmt: skip
-_SOURCE = ("kind", "images", "limit", "content", "skipped", "imported", "split", "normalized")
+_SOURCE = (
+    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized", "as_shown",
+)  # fmt: skip
 _RECORDED = ("created", "prompt")  # and never compared
 
 _PLACES = ("threads", "cpu", "device", "gpu", "platform")  # of a machine: what one computes on
-_ALWAYS = ("limit", "skipped", "normalized")  # nothing of them is recorded of the usual case
+_ALWAYS = (
+    "limit",
+    "skipped",
+    "normalized",
+    "as_shown",
+)  # nothing of them is recorded of the usual case
 _DIGITS = 12  # of a digest, as it is recorded or shown
 
 Origin = Mapping[str, Any]
@@ -86,7 +93,7 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
     values = {
         **{key: identity.get(key) for key in (*_MACHINE, *_ENCODER)},
         **{key: machine[key] for key in _MACHINE if key in machine},
-        **{key: source.get(key) for key in ("images", "imported", "split")},
+        **{key: source.get(key) for key in ("images", "imported", "split", "as_shown")},
         "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
         "model": _without_place(identity.get("model"), "local-dir:"),
         "pretrained": _without_place(identity.get("pretrained")),

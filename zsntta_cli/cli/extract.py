@@ -79,6 +79,14 @@ def extract(
     partners: Annotated[
         bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
     ] = True,
+    as_shown: Annotated[
+        bool,
+        typer.Option(
+            "--as-shown",
+            help="Turn photos as their EXIF says, and lay transparent ones on white, as detect "
+            "does.",
+        ),
+    ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
     dry_run: DryRun = False,
@@ -96,19 +104,24 @@ def extract(
     plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
         tuple(noise) if noise else None, noise_count, partners, class_names,
+        as_shown,
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     if dry_run:
-        _say_what_would_be_encoded(plan, choice, features_dir, overwrite)
+        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos)
         return
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     photos = None
     if class_photos:
+        from zsntta_cli.datasets.decoding import limited_to
         from zsntta_cli.detection.class_photos import add_to_set, photo_classes
         from zsntta_cli.detection.encoding import Encoding
 
         encoding = Encoding(choice, features_dir, device, workers, reporter)
-        with encoding.store:  # before the set: what is wrong with photos is told at once
+        with (
+            encoding.store,
+            limited_to(None),
+        ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
     for place, extracted in enumerate(
         extract_all(plan, choice, device, features_dir, settings, reporter)
@@ -121,7 +134,7 @@ def extract(
 
 
 def _say_what_would_be_encoded(
-    plan: "ExtractPlan", choice: EncoderChoice, root: Path, overwrite: bool
+    plan: "ExtractPlan", choice: EncoderChoice, root: Path, overwrite: bool, photos: Path | None
 ) -> None:
     """Say what of a plan is there, what would be encoded, and where its images come from."""
     from zsntta_cli.extraction.foreseen import foresee
@@ -129,4 +142,9 @@ def _say_what_would_be_encoded(
     for file in foresee(plan, choice, root, overwrite):
         by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
         say(f"{file.line}{by_hand}")
+    if photos:
+        from zsntta_cli.detection.class_photos import photo_items
+
+        counts = [len(items) for items in photo_items(photos).values()]
+        say(f"{photos}: {sum(counts):,} example photos of {len(counts):,} classes")
     say(NOTHING_DONE)

@@ -76,6 +76,7 @@ _REMEDIES = {
     "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
     "match": "--score match takes the logit itself",
+    "undo-folder": "zsntta detect --undo DIR takes them back, or name another folder",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
     "other-device": "try --device cpu",
@@ -296,6 +297,7 @@ def _recorded_options(name: str, origin: "Origin") -> str:
         f" --limit {limit}" * _is_count(limit)
         + f" --prompt {shlex.quote(str(prompt))}" * is_prompt
         + f" --batch-size {batch_size}" * is_batch_size
+        + " --as-shown" * (origin.get("as_shown") is True)
     )
 
 

@@ -25,16 +25,21 @@ __all__ = [
 ]
 
 
-def load_images(spec: str, data_root: Path) -> "ImageSet":
-    """The images of a known set, or of a folder given as NAME=PATH.
+def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet":
+    """The images of a known set, or of a folder given as NAME=PATH, as published or as shown.
 
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
     absolute = f"{name}={name.path.absolute()}" if name.path else spec
-    again = partial(load_images, absolute, data_root.absolute())
-    return replace(_load(name, data_root), reload=again)
+    again = partial(load_images, absolute, data_root.absolute(), as_shown)
+    images = _load(name, data_root)
+    if as_shown:
+        from zsntta_cli.datasets import images as image_sets
+
+        images = image_sets.as_shown(images)
+    return replace(images, reload=again)
 
 
 def _load(name: SetName, data_root: Path) -> "ImageSet":

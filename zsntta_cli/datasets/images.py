@@ -2,8 +2,9 @@
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.datasets.decoding import as_extracted, is_deep
 from zsntta_cli.errors import DatasetError
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
+AS_SHOWN, DEEP = "as_shown", "bits"  # keys of what a file records of how images were read
+_DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
+_LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
 
 
@@ -31,6 +36,7 @@ class ImageSet:
     limit: int | None = None
     reload: "Callable[[], ImageSet] | None" = None  # the same again in another process; picklable
     folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
+    reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -44,8 +50,51 @@ class ImageSet:
         digest.update(self.labels.tobytes())
         return {
             "dataset": self.name, "images": len(self), "limit": self.limit,
-            "digest": digest.hexdigest(),
+            "digest": digest.hexdigest(), **self.reading,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StoredImages(ABC):
+    """Reads image i of files, wherever they lie."""
+
+    shown: bool = field(default=False, kw_only=True)  # as a viewer shows it, not as published
+
+    @abstractmethod
+    def path(self, i: int) -> str:
+        """What a file is called."""
+
+    @abstractmethod
+    def source(self, i: int) -> bytes | Path:
+        """A file, or its content; OSError where it cannot be had."""
+
+    def __call__(self, i: int) -> Image.Image:
+        """The image, as RGB; OSError where it is broken."""
+        return as_extracted(self.source(i), self.shown)
+
+    def reading(self, count: int) -> dict[str, object]:
+        """What of a set of `count` images is not read as earlier versions did.
+
+        They read pictures of more than 8 bits as white. Looked at are some files alone, of formats
+        that have such.
+        """
+        deep = [i for i in range(count) if self.path(i).lower().endswith(_DEEP)]
+        looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
+        return {DEEP: "8 of more bits"} if any(map(self._is_deep, looked_at)) else {}
+
+    def _is_deep(self, i: int) -> bool:
+        try:
+            return is_deep(self.source(i))
+        except OSError:
+            return False
+
+
+def as_shown(images: ImageSet) -> ImageSet:
+    """The images as a viewer shows them, where they are files; others have nothing to turn."""
+    if not isinstance(images.read, StoredImages):
+        return images
+    reading = {**images.reading, AS_SHOWN: True}
+    return replace(images, read=replace(images.read, shown=True), reading=reading)
 
 
 def limited(images: ImageSet, limit: int | None) -> ImageSet:

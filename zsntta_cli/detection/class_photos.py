@@ -12,7 +12,7 @@ from zsntta_cli.cache.hdf5 import add_texts, read_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.inputs import check_class_names
-from zsntta_cli.detection.sources import LEFT_OUT, images_below
+from zsntta_cli.detection.sources import SKIPPED, images_below
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
 from zsntta_cli.settings.prompts import PHOTOS
@@ -38,7 +38,7 @@ def photo_items(folder: Path) -> dict[str, list[Item]]:
         wrong = f"cannot read the example photos in {folder} ({first_line(error)})."
         raise DatasetError(wrong) from error
     shown = (path for path in entries if not path.name.startswith("."))
-    folders = [path for path in shown if path.is_dir() and path.name not in LEFT_OUT]
+    folders = [path for path in shown if path.is_dir() and path.name not in SKIPPED]
     if not folders:
         wants = "must have a folder for each class, with 2 to 8 photos in it"
         raise DatasetError(f"{folder} has no folders: {wants}.")

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,52 +12,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
-from zsntta_cli.detection.learning import LearnedRule, Learner, learned, units, usual_of
+from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
+from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.stepping import ONE_THREAD, last_pass, passes_for, rescored
+from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
+from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import (
-    SURE,
-    Decisions,
     Evidence,
-    Judge,
     MoreText,
-    Pool,
-    Stepper,
     StreamData,
 )
-from zsntta_cli.methods.state import State, checked, copied, nested, within
+from zsntta_cli.methods.state import State
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
 Decide = Callable[[StreamData], Verdicts]
 
-
-@dataclasses.dataclass(frozen=True)
-class FrozenModel:
-    """The zero-shot classifier, which never changes."""
-
-    text: NDArray[np.float32]  # (C, D) unit norm
-    scale: float  # of the logits
-    bias: float | None  # of a sigmoid model's logits
-    others: MoreText | None = None  # words for what else images may show
-
-    @classmethod
-    def checked(
-        cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
-    ) -> "FrozenModel":
-        """A model of what somebody gave: SettingsError where it is none."""
-        rows = inputs.checked_text(text)
-        others = inputs.checked_others(words, names_beside, rows)
-        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), others)
-
-    def stream(self, features: NDArray[np.float32], seed: int) -> StreamData:
-        """Raw image features (N, D) as a stream with zero-shot scores."""
-        pool, count = Pool.scored(features, self.text, self.scale), len(features)
-        pool = pool.beside(self.others) if self.others else pool
-        return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
+# What belongs to one process, or is made anew of a state: no pickle has it.
+_OF_PROCESS = frozenset({"_lock", "_knows", "_encoder"})
 
 
 class OnlineDetector:
@@ -94,7 +70,8 @@ class OnlineDetector:
 
         Args:
             text_features: (C, D), a row a class; a tensor will do.
-            logit_scale: the model's own, exponentiated: about 100 for CLIP.
+            logit_scale: the model's own, exponentiated: about 100 for CLIP; a warning says where it
+                looks like the logarithm.
             method: one that decides online: zs-clip, adand or ridge.
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
@@ -109,6 +86,7 @@ class OnlineDetector:
         """
         words = other_features, names_beside
         model = FrozenModel.checked(text_features, logit_scale, logit_bias, *words)
+        inputs.warn_of_logarithm(logit_scale)
         self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
         if model.others:
             inputs.check_takes_words(method)
@@ -159,26 +137,20 @@ class OnlineDetector:
         self._lock = threading.RLock()
         self._model: FrozenModel | None = None
         self._questions: Questions | None = None  # about what was last decided in hindsight
-        self._seen = 0
 
     def _begin(self, model: FrozenModel) -> None:
         """Start the method; the model comes last, as it tells other threads that all is there."""
-        self._learner = Learner(model.text.shape[1])
-        self._set(self._start(model), 0)
+        self._knows = self._nothing(model)
         self._model = model
 
-    def _start(self, model: FrozenModel) -> Stepper:
-        """The method before its first item."""
+    def _nothing(self, model: FrozenModel) -> Knowledge:
+        """What is known before the first image."""
         threshold, options = self._settings
         data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
         stepper = METHODS[self.method].start(data, options, threshold)
         ONE_THREAD.look_again()
-        return rescored(stepper, threshold.score, model.bias, len(model.text))
-
-    def _set(self, stepper: Stepper, seen: int) -> None:
-        """Keep what is known now; a reader takes the judge, which never changes, at once."""
-        self._stepper, self._seen = stepper, seen
-        self._judge = stepper.judge(), self._learner.rule
+        scored = rescored(stepper, threshold.score, model.bias, len(model.text))
+        return Knowledge(model, scored, self.class_names)
 
     def _prepare(self) -> None:
         """Begin with a model that was put off; here it was given at the start."""
@@ -191,28 +163,40 @@ class OnlineDetector:
         return self._model
 
     def update(
-        self, images: Any = None, sources: Sources = (), *, features: Any = None
+        self,
+        images: Any = None,
+        sources: Sources = (),
+        *,
+        features: Any = None,
+        flag: FlagValue = None,
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of such, in order, and learn from them.
 
-        `sources` (N,) are what the verdicts call the images; those of files are their paths.
+        `sources` (N,) are what the verdicts call the images; those of files are their paths. `flag`
+        is the share that is called noise ("5%" or 0.05), in place of the method's own decision, of
+        all images up to each one that came with a flag.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: no images, or features of other dims or not finite, likewise.
+            SettingsError: no images, or features of other dims or not finite, or a flag that is no
+                share, likewise.
         """
-        return self._verdicts(self._learn, images, features, sources)
+        share = Flag.of(flag)
+        share.check_on_arrival()
+
+        def learned(data: StreamData) -> Verdicts:
+            with self._lock:
+                verdicts = self._knows.push(data)
+                ranking = self._knows.ranking
+                return ranking.flagged(verdicts, share)[0] if share.share else verdicts
+
+        return self._verdicts(learned, images, features, sources)
 
     def predict(
         self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
         """Judge images by what was learned, each by itself; nothing is learned."""
-
-        def judged(data: StreamData) -> Verdicts:
-            judge, rule = self._judge
-            return _by_rule(rule, self._verdicts_of(data, judge(data)), data)
-
-        return self._verdicts(judged, images, features, sources)
+        return self._verdicts(lambda data: self._knows.judged(data), images, features, sources)
 
     def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
         """Noise scores (N,), higher = more noise; nothing is learned."""
@@ -226,33 +210,52 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
+        flag: FlagValue = None,
+        clean: Any = None,
+        learn: bool = False,
     ) -> Verdicts:
         """Decide on a whole folder's images in hindsight; answers are in their order.
 
         They are shown `passes` times, as often as is good for so many where None is given, each
-        time in an order drawn by the seed; the last pass decides. Nothing is learned; `questions`
-        are about these images from now on.
+        time in an order drawn by the seed; the last pass decides. `questions` are about these
+        images from now on, unless a flag says how many are noise.
+
+        Args:
+            images: the folder's, or `features` (N, D) of them.
+            passes: how often they are shown.
+            seed: of the orders.
+            sources: (N,) what the verdicts call the images.
+            features: (N, D) of the images, in their place.
+            flag: how many are called noise in place of the method's own decision: a share ("5%" or
+                0.05), a number (50), or "fpr=1%", so that this share of `clean` is.
+            clean: images that are known to be clean, for that rate; features of such beside
+                features.
+            learn: go on afterwards from what was shown; else nothing is learned.
 
         Raises:
-            SettingsError: no passes, or images as for `update`.
+            SettingsError: no passes, no flag, or images as for `update`.
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
-        seed = inputs.checked_seed(seed)
-
-        def in_hindsight(data: StreamData) -> Verdicts:
-            with self._lock:
-                stepper, answers = copy.deepcopy(self._stepper), self._learner.answers
-            decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
-            verdicts = self._verdicts_of(data, decisions)
-            if not len(answers):
-                return verdicts
-            margins = self._margins(stepper.judge(), answers.features)
-            usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
-            return _by_rule(learned(answers, margins, usual), verdicts, data)
-
-        verdicts = self._verdicts(in_hindsight, images, features, sources)
-        self._questions = Questions(verdicts)
+        seed, wanted = inputs.checked_seed(seed), Flag.of(flag)
+        wanted.check_clean(clean is not None)
+        rows, sources = self._checked(images, features, sources)
+        clean_rows = None if clean is None else self._like(clean, features)
+        decide = partial(self._in_hindsight, passes=passes, seed=seed, learn=learn)
+        verdicts, _ = flagged_among_clean(partial(self._decided, decide), rows, wanted, clean_rows)
+        verdicts = dataclasses.replace(verdicts, sources=tuple(sources))
+        self._questions = Questions(verdicts) if wanted == Flag() else None
         return verdicts
+
+    def _in_hindsight(
+        self, data: StreamData, passes: int | None, seed: int, learn: bool
+    ) -> Verdicts:
+        with self._lock:
+            stepper, answers = self._knows.snapshot()
+            if learn:  # nobody else learns from the first pass to the end
+                verdicts = self._knows.in_hindsight(data, stepper, answers, passes, seed)
+                self._knows.go_on_from(stepper, data, seed)
+                return verdicts
+        return self._knows.in_hindsight(data, stepper, answers, passes, seed)
 
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
         """The images of `decide_all` to ask a person about, at most so many: ids and verdicts.
@@ -287,7 +290,8 @@ class OnlineDetector:
         return self._asked().verdicts()
 
     def _asked(self) -> Questions:
-        check(self._questions is not None, "decide on a whole folder first: call decide_all.")
+        wanted = "decide on a whole folder first: call decide_all, without a flag."
+        check(self._questions is not None, wanted)
         assert self._questions is not None
         return self._questions
 
@@ -310,40 +314,16 @@ class OnlineDetector:
         if not len(rows):
             return
         with self._lock, ONE_THREAD:
-            self._learner.answers = self._learner.answers.and_of(rows, answers)
-            self._fit()
-            self._set(self._stepper, self._seen)
-
-    def _fit(self) -> None:
-        """Make the rule of the answers anew, by what is known now."""
-        judge = self._stepper.judge()
-        self._learner.fit(lambda features: self._margins(judge, features))
-
-    def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Margins (N,) that a judge gives to raw features (N, D)."""
-        data = self._begun().stream(features, self._seed)
-        return self._verdicts_of(data, judge(data)).margin
-
-    def _learn(self, data: StreamData) -> Verdicts:
-        with self._lock:
-            pieces = []
-            for items in self._learner.pieces(len(data)):
-                part = data.part(items)
-                verdicts = self._verdicts_of(part, self._stepper.push(part))
-                pieces.append(_by_rule(self._learner.rule, verdicts, part))
-                if self._learner.see(part.features(slice(None))):
-                    self._fit()
-            self._set(self._stepper, self._seen + len(data))
-        return Verdicts.joined(pieces)
+            self._knows.teach(rows, answers)
 
     def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
         """What is decided on images, or on features of such."""
         rows, sources = self._checked(images, features, sources)
-        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
-        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
+        return dataclasses.replace(self._decided(decide, rows), sources=tuple(sources))
+
+    def _decided(self, decide: Decide, rows: NDArray[np.float32]) -> Verdicts:
         with ONE_THREAD:
-            verdicts = decide(self._begun().stream(rows, self._seed))
-        return dataclasses.replace(verdicts, sources=tuple(sources))
+            return decide(self._begun().stream(rows))
 
     def _checked(
         self, images: Any, features: Any, sources: Sources
@@ -354,10 +334,17 @@ class OnlineDetector:
         dim = self._begun().text.shape[1]
         if features is None:
             features, sources = self._features_of(images, sources)
-        return inputs.checked_features(features, dim, self.normalized), sources
+        rows = inputs.checked_features(features, dim, self.normalized)
+        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
+        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
+        return rows, sources
 
-    def _verdicts_of(self, data: StreamData, decisions: Decisions) -> Verdicts:
-        return Verdicts.of(data, decisions, self.class_names)
+    def _like(self, more: Any, features: Any) -> NDArray[np.float32]:
+        """Raw features (M, D) of more images, or of features where the first were such."""
+        images, of_images = (more, None) if features is None else (None, more)
+        rows, _ = self._checked(images, of_images, ())
+        check(len(rows) > 0, "clean are no images at all: give one or more.")
+        return rows
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         """Features of images, and their sources; without an encoder they are features already."""
@@ -366,23 +353,23 @@ class OnlineDetector:
     @property
     def seen(self) -> int:
         """How many images it has learned from."""
-        return self._seen
+        return self._knows.seen if self._model is not None else 0
 
     @property
     def labelled(self) -> int:
         """How many images a person said something of."""
-        return len(self._learner.answers) if self._model is not None else 0
+        return len(self._knows.learner.answers) if self._model is not None else 0
 
     @property
     def warm_up(self) -> int:
         """How many images ZS-CLIP decides before there is a rule of the method's own."""
         self._begun()
-        return self._stepper.warm_up
+        return self._knows.stepper.warm_up
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
-        return self._model is not None and self._stepper.adapted
+        return self._model is not None and self._knows.stepper.adapted
 
     @property
     def evidence(self) -> Evidence | None:
@@ -391,7 +378,7 @@ class OnlineDetector:
         Below 0.5 (`is_sure`) what is above the threshold is "unsure", and not "noise".
         """
         self._begun()
-        return self._stepper.evidence
+        return self._knows.stepper.evidence
 
     @property
     def stage(self) -> Stage:
@@ -407,12 +394,35 @@ class OnlineDetector:
     def copy(self) -> Self:
         """Another detector that knows the same, and learns by itself from then on."""
         with self._lock:
-            other = copy.copy(self)
+            other = object.__new__(type(self))
+            other.__dict__ |= self.__dict__
             if self._model is not None:
-                other._learner = self._learner.copy()
-                other._set(copy.deepcopy(self._stepper), self._seen)
-        other._lock, other._questions = threading.RLock(), None
+                other._knows = self._knows.copy()
+        other._lock, other._questions = threading.RLock(), copy.copy(self._questions)
         return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All of one moment that a pickle has: no lock, no encoder, nothing compiled."""
+        with self._lock:
+            plain = {k: v for k, v in self.__dict__.items() if k not in _OF_PROCESS}
+            plain["_questions"] = copy.copy(self._questions)
+            learned = None if self._model is None else self.state()
+        return {**plain, "learned": learned, "revision": METHODS[self.method].revision}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned, revision = state["learned"], METHODS[state["method"]].revision
+        wanted = f"revision {state['revision']} of {state['method']}, here is {revision}"
+        check(state["revision"] == revision, f"this pickle has {wanted}: begin anew.")
+        self.__dict__ |= {k: v for k, v in state.items() if k not in ("learned", "revision")}
+        self._lock = threading.RLock()
+        if self._model is not None:
+            self._begin(self._model)
+            self.restore(learned)
 
     @property
     def text_features(self) -> NDArray[np.float32]:
@@ -444,8 +454,7 @@ class OnlineDetector:
         """All that was learned, as arrays and numbers of its own."""
         self._begun()
         with self._lock:
-            images, method = {"seen": self._seen}, self._stepper.state()
-            return copied(nested(images=images, method=method, people=self._learner.state()))
+            return self._knows.state()
 
     def restore(self, state: State) -> None:
         """Go on from the state of a detector of the same classes, method and settings.
@@ -453,27 +462,24 @@ class OnlineDetector:
         Raises:
             SettingsError: it is another's; nothing is changed then.
         """
-        stepper = self._start(self._begun())
-        learner = Learner(self._begun().text.shape[1])
+        knowledge = self._nothing(self._begun())
         try:
-            for name in state:
-                if name.partition(".")[0] not in ("images", "method", "people"):
-                    raise ValueError(f"{name} is unknown")
-            checked(within(state, "images"), {"seen": 0})
-            stepper.restore(within(state, "method"))
-            learner.restore(within(state, "people"), int(state["images.seen"]))
+            knowledge.restore(state)
         except ValueError as error:
             raise SettingsError(f"this is no state of such a detector: {error}.") from error
         with self._lock:
-            self._learner = learner
-            self._set(stepper, int(state["images.seen"]))
+            self._knows = knowledge
 
     def save(self, path: str | Path) -> None:
         """Write all that was learned, the classes and whose features they are to an HDF5 file.
 
+        Whoever saves to a file is its writer as long as it is there: other processes are refused.
+
         Raises:
-            StoreError: it cannot be written; what was there before still is.
+            StoreError: it cannot be written, or another process writes it; what was there before
+                still is.
         """
+        own_as_long_as(self._lock, Path(path))  # which `online` shares, and no copy does
         kept.write(Path(path), self, self._origin)
 
     @classmethod
@@ -500,18 +506,3 @@ class OnlineDetector:
     def _label(self) -> str:
         """What it says of its encoder."""
         return ""
-
-
-def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
-    """Verdicts by what was learned from answers, where there are some.
-
-    What is above the threshold is noise where a person found some, whatever the stream says.
-    """
-    if rule is None:
-        return verdicts
-    odds = rule.log_odds(units(data.features(slice(None))), verdicts.margin)
-    unsure = (odds > 0) & (verdicts.evidence < SURE) & (not rule.answers.noise.any())
-    return dataclasses.replace(
-        verdicts, score=odds, threshold=np.zeros_like(odds), noise=(odds > 0) & ~unsure,
-        unsure=unsure,
-    )  # fmt: skip

@@ -20,7 +20,7 @@ from PIL import Image
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
-from zsntta_cli.detection.feature_store import FeatureStore, Half, Stamp
+from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, StoreError, first_line
@@ -30,6 +30,7 @@ from zsntta_cli.settings.prompts import class_prompts
 
 if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
+    from zsntta_cli.encoders.text import TextTower
 
 STORE = "images.sqlite"  # beside the encoder's feature files
 _BATCH = 64  # images to an encoder pass
@@ -55,12 +56,14 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """What was found in an item: an error, or its digest and, of a new one, its pixels."""
+    """What was found in an item: its digest, and of a new one its pixels, or an error."""
 
-    digest: bytes = b""
+    digest: bytes = b""  # nothing of what could not be had at all
     pixels: Pixels | None = None
     stamp: Stamp | None = None  # of a file that can be told from what it may become
     error: str = ""
+    note: str = ""  # what was done to decode it
+    is_lasting: bool = False  # whether its content is what is wrong
 
 
 @dataclass
@@ -132,10 +135,30 @@ class Encoding:
         features = self.store.texts(prompts)
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
         if missing:
-            encoded = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
+            encoded = dict(zip(missing, self._encode_texts(missing), strict=True))
             self.store.add_texts(encoded)
             features |= encoded
         return np.stack([features[prompt] for prompt in prompts])
+
+    def _encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
+        """Text features (C, D) of prompts: by the text tower alone where that is enough."""
+        tower = None if "encoder" in vars(self) else self._text_tower()
+        return tower.encode(prompts) if tower else self.encoder.encode_texts(prompts)
+
+    def _text_tower(self) -> "TextTower | None":
+        """The encoder's text side alone; None where the encoder is not known or is needed whole."""
+        if not (identity := self.store.identity):
+            return None
+        from zsntta_cli.encoders.clip import load_text_tower
+
+        choice = self._loadable()
+        with self.reporter.waiting(lambda: f"loading the text tower of {choice.model}"):
+            loaded = load_text_tower(choice, self.device)
+        if loaded is None:
+            return None
+        tower, now = loaded
+        self._check_same(identity, {**identity, **now})
+        return tower
 
     def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
         """The items with their features, in order; what cannot be read says why.
@@ -145,21 +168,21 @@ class Encoding:
         """
         stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
         digests = self.store.digests(stamps)
-        kept = self.store.features(digests.values())
+        kept = self.store.images(digests.values())
         known = [digests.get(item.key, b"") for item in items]
         encoded = [_encoded(*pair, kept.get(pair[1])) for pair in zip(items, known, strict=True)]
         todo = [i for i, one in enumerate(encoded) if one.features is None and not one.error]
         reporter = self.reporter if name else Silent()
         if todo:
             with reporter.track(name, len(todo)) as advance:
-                for i, digest, features, error in self._read(items, todo, advance):
-                    encoded[i] = _encoded(items[i], digest, features, error)
+                for i, digest, image in self._read(items, todo, advance):
+                    encoded[i] = _encoded(items[i], digest, image)
         return encoded
 
     def _read(
         self, items: Sequence[Item], todo: Sequence[int], advance: Advance
-    ) -> Iterator[tuple[int, bytes, Half | None, str]]:
-        """Places of the items that are to be read, digests, features, or what is wrong."""
+    ) -> Iterator[tuple[int, bytes, KeptImage]]:
+        """Places of the items that are to be read, digests, and features or what is wrong."""
         # Of many files, those that are known by their content are not even decoded.
         seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
         with ThreadPoolExecutor(self.workers) as threads:
@@ -168,54 +191,81 @@ class Encoding:
                 return read(items[i], seen, self._resize)
 
             for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
-                kept = self.store.features({one.digest for one in reads.values()})
+                kept = self.store.images({one.digest for one in reads.values()})
                 unknown = ((i, one) for i, one in reads.items() if one.digest not in kept)
-                if lacking := [i for i, one in unknown if one.pixels is None and not one.error]:
+                lacking = [i for i, one in unknown if one.pixels is None and not one.error]
+                if lacking and "encoder" not in vars(self):  # it is not loaded for nothing
+                    reads |= (failures := _first_failures(items, lacking))
+                    lacking = lacking[len(failures) :]
+                if lacking:
                     self._resize = self.encoder.resize  # only now is it needed
                     reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
-                features = kept | self._new_features(reads.values(), kept)
+                images = kept | self._new_images(reads.values(), kept)
                 stamps = {
                     items[i].key: (one.stamp, one.digest)
                     for i, one in reads.items()
-                    if one.stamp and one.digest in features
+                    if one.stamp and one.digest in images
                 }
-                self.store.add(features, stamps)
-                seen |= features.keys()
+                is_kept = {one.digest for i, one in reads.items() if items[i].is_kept}
+                self.store.add({d: one for d, one in images.items() if d in is_kept}, stamps)
+                seen |= images.keys() & is_kept
                 for i, one in reads.items():
-                    yield i, one.digest, features.get(one.digest), one.error
+                    failed = KeptImage(None, error=one.error)
+                    yield i, one.digest, images.get(one.digest, failed)
                 advance(len(reads))
 
-    def _new_features(self, reads: Iterable[Read], kept: Mapping[bytes, Half]) -> dict[bytes, Half]:
-        """Features of new pixels, by digest."""
-        pixels = {
-            one.digest: one.pixels
-            for one in reads
-            if one.pixels is not None and one.digest not in kept
-        }
+    def _new_images(
+        self, reads: Iterable[Read], kept: Mapping[bytes, KeptImage]
+    ) -> dict[bytes, KeptImage]:
+        """What is to be kept of new images, by digest: features of their pixels, or errors."""
+        new = {one.digest: one for one in reads if one.digest and one.digest not in kept}
+        images = {d: KeptImage(None, error=one.error) for d, one in new.items() if one.is_lasting}
+        pixels = {d: one.pixels for d, one in new.items() if one.pixels is not None}
         if not pixels:
-            return {}
+            return images
         rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
         with np.errstate(over="ignore"):
-            return dict(zip(pixels, rows.astype(np.float16), strict=True))
+            halves = zip(pixels, rows.astype(np.float16), strict=True)
+        return images | {d: KeptImage(row, new[d].note) for d, row in halves}
 
 
-def _encoded(item: Item, digest: bytes, features: Half | None, error: str = "") -> Encoded:
+def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
+    features, note, error = image or KeptImage(None)
     if features is not None and not np.isfinite(features).all():
         features, error = None, "its features are not finite"
     is_file = item.frame is None and features is not None
-    return Encoded(item.without_content(), features, error, digest if is_file else b"")
+    return Encoded(item, features, error, digest if is_file else b"", note)
+
+
+def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, Read]:
+    """The first images that cannot be decoded, by their places: they need no encoder."""
+    failures = {}
+    for i in places:
+        tried = read(items[i], set(), np.asarray)
+        if not tried.error:
+            break
+        failures[i] = tried
+    return failures
 
 
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
     """Read an item; its pixels only where its digest was not seen, and there is what resizes."""
-    before = trusted(item)
+    before, digest = trusted(item), b""
     try:
         content = item.load()
-        image = content.image() if resize and content.digest not in seen else None
+        digest = content.digest
+        decoded = content.decoded() if resize and digest not in seen else None
+        failure = None
     except Exception as error:  # of a damaged image PIL raises nearly anything
-        return Read(error=first_line(error).partition(" <_io.")[0])  # PIL names the object
-    pixels = resize(image) if resize and image else None
-    return Read(content.digest, pixels, before if trusted(item) == before else None)
+        failure = error
+    stamp = before if trusted(item) == before else None
+    if failure is not None:
+        wrong = first_line(failure).partition(" <_io.")[0]  # PIL names the object
+        is_lasting = bool(digest) and not isinstance(failure, MemoryError)
+        return Read(digest, None, stamp, wrong, is_lasting=is_lasting)
+    if not (resize and decoded):
+        return Read(digest, None, stamp)
+    return Read(digest, resize(decoded.image), stamp, note=decoded.note)
 
 
 def trusted(item: Item) -> Stamp | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.detection.inputs import checked_matrix
+from zsntta_cli.detection.inputs import MeantScale, checked_matrix
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings.options import check
@@ -31,7 +31,7 @@ class ClassFeatures(NamedTuple):
     """Classes that were made of example photos."""
 
     features: NDArray[np.float32]  # (C, D) unit norm: what text features are of names
-    scale: float  # of their logits
+    scale: MeantScale  # of their logits
     right: int  # photos nearest to their own class when they were left out
     judged: int  # photos that were left out: those of classes with two or more
 
@@ -55,7 +55,7 @@ def class_features(features: ArrayLike, labels: ArrayLike) -> ClassFeatures:
     logits, own = _left_out(x, y, sums)
     right = int((logits.argmax(1) == own).sum())
     scale = _ONE_CLASS if len(sums) == 1 else _scale(logits, own)
-    return ClassFeatures(unit(sums).astype(np.float32), scale, right, len(own))
+    return ClassFeatures(unit(sums).astype(np.float32), MeantScale(scale), right, len(own))
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> Labels:

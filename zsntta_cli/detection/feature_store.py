@@ -1,7 +1,9 @@
 """Features of images and of prompts that were encoded before: one SQLite file an encoder.
 
 Features are kept under the digest of an image's content, so a file that was moved or renamed is
-known, and one that changed is not. Beside them lie the stamps of files (size, times) with their
+known, and one that changed is not. With them it has how the image was read: those of an older
+reading are made again when their image is met. What cannot be decoded is kept too, with what could
+not: the same does not try again. Beside them lie the stamps of files (size, times) with their
 digests, so that a file need not be read again. Transactions are whole or not there, whatever stops
 the process, and several may share the file. It can be deleted: it is made again.
 """
@@ -18,18 +20,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.datasets.decoding import READING, reader
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
+_FAILURES = "digest BLOB PRIMARY KEY, error TEXT NOT NULL, reader TEXT NOT NULL"
 KIND = DatabaseKind(
     0x7A736E69,  # "zsni"
-    1,
+    2,
     {
         "encoder": "identity TEXT NOT NULL",
-        "images": "digest BLOB PRIMARY KEY, features BLOB NOT NULL",
+        "images": "digest BLOB PRIMARY KEY, features BLOB NOT NULL, "
+        "reading INTEGER NOT NULL DEFAULT 1, note TEXT NOT NULL DEFAULT ''",
+        "failures": _FAILURES,
         "files": "key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL",
         "texts": "prompt TEXT PRIMARY KEY, features BLOB NOT NULL",
     },
+    {
+        1: (
+            "ALTER TABLE images ADD COLUMN reading INTEGER NOT NULL DEFAULT 1",
+            "ALTER TABLE images ADD COLUMN note TEXT NOT NULL DEFAULT ''",
+            f"CREATE TABLE failures ({_FAILURES})",
+        )
+    },
+)
+
+# What this reading kept before stays, to the bit. The columns are named: where another process adds
+# some, SQLite looks at the file again for names that it does not know, and not for numbers of them.
+_ADD = (
+    "INSERT INTO images (digest, features, reading, note) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (digest) DO UPDATE SET "
+    "features = excluded.features, reading = excluded.reading, note = excluded.note "
+    "WHERE images.reading < excluded.reading"
 )
 
 Half = NDArray[np.float16]
@@ -40,6 +62,14 @@ class Stamp(NamedTuple):
 
     size: int
     changed: str  # times of its content and of its entry, in nanoseconds
+
+
+class KeptImage(NamedTuple):
+    """What is kept of an image: its features and how it was read, or why it could not be."""
+
+    features: Half | None  # (D,) raw
+    note: str = ""
+    error: str = ""
 
 
 class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
@@ -73,6 +103,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
                 file.backup(database)
         if not KIND.is_made(database, self.path):
             KIND.make(database)
+        KIND.bring_up(database)
         database.execute("PRAGMA synchronous=NORMAL")
         return database
 
@@ -105,29 +136,46 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         rows = self._rows("SELECT key, size, changed, digest FROM files WHERE key", stamps)
         return {key: digest for key, *stamp, digest in rows if stamps[key] == tuple(stamp)}
 
+    def images(self, digests: Iterable[bytes]) -> dict[bytes, KeptImage]:
+        """What is kept of images by their digests; of those that would be read the same now."""
+        wanted = set(digests)
+        query = f"SELECT digest, features, note FROM images WHERE reading = {READING} AND digest"
+        rows = self._rows(query, wanted)
+        notes = {digest: note for digest, _, note in rows}
+        features = self._unpacked([row[:2] for row in rows], np.float16)
+        images = {digest: KeptImage(row, notes[digest]) for digest, row in features.items()}
+        return self._failures(wanted - images.keys()) | images
+
     def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
         """Features (D,) of images by their digests; of those that are there."""
-        query = "SELECT digest, features FROM images WHERE digest"
-        return self._features(query, digests, np.float16)
+        images = self.images(digests).items()
+        return {digest: one.features for digest, one in images if one.features is not None}
 
     def all_digests(self) -> set[bytes]:
-        """Digests of all images that there are features of."""
+        """Digests of all images that there are features of, read as they would be now."""
+        query = f"SELECT digest FROM images WHERE reading = {READING}"
         with self._readable():
-            return {row[0] for row in self._database.execute("SELECT digest FROM images")}
+            return {row[0] for row in self._database.execute(query)}
 
     def texts(self, prompts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Text features (D,) by their prompts; of those that are there."""
-        query = "SELECT prompt, features FROM texts WHERE prompt"
-        return self._features(query, prompts, np.float32)
+        rows = self._rows("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
+        return self._unpacked(rows, np.float32)
 
     def add(
-        self, features: Mapping[bytes, Half], files: Mapping[bytes, tuple[Stamp, bytes]]
+        self, images: Mapping[bytes, KeptImage], files: Mapping[bytes, tuple[Stamp, bytes]]
     ) -> None:
-        """Keep features by their digests, and files' stamps and digests by their keys."""
-        images = [(digest, row.tobytes()) for digest, row in features.items()]
+        """Keep images by their digests, and files' stamps and digests by their keys."""
+        encoded = [
+            (digest, one.features.tobytes(), READING, one.note)
+            for digest, one in images.items()
+            if one.features is not None
+        ]
+        failed = [(digest, one.error, reader()) for digest, one in images.items() if one.error]
         stamped = [(key, *stamp, digest) for key, (stamp, digest) in files.items()]
         with self._readable(), transaction(self._database):
-            self._database.executemany("INSERT OR IGNORE INTO images VALUES (?, ?)", images)
+            self._database.executemany(_ADD, encoded)
+            self._database.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", failed)
             self._database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", stamped)
 
     def add_texts(self, texts: Mapping[str, NDArray[np.float32]]) -> None:
@@ -136,9 +184,15 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         with self._readable(), transaction(self._database):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
-    def _features(self, query: str, keys: Iterable[Any], dtype: Any) -> dict[Any, NDArray[Any]]:
+    def _failures(self, digests: Iterable[bytes]) -> dict[bytes, KeptImage]:
+        """Images that could not be read by what would read them now."""
+        rows = self._rows("SELECT digest, error, reader FROM failures WHERE digest", digests)
+        with self._readable():
+            failed = ((row, str(error)) for row, error, by in rows if by == reader())
+            return {digest: KeptImage(None, error=error) for digest, error in failed}
+
+    def _unpacked(self, rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
         """Features by what they are kept under, of one encoder all of them."""
-        rows = self._rows(query, set(keys))
         with self._readable():
             features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
             if len({len(row) for row in features.values()}) > 1:

@@ -1,22 +1,24 @@
-"""A detector on images as a program has them: paths, PIL images, arrays, tensors.
+"""A detector on images as a program has them: paths, files, PIL images, arrays, tensors.
 
 torch is not imported here: the encoder is loaded when it is first needed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.cache.features import difference
+from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.class_photos import photo_items
-from zsntta_cli.detection.detector import FrozenModel, OnlineDetector, Sources
+from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.examples import ClassFeatures, class_features
+from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.settings import EncoderChoice
@@ -27,20 +29,24 @@ if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
 
 _BATCH, _WORKERS = 64, 4  # images at a time, threads that read them
+_BYTES = bytes | bytearray | memoryview
 _MODES = (1, 3, 4)  # channels: grey, RGB, RGBA
 _WANTED = (
-    "must be a path, a PIL image, uint8 pixels (H, W, 3), or a tensor of the encoder's input "
-    "(3, S, S)"
+    "must be a path, a file's bytes, an open file, a PIL image, uint8 pixels (H, W, 3), or a "
+    "tensor of the encoder's input (3, S, S)"
 )
 
 
 class NoiseDetector(OnlineDetector):
     """Decides which images are of none of the named classes, and learns from what it sees.
 
-    Images are paths, PIL images, uint8 pixels (H, W, 3), tensors of such pixels or of the encoder's
-    input; one or many. Or give `features=(N, D)`, raw, of the same encoder. The encoder is loaded
-    when it is first needed.
+    Images are paths, bytes of files, open files, PIL images, uint8 pixels (H, W, 3), tensors of
+    such pixels or of the encoder's input; one or many. They are read as `zsntta detect` reads them:
+    as a viewer shows them. Or give `features=(N, D)`, raw, of the same encoder. The encoder is
+    loaded when it is first needed.
     """
+
+    _encoder: "Encoder | None" = None  # no pickle has it: it is loaded again, and must be the same
 
     def __init__(
         self,
@@ -83,7 +89,12 @@ class NoiseDetector(OnlineDetector):
         names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
         self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)
         self._device, self._encoder = device, encoder
-        self._choice = EncoderChoice(model, pretrained, settings.pop("precision", "fp32"))
+        precision = settings.pop("precision", "fp32")
+        if encoder is not None:  # by whose names it can be loaded again
+            model, pretrained, precision = map(
+                encoder.identity.__getitem__, ("model", "pretrained", "precision")
+            )
+        self._choice = EncoderChoice(model, pretrained, precision)
         self._others = None if others is None else OtherWords.read(others, self.prompt)
         if self._others:
             inputs.check_takes_words(method)
@@ -193,22 +204,48 @@ class NoiseDetector(OnlineDetector):
         except SettingsError as error:
             raise StoreError(f"{path} holds no detector: {error}") from error
         detector.identity, detector._model = online.identity, online._model
-        detector._learner = online._learner
-        detector._set(online._stepper, online.seen)
+        detector._knows = online._knows
         return detector
 
 
 def as_list(images: Any) -> list[Any]:
-    """One image, or many, as a list: a path, a PIL image, and an array of three dims are one."""
-    if isinstance(images, str | Path | Image.Image):
+    """One image, or many, as a list: all but an array of four dims, or else a sequence, is one."""
+    if isinstance(images, str | _BYTES | Path | Image.Image):
         return [images]
+    if _is_file(images):
+        return [_Content.of(images)]
     if hasattr(images, "ndim"):
         if images.ndim not in (2, 3, 4):
             raise SettingsError(f"an image has the shape {tuple(images.shape)}, {_WANTED}.")
         return list(images) if images.ndim == 4 else [images]
     if not isinstance(images, Iterable):
         raise SettingsError(f"an image is of the type {type(images).__name__}, {_WANTED}.")
-    return list(images)
+    return [_Content.of(image) if _is_file(image) else image for image in images]
+
+
+class _Content(NamedTuple):
+    """An open file's content, and its name where that is a text."""
+
+    data: bytes
+    name: str | Path | None
+
+    @classmethod
+    def of(cls, file: Any) -> "_Content":
+        """All that a file has, wherever it stands; threads could not share it."""
+        if getattr(file, "seekable", bool)():
+            file.seek(0)
+        data, name = file.read(), getattr(file, "name", None)
+        if not isinstance(data, _BYTES):
+            raise SettingsError(
+                f"an image is an open file of {type(data).__name__}, not of bytes: open it with "
+                f"mode 'rb'."
+            )
+        return cls(bytes(data), name if isinstance(name, str | Path) else None)
+
+
+def _is_file(image: Any) -> bool:
+    """Whether it is an open file: paths, PIL images and arrays cannot be read from."""
+    return callable(getattr(image, "read", None))
 
 
 def photos_of(given: "str | Path | Mapping[str, Any]") -> dict[str, list[Any]]:
@@ -237,8 +274,9 @@ def encoded_photos(encoder: "Encoder", photos: Mapping[str, Sequence[Any]]) -> C
 
 
 def sources_of(images: Sequence[Any]) -> list[str | None]:
-    """The paths of images; None of one that has none."""
-    return [str(image) if isinstance(image, str | Path) else None for image in images]
+    """The paths of images, and the names of open files; None of one that has none."""
+    named = (image.name if isinstance(image, _Content) else image for image in images)
+    return [str(name) if isinstance(name, str | Path) else None for name in named]
 
 
 def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
@@ -289,18 +327,21 @@ def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.ui
 
 
 def open_image(image: Any) -> Image.Image:
-    """An image as PIL has it, in RGB.
+    """An image as a viewer shows it, in RGB, as `zsntta detect` reads it.
 
     Raises:
         OSError: a file that is missing or no image.
         SettingsError: something that is no image.
     """
-    if isinstance(image, str | Path):
-        with Image.open(image) as file:
-            return file.convert("RGB")
-    if isinstance(image, Image.Image):
-        return image.convert("RGB")
-    return Image.fromarray(_array(image)).convert("RGB")
+    if isinstance(image, _Content):
+        image = image.data
+    if isinstance(image, str):
+        image = Path(image)
+    elif isinstance(image, _BYTES):
+        image = bytes(image)
+    elif not isinstance(image, Path | Image.Image):
+        image = Image.fromarray(_array(image))
+    return as_shown(image).image
 
 
 def _array(image: Any) -> NDArray[np.uint8]:

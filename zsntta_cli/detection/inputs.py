@@ -1,6 +1,8 @@
 """What a detector is given, looked at before it is used: one clear line where it will not do."""
 
 import dataclasses
+import math
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +21,7 @@ from zsntta_cli.settings.options import check, check_choice
 PHOTOS_BESIDE_WORDS = (
     "other words go with class names, not with photos: cosines of photos are not those of words."
 )
+_LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
@@ -65,6 +68,22 @@ def checked_scale(logit_scale: Any) -> float:
     wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
     return float(value)
+
+
+class MeantScale(float):
+    """A logit scale that is meant as it is: told by example photos, or of a detector that was."""
+
+
+def warn_of_logarithm(logit_scale: Any) -> None:
+    """Warn of a scale as CLIP's checkpoints have it, of which the exponential is meant."""
+    if isinstance(logit_scale, MeantScale) or not _LOGARITHMS[0] < logit_scale < _LOGARITHMS[1]:
+        return
+    value = f"{logit_scale:.5g}"
+    warnings.warn(
+        f"logit_scale is {value}, which looks like the logarithm of a scale: where it is, give "
+        f"exp({value}) = {math.exp(logit_scale):.4g}, as CLIP's is about 100.",
+        stacklevel=3,
+    )
 
 
 def checked_bias(logit_bias: Any) -> float | None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
+from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
@@ -119,8 +120,9 @@ def _restored(
     for name, column in columns.items():
         if not name.startswith(_LEARNED) or not isinstance(column, np.ndarray):
             raise ValueError(f"'{short(name)}' is nothing that a detector learns.")
+    scale = header.get("logit_scale")
     detector = OnlineDetector(
-        text, header.get("logit_scale"), str(header.get("method")),  # type: ignore[arg-type]
+        text, MeantScale(scale) if isinstance(scale, float) else scale, str(header.get("method")),  # type: ignore[arg-type]
         class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"),
         other_features=None if others is None else others.more_text,
         names_beside=None if others is None else others.more_names,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,10 @@ class Questions:
         self.first = verdicts
         self.truths: dict[int, bool] = {}  # whether the image of a number is noise
         self._skipped: set[int] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was decided and answered, of its own: of a copy, and of a pickle."""
+        return {"first": self.first, "truths": dict(self.truths), "_skipped": set(self._skipped)}
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:

@@ -1,8 +1,9 @@
 """What a detector says of images: arrays for many, plain values for one, and rows for files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
@@ -17,7 +18,11 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import EVIDENCE_KINDS, NONE, SURE, Decisions, StreamData
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOISE: Final = "noise"
 UNSURE: Final = "unsure"
@@ -38,22 +43,35 @@ class Verdict:
     class_name: str  # the class, should it be clean
     class_index: int
     answer: VerdictAnswer  # unsure: above the threshold, but nothing speaks for noise at all
+    noise: bool = field(init=False)  # whether it belongs to none of the classes, by the answer
     score: float  # higher = more noise; only scores of one stage compare
     threshold: float  # noise or unsure iff the score is above it
+    margin: float = field(init=False)  # how far above: score less threshold
     stage: Stage  # "warm-up": ZS-CLIP decides in the method's stead; "judged": a person did
     evidence: float | None  # in [0, 1], for noise of another kind; None: the method does not say
     kind: EvidenceKind | None  # of the evidence
     top: tuple[tuple[str, float], ...]  # the likeliest classes and their softmax probabilities
 
-    @property
-    def noise(self) -> bool:
-        """Whether it belongs to none of the classes."""
-        return self.answer == NOISE
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", self.answer == NOISE)  # it is frozen
+        object.__setattr__(self, "margin", self.score - self.threshold)
 
-    @property
-    def margin(self) -> float:
-        """How far the score is above the threshold: above 0 for noise, and where it is unsure."""
-        return self.score - self.threshold
+    def as_row(self, rank: int) -> dict[str, Any]:
+        """What a verdict row says of an image of this rank of suspicion, "class" to "top"."""
+        return {
+            "class": self.class_name,
+            "class_index": self.class_index,
+            "answer": self.answer,
+            "noise": self.noise,
+            "rank": rank,
+            "score": self.score,
+            "threshold": self.threshold,
+            "margin": self.margin,
+            "stage": self.stage,
+            "evidence": self.evidence,
+            "kind": self.kind,
+            "top": [{"class": name, "score": score} for name, score in self.top],
+        }
 
 
 @dataclass(frozen=True)
@@ -134,6 +152,23 @@ class Verdicts:
             noise[i], unsure[i], judged[i] = is_noise, False, True
         return replace(self, noise=noise, unsure=unsure, judged=judged)
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """A table with a row an image, its columns named as those of verdict files.
+
+        SettingsError where pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise SettingsError("to_pandas needs pandas: pip install pandas.") from error
+        rows = [one.as_row(rank) for one, rank in zip(self, self.rank.tolist(), strict=True)]
+        columns = {
+            name: pd.Series([row[name] for row in rows], dtype=kind)
+            for name, kind in _COLUMN_TYPES.items()
+        }
+        sources = pd.Series(self.sources or [None] * len(self), dtype=object)
+        return pd.DataFrame({"source": sources, **columns})
+
     @classmethod
     def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
         """Verdicts of one detector, behind each other, without sources."""
@@ -199,6 +234,11 @@ _COLUMNS = (
     "class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index", "top_score",
     "evidence", "evidence_kind", "judged",
 )  # fmt: skip
+_COLUMN_TYPES: dict[str, Any] = {  # of a table, by the names of `Verdict.as_row`
+    "class": object, "class_index": int, "answer": object, "noise": bool, "rank": int,
+    "score": float, "threshold": float, "margin": float, "stage": object, "evidence": float,
+    "kind": object, "top": object,
+}  # fmt: skip
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 assert _KINDS == EVIDENCE_KINDS
 
@@ -224,10 +264,15 @@ LikelyClass = TypedDict(
 VerdictRow = TypedDict("VerdictRow", {
     "format": Literal[3],
     "source": Annotated[
-        str, "path of the file; archive and path within it; id in a cached set"
+        str,
+        "path of the file; archive and path within it; id in a cached set; - for frames on "
+        "standard input",
     ],
-    "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
-    "time_s": Annotated[float | None, "in a video, by the frame's own time stamp"],
+    "frame": Annotated[int | None, {"minimum": 0}, "number in a video or on standard input"],
+    "time_s": Annotated[
+        float | None,
+        "in a video, by the frame's own time stamp; on standard input by the rate that was given",
+    ],
     "class": Annotated[str, _DECIDED, "the class, should the image be clean"],
     "class_index": Annotated[int, _DECIDED, {"minimum": 0}],
     "answer": Annotated[

@@ -18,7 +18,7 @@ from PIL import Image
 from zsntta_cli.datasets.drawn.builtin import RenderedImages
 from zsntta_cli.datasets.drawn.children import drawing
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import DatasetError, ZsnttaError, first_line
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
@@ -86,6 +86,8 @@ def _read(
     for i in rows:
         try:
             pixels.append(resize(images.read(i)))
+        except ZsnttaError:  # which says what is wrong already, and may be a ValueError
+            raise
         except UNREADABLE as error:
             if not skip_broken:
                 raise unreadable(images, i, error) from error

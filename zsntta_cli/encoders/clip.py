@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.encoders.text import TextTower, Tokenize, load_tokenizer, tokenizer_source
-from zsntta_cli.encoders.weights import load_weights
+from zsntta_cli.encoders.weights import load_text_weights, load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import EncoderChoice
 
@@ -154,6 +154,28 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
         model, digest = load_weights(choice)
         return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
+
+
+def load_text_tower(
+    choice: EncoderChoice, device: str = "auto"
+) -> tuple[TextTower, dict[str, Any]] | None:
+    """The text side of an encoder alone, and what it is told from others by.
+
+    None where it cannot be had without the image side: `load_encoder` is needed then.
+
+    Raises:
+        EncoderError: no such model, weights, or device.
+    """
+    wait_passively()
+    where = _device(device)
+    with _quiet():
+        loaded = load_text_weights(choice)
+        if loaded is None:
+            return None
+        model, digest = loaded
+        tower = TextTower(model.eval().to(where), load_tokenizer(choice.model), where)
+    identity = {"weights_sha256": digest, "quick_gelu": _has_quick_gelu(model)}
+    return tower, {**identity, "device": where.type}
 
 
 def _device(name: str) -> "torch.device":

@@ -26,6 +26,7 @@ def extract(
     batch_size: int = 128,
     skip_broken: bool = False,
     overwrite: bool = False,
+    as_shown: bool = False,
     reporter: "Reporter | None" = None,
 ) -> "list[Extracted]":
     """Encode data sets once, as `zsntta extract` does: known ones, or NAME=PATH.
@@ -42,7 +43,7 @@ def extract(
 
     wanted = plan.ExtractPlan(
         sets, Path(data_root), tuple(words), limit, tuple(prompts),
-        None if noise is None else tuple(noise), noise_count, partners,
+        None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,
     )  # fmt: skip
     settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)
     choice = EncoderChoice(model, pretrained, precision)

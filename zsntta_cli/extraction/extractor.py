@@ -19,7 +19,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
 from zsntta_cli.cache.origin import ENCODING, machine_facts
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
@@ -310,11 +310,16 @@ def existing_features(
 
 def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
     """What of a feature file's images is other than of these; nothing if they are the same."""
-    mismatch = difference(existing.source, images.identity(), images.identity())
+    keys = [*images.identity(), AS_SHOWN, DEEP]
+    mismatch = difference(existing.source, images.identity(), keys)
     if mismatch is None:
         same = list(existing.class_names) == list(images.class_names)
         return "" if same else "the class names are others"
     if mismatch.key == "digest":
         return "names, sizes, labels or class names of files are others"
+    if mismatch.key == AS_SHOWN:
+        return "read " + ("as shown, now not" if mismatch.one else "as published, now as shown")
+    if mismatch.key == DEEP:
+        return "they have more than 8 bits, which were cut off, and now are brought to 8"
     before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
     return f"{mismatch.key} {before}, now {now}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import ImageSet, limited, with_class_names
+from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
@@ -48,6 +48,7 @@ class ExtractPlan:
     noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
     class_names: Path | None = None  # of the sets given as NAME=PATH
+    as_shown: bool = False  # images are read as a viewer shows them, not as published
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -102,7 +103,9 @@ def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
 
 def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; one of one's own gets the class names that are given for it."""
-    images = datasets.load_images(spec, plan.data_root)
+    images = datasets.load_images(spec, plan.data_root, plan.as_shown)
+    if DEEP in images.reading:
+        reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
     if plan.class_names and SetName.parse(spec).path:
         return with_class_names(images, plan.class_names)
     if images.folder_names:
@@ -163,11 +166,11 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
     for name in wanted_partners(plan):
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
-            images = limited(datasets.load_images(name, plan.data_root), plan.limit)
+            images = datasets.load_images(name, plan.data_root, plan.as_shown)
         except DatasetError as error:
             extractor.reporter.note(f"left out: {error}")
             continue
-        yield extractor.dataset(images)
+        yield extractor.dataset(limited(images, plan.limit))
 
 
 def wanted_partners(plan: ExtractPlan) -> list[str]:

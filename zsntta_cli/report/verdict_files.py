@@ -1,6 +1,7 @@
 """Verdict rows in files, each a sink: CSV, JSON Lines, Parquet."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import Batch, RowSink
+from zsntta_cli.detection.runs.watching import Written
 from zsntta_cli.detection.verdicts import FIELDS, VerdictRow, row_schema
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, writing
 
+_PIECE = 2**20  # bytes that are read at a time
 _IN_MEMORY = 2**24  # bytes of rows that wait for a whole file
 
 
@@ -130,44 +133,67 @@ class GrowingFile(RowSink):
     def __init__(self, path: Path) -> None:
         """Take the form that its ending, one of GROWING, asks for."""
         self.path, self._form = path, _LINES[path.suffix.lower()]
+        self.numbers: dict[str, int] = {}  # of the rows that were added last, by their sources
 
-    def begin(self, size: int, is_new: bool) -> "GrowingFile":
-        """Go on at so many bytes: what lies behind them is cut off. `is_new`: begin it.
+    def begin(self, written: Written) -> "GrowingFile":
+        """Go on behind what was written: what lies there is cut off. Without a digest, begin it.
 
         Raises:
-            StoreError: it is shorter, has content where a new one is to begin, or cannot be
-                written.
+            StoreError: it is shorter or another file, has content where a new one is to begin, or
+                cannot be written.
         """
         path = self.path
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             length = path.stat().st_size if path.exists() else 0
-            if is_new and length:
+            is_other = not written.rows and written.path != str(path.absolute())
+            if length > written.size and is_other:  # nothing tells that these rows are the watch's
                 raise StoreError(
                     f"{path} has rows already: delete it, name another, or go on with its state.",
                 )
-            if length < size:
-                raise StoreError(f"{path} has {length:,} bytes, and the state says {size:,}.")
+            if length < written.size:
+                raise StoreError(
+                    f"{path} has {length:,} bytes, and the state says {written.size:,}."
+                )
             self._file = path.open("r+b" if path.exists() else "w+b")
-            self._file.truncate(size)
-            self._file.seek(size)
-            self._append(b"" if size else self._form.head)
+            self._digest, self._rows = self._digest_of(written), written.rows
+            self._file.truncate(written.size)
+            self._file.seek(written.size)
+            self._append(b"" if written.size else self._form.head)
         return self
 
+    def _digest_of(self, written: Written) -> Any:
+        """The digest of what was written, to go on with: StoreError where it is of other rows."""
+        digest, left = hashlib.sha256(), written.size
+        while left and (piece := self._file.read(min(left, _PIECE))):
+            digest.update(piece)
+            left -= len(piece)
+        if written.digest not in (None, digest.hexdigest()):
+            self._file.close()
+            raise StoreError(
+                f"{self.path} is not the file of rows that the state goes with: name that one."
+            )
+        return digest
+
     @property
-    def size(self) -> int:
-        """Bytes that are durable."""
-        return self._file.tell()
+    def written(self) -> Written:
+        """How much of it is durable."""
+        where = str(self.path.absolute())
+        return Written(self._file.tell(), self._rows, self._digest.hexdigest(), where)
 
     def take(self, batch: Batch) -> None:
         """Add rows: StoreError where they cannot be written."""
         with writing(self.path):
             self._append(self._form.of(batch.rows))
+        sources = (row["source"] for row in batch.rows)
+        self.numbers = {source: number for number, source in enumerate(sources, self._rows + 1)}
+        self._rows += len(batch.rows)
 
     def _append(self, content: bytes) -> None:
         self._file.write(content)
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._digest.update(content)
 
     def close(self) -> None:
         """Let go of it."""

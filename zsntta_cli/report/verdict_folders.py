@@ -1,29 +1,66 @@
-"""Images into folders by their verdicts: copied or linked; nothing is moved, deleted, replaced."""
+"""Images into folders by their verdicts: copied, linked or moved, as the list there says.
+
+A second run makes the folder anew, and touches what the list names alone, where it is as it was
+put: what a person put there or changed stays as it is.
+"""
 
 import contextlib
+import hashlib
 import itertools
 import os
 import re
-import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Literal, NamedTuple
 
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
-from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
+from zsntta_cli.detection.sources.item import PIPE, Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
-from zsntta_cli.errors import first_line, short
+from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
+from zsntta_cli.report.placed_list import (
+    COPY,
+    LINK,
+    LIST,
+    MOVE,
+    PlacedImage,
+    PlacedList,
+    Way,
+    folders_above,
+)
+from zsntta_cli.report.placing import (
+    digest_at,
+    is_as_put,
+    move_file,
+    original_is_there,
+    write_new,
+)
+from zsntta_cli.report.verdict_frames import FrameFiles, flagged_frames, frame_name
 
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
+DONE: dict[str, str] = {COPY: "copied", LINK: "linked", MOVE: "moved"}
+Act = Literal["put", "rename", "keep", "remove"]
+_PUT: Act = "put"
+_RENAME: Act = "rename"
+_KEEP: Act = "keep"
+_REMOVE: Act = "remove"
+# Why something is left as it is, with counts.
+_NO_FILE = "{count} not {done}: no files of their own"
+_IS_LINK = "{count} not {done}: links, whose files lie elsewhere"
+_CHANGED = "{count} in {root} changed after zsntta put them there, and left as they are"
+_CHANGED_SINCE = "{count} not {done}: changed after they were judged"
+_LAST = "{count} in {root} left, though not among the images: their originals are gone or changed"
 
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
     """Folders' names by those of the classes: safe ones, no two alike, and not the others'."""
     folders: dict[str, str] = {}
-    used = {*_FOLDERS.values()}
+    used = {*_FOLDERS.values(), LIST}
     for name in classes:
         plain = re.sub(r"[^\w .-]", "_", name).strip(" .")[:_LONGEST] or "class"
         numbered = (f"{plain}-{number}" for number in itertools.count(2))
@@ -33,19 +70,90 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
     return folders
 
 
+class Saved(NamedTuple):
+    """What a copy of an image is."""
+
+    name: str  # of the file
+    digest: str  # SHA-256 of its content, in hexadecimal
+    content: Callable[[], bytes]  # OSError where it is not to be had
+
+
+def saved(item: Item, row: VerdictRow) -> Saved | None:
+    """What a copy of an image is; None where it has no file, and nothing that could be one."""
+    if item.frame is not None:  # of those that are to be files
+        png = item.load()
+        return Saved(frame_name(item), png.digest.hex(), lambda: png.data)
+    if item.file is None or row["content"] is None:
+        return None
+    return Saved(PurePath(item.source).name, row["content"], lambda: item.load().data)
+
+
+_Key = tuple[str, str]  # where an image is from, and its number in a video
+
+
+class Step(NamedTuple):
+    """What is to be done with an image."""
+
+    act: Act
+    image: PlacedImage  # as it is listed then
+    places: Sequence[PlacedImage] = ()  # where it lies by now; after a kill more than one
+    content: Callable[[], bytes] | None = None
+    file: Path | None = None  # that it is read from
+
+
 @dataclass
 class Sorter(RowSink):
     """Puts images into DIR/<class>/, DIR/_noise/ and DIR/_unsure/."""
 
     root: Path
-    links: bool  # or copies
+    how: Way
     reporter: Reporter
-    _folders: dict[str, str] = field(default_factory=dict, init=False)  # by class
-    _left_out: int = field(default=0, init=False)
+    keep_folders: bool = False  # those of the sources, below the ones above
+    dry: bool = False  # only say what would be done
+    steps: list[Step] = field(default_factory=list, init=False)  # that would be
+    counts: Counter[Act] = field(default_factory=Counter, init=False)
+    _placed: PlacedList | None = field(default=None, init=False)
+    _places: dict[_Key, list[str]] = field(default_factory=dict, init=False)  # in the list
+    _taken: set[str] = field(default_factory=set, init=False)  # names of the list, in one case
+    _freed: set[str] = field(default_factory=set, init=False)  # names that would be free
+    _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of names, up to which
+    _handled: set[_Key] = field(default_factory=set, init=False)  # in this run
+    _left: dict[str, list[str]] = field(default_factory=dict, init=False)  # sources, by the reason
 
     def open(self, run: DetectRun) -> None:
-        """Name the folders of the classes."""
+        """Name the folders of the classes, and look at what the list says.
+
+        Raises:
+            StoreError: it is no list, or of another kind, or another process is at work there.
+        """
         self._folders = folder_names(run.detector.class_names)
+        self._frames = FrameFiles(DONE[self.how], saves=self.how == COPY)
+        self._is_more = run.request.on_arrival
+        self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
+        if self.root.exists():
+            self._list()
+
+    def _list(self) -> PlacedList:
+        """The list, which nobody else changes from here on; the folder is made if need be."""
+        if self._placed is None:
+            placed = PlacedList(self.root, writes=not self.dry)
+            self._check(placed)
+            self._placed = placed
+            self._taken = {copy.casefold() for copy in placed.images}
+            for image in placed.images.values():
+                self._places.setdefault(_key(image), []).append(image.copy)
+        return self._placed
+
+    def _check(self, placed: PlacedList) -> None:
+        """Refuse what was put there in another way; tell of what no list names."""
+        other = next((one.how for one in placed.images.values() if one.how != self.how), None)
+        if other:
+            raise StoreError(
+                f"{self.root} has images that were {DONE[other]} there", remedy="undo-folder"
+            )
+        files = placed.was_there and placed.is_new and any(self.root.glob("[!.]*"))
+        if files:
+            self.reporter.note(f"note: {self.root} has files that no list names: they stay.")
 
     def take(self, batch: Batch) -> None:
         """Put the images of a batch where they belong; what cannot be put is counted.
@@ -53,72 +161,270 @@ class Sorter(RowSink):
         Raises:
             StoreError: the folder cannot be written.
         """
-        for item, row in zip(*batch, strict=True):
-            if row["error"] is None:
-                folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
-                self._put(item, row, self.root / folder)
+        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is None]
+        for start in range(0, len(pairs), AT_ONCE):
+            self._arrange(pairs[start : start + AT_ONCE])
+        flagged = flagged_frames(batch)
+        self._handled |= {_key_of(item) for item, _ in flagged}
+        self._handled |= {_key_of(replace(i, frame=None)) for i in batch.items if i.video}
+        for pair in self._frames.of(batch):
+            self._arrange([pair])
 
-    def _put(self, item: Item, row: VerdictRow, folder: Path) -> None:
-        if item.file is None or (self.links and item.member):
-            self._left_out += 1
+    def _arrange(self, pairs: Sequence[tuple[Item, VerdictRow]]) -> None:
+        """List what is to be done, then do it; once more where a name was taken meanwhile."""
+        placed = self._list()
+        images = {(os.path.abspath(i.source), i.frame): (i, row) for i, row in pairs}
+        steps = [step for pair in images.values() if (step := self._step(*pair))]
+        if self.dry:
+            self.steps += steps
             return
-        name = Path(item.member or item.file).name
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        if self.links:
-            with writing(folder / name):
-                _link(item.file.absolute(), folder, name)
-            return
+        placed.add([step.image for step in steps])
+        taken = [step for step in steps if not self._do(step)]
+        if taken:
+            sources = {step.image.source for step in taken}
+            self._arrange([p for p in images.values() if os.path.abspath(p[0].source) in sources])
+
+    def _step(self, item: Item, row: VerdictRow) -> Step | None:
+        """What is to be done with an image; None where nothing is, or can be."""
+        key = _key_of(item)
+        self._handled.add(key)
+        if row["error"] is not None:
+            return None
+        copy = saved(item, row)
+        if reason := self._unfit(item, copy):
+            self._leave(reason, item.source)
+            return None
+        assert copy
+        listed = [self._list().images[place] for place in self._places.get(key, ())]
+        if self.how == MOVE or item.source == PIPE:  # another photo may have come to its place
+            listed = [image for image in listed if image.content == copy.digest]
+        if self.how == MOVE:
+            if os.path.abspath(item.file or "") == key[0]:  # none of them, but for a kill
+                listed = [image for image in listed if self._was_begun(image)]
+            elif not listed:
+                self._leave(_CHANGED, str(item.file))
+                return None
+        folder = self._folder(item, row)
+        places = self._places_of(listed, copy.digest, folder)
+        if places is None:
+            return None
+        if places and places[0].folder == folder:
+            act, place = _KEEP, places[0].copy
+        else:
+            mine = [one.copy for one in listed if one not in places and one.folder == folder]
+            act, place = _RENAME if places else _PUT, self._free_name(folder, copy.name, mine)
+        self._own(key, place)
+        image = PlacedImage(
+            *(key[0], place, self.how, row["answer"], row["class"], _cell(row["margin"])),
+            *(key[1], _cell(row["time_s"]), copy.digest, self._made_above(place)),
+        )
+        return Step(act, image, places, copy.content, item.file)
+
+    def _unfit(self, item: Item, copy: Saved | None) -> str:
+        """Why an image cannot be put anywhere; nothing where it can."""
+        is_part = bool(item.member) or item.frame is not None
+        if copy is None or (is_part and self.how != COPY):
+            return _NO_FILE
+        return _IS_LINK if self.how == MOVE and item.file and item.file.is_symlink() else ""
+
+    def _places_of(
+        self, listed: Sequence[PlacedImage], digest: str, folder: str
+    ) -> list[PlacedImage] | None:
+        """Where an image lies as it is now, first of all where it belongs.
+
+        A copy of what it was is removed. None where a person has changed one: it stays, alone.
+        """
+        for image in listed:
+            is_old = self.how == COPY and image.content != digest
+            moves = image.folder != folder
+            if self._is_there(image) and (is_old or moves):
+                if not is_as_put(self.root / image.copy, image):
+                    self._leave(_CHANGED, str(self.root / image.copy))
+                    return None
+                if is_old:
+                    self._remove(image)
+            elif is_old and not self._is_there(image):
+                self._forget(image)
+        there = [image for image in listed if self._is_there(image)]
+        return sorted(there, key=lambda image: image.folder != folder)
+
+    def _was_begun(self, image: PlacedImage) -> bool:
+        """Whether an image was listed before a kill, and nothing else came to its place since."""
+        is_sound = not self._is_there(image) or is_as_put(self.root / image.copy, image)
+        if not is_sound:
+            self._forget(image)
+        return is_sound
+
+    def _is_there(self, image: PlacedImage) -> bool:
+        return image.copy not in self._freed and self._list().has(image)
+
+    def _folder(self, item: Item, row: VerdictRow) -> str:
+        """Where an image belongs, below the folder."""
+        folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
+        return "/".join([folder, *self._folders_within(item)]) if self.keep_folders else folder
+
+    def _folders_within(self, item: Item) -> Iterator[str]:
+        """The folders that an image has below its source; as they are typed, of a single file."""
+        path = PurePath(item.source)
+        roots = [root for root in self._roots if root != path and path.is_relative_to(root)]
+        if roots:
+            path = path.relative_to(max(roots, key=lambda root: len(root.parts)))
+        parts = () if path.is_absolute() else path.parent.parts
+        return (part for part in parts if part != "..")
+
+    def _free_name(self, folder: str, name: str, mine: Sequence[str]) -> str:
+        """The first name that is free in a folder; before all a listed one with nothing there."""
+        stem, suffix = os.path.splitext(name)
+        first = f"{folder}/{name}"
+        numbers = itertools.count(self._numbers.get(first, 2))
+        numbered = ((n, f"{folder}/{stem}-{n}{suffix}") for n in numbers)
+        for number, place in itertools.chain(((2, one) for one in (*mine, first)), numbered):
+            is_free = place in mine or place.casefold() not in self._taken
+            if is_free and (place in self._freed or not os.path.lexists(self.root / place)):
+                return place
+            self._numbers[first] = number
+        raise AssertionError
+
+    def _made_above(self, place: str) -> str:
+        """How many folders above a place were made for images, or are to be."""
+        made, folders = self._list().made, folders_above(place)
+        made |= {f for f in folders if f not in made and not os.path.lexists(self.root / f)}
+        return str(len([*itertools.takewhile(made.__contains__, folders)]))
+
+    def _own(self, key: _Key, place: str) -> None:
+        places = self._places.setdefault(key, [])
+        if place not in places:
+            places.append(place)
+        self._taken.add(place.casefold())
+
+    def _do(self, step: Step) -> bool:
+        """Do what is to be done with an image; False where its name was taken meanwhile."""
+        path = self.root / step.image.copy
+        write: Callable[[], object] | None = None
+        if step.act == _RENAME:
+            write = partial(move_file, self.root / step.places[0].copy, path, self.root)
+        elif step.act == _PUT and not (write := self._writer(step, path)):
+            self._forget(step.image)
+            return True
+        if write and not _is_new(path, write):
+            self._forget(step.image)
+            return False
+        self._end_others(step, path)
+        self.counts[step.act] += 1
+        return True
+
+    def _writer(self, step: Step, path: Path) -> Callable[[], object] | None:
+        """What puts an image to a path; None where it is not what it was when it was judged."""
+        image, file = step.image, step.file
+        if self.how == LINK:
+            return partial(os.symlink, image.source, path)
         try:
-            content = item.load().data
+            if self.how == MOVE:
+                assert file
+                file.lstat()
+                return partial(move_file, file, path, self.root)
+            assert step.content
+            content = step.content()
         except OSError as error:
-            self.reporter.note(
-                f"note: {short(row['source'], 200)} is left out: {first_line(error)}"
-            )
+            source = short(image.source, 200)
+            self.reporter.note(f"note: {source} is left out: {first_line(error)}")
+            return None
+        if hashlib.sha256(content).hexdigest() != image.content:
+            self._leave(_CHANGED_SINCE, image.source)
+            return None
+        return partial(write_new, content, path, self.root)
+
+    def _end_others(self, step: Step, path: Path) -> None:
+        """Have an image in one place alone, where a kill or a verdict before left it in others."""
+        image, source = step.image, Path(step.image.source)
+        for other in step.places:
+            if other.copy != image.copy:
+                place = self.root / other.copy
+                if is_as_put(place, other) and is_as_put(path, image):
+                    self._remove(other)
+                self._forget(other)
+        was_begun = self.how == MOVE and step.act != _PUT and digest_at(source) == image.content
+        if was_begun and is_as_put(path, image):
+            with writing(source):
+                source.unlink()
+
+    def complete(self) -> None:
+        """Remove the copies of images that are not among all of them any more.
+
+        What was moved stays, and what comes on arrival is added to what is there.
+        """
+        if self.how == MOVE or self._is_more or not self._handled:
             return
-        with writing(folder / name):
-            _copy(content, folder, name)
+        for image in [*self._list().images.values()]:
+            place = self.root / image.copy
+            if _key(image) in self._handled or not self._is_there(image):
+                continue
+            if not is_as_put(place, image):
+                self._leave(_CHANGED, str(place))
+            elif self.how == COPY and not original_is_there(image):
+                self._leave(_LAST, str(place))
+            else:
+                self._remove(image)
+                self.counts[_REMOVE] += 1
+                self.steps += [Step(_REMOVE, image)] if self.dry else []
+
+    def _remove(self, image: PlacedImage) -> None:
+        if self.dry:
+            self._freed.add(image.copy)
+            return
+        with writing(self.root / image.copy):
+            (self.root / image.copy).unlink()
+        self._forget(image)
+
+    def _forget(self, image: PlacedImage) -> None:
+        """Have an image no more in the list: it does not lie there."""
+        if self._list().images.pop(image.copy, None):
+            self._places[_key(image)].remove(image.copy)
+            self._taken.discard(image.copy.casefold())
 
     def close(self) -> None:
-        """Say what could not be put anywhere."""
-        if self._left_out:
-            verb = "linked" if self.links else "copied"
-            self.reporter.note(f"note: {self._left_out:,} not {verb}: no files of their own.")
+        """Write the list, and say what was done, and what could not be."""
+        if self._placed and not self.dry:
+            self._placed.remove_empty_folders()
+            self._placed.end()
+            if self.counts:
+                self.reporter.note(f"{self.root}: {told_counts(self.counts, self.how)}.")
+        for reason, sources in self._left.items():
+            first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
+            about = reason.format(count=f"{len(sources):,}", done=DONE[self.how], root=self.root)
+            self.reporter.note(printable(f"note: {about}{first}."))
+        for text in self._frames.notes():
+            self.reporter.note(f"note: {text}")
+
+    def _leave(self, reason: str, source: str) -> None:
+        self._left.setdefault(reason, []).append(source)
 
 
-def _link(target: Path, folder: Path, name: str) -> None:
-    for path in _free(folder, name):
-        if path.is_symlink() and os.readlink(path) == str(target):
-            return  # of an earlier run
-        with contextlib.suppress(FileExistsError):
-            path.symlink_to(target)
-            return
+def told_counts(counts: Counter[Act], how: Way) -> str:
+    """How many images were put, and what was done to those that were there."""
+    texts = {
+        _PUT: DONE[how], _RENAME: "moved within it", _REMOVE: "removed", _KEEP: "as they were",
+    }  # fmt: skip
+    return ", ".join(f"{counts[act]:,} {text}" for act, text in texts.items() if counts[act])
 
 
-def _copy(content: bytes, folder: Path, name: str) -> None:
-    """A copy under the first name that is free, or has this content already."""
-    for path in _free(folder, name):
-        is_like = path.is_file() and path.stat().st_size == len(content)
-        if is_like and path.read_bytes() == content:
-            return  # of an earlier run
-        if not os.path.lexists(path) and _placed(content, path):
-            return
+def _key(image: PlacedImage) -> _Key:
+    return image.source, image.frame
 
 
-def _placed(content: bytes, path: Path) -> bool:
-    """Write a new file, whole or not at all; False where something took its name meanwhile."""
-    temporary = path.with_name(f".{secrets.token_hex(8)}")
-    try:
-        temporary.write_bytes(content)
-        os.link(temporary, path)  # and not rename, which would replace
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
+def _key_of(item: Item) -> _Key:
+    return os.path.abspath(item.source), _cell(item.frame)
 
 
-def _free(folder: Path, name: str) -> Iterator[Path]:
-    stem, suffix = os.path.splitext(name)
-    yield folder / name
-    yield from (folder / f"{stem}-{number}{suffix}" for number in itertools.count(2))
+def _cell(value: float | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _is_new(path: Path, write: Callable[[], object]) -> bool:
+    """Write to a path, with the folders above it; False where it is taken."""
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path), contextlib.suppress(FileExistsError):
+        write()
+        return True
+    return False

@@ -8,14 +8,17 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
+from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
 from zsntta_cli.detection.runs.detecting import DetectRun
 from zsntta_cli.detection.runs.flags import Flag
+from zsntta_cli.detection.sources.item import place_of
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
 from zsntta_cli.errors import printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
-from zsntta_cli.settings import TINY
+from zsntta_cli.settings import LARGE_MEGAPIXELS, TINY
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
@@ -49,7 +52,7 @@ def draw(rows: Iterable[VerdictRow]) -> str:
 
 def place(row: VerdictRow) -> str:
     """Where an image is from: its path, and in a video its time."""
-    return row["source"] + (f" at {row['time_s']:.2f} s" if row["time_s"] is not None else "")
+    return place_of(row["source"], row["frame"], row["time_s"])
 
 
 def line(row: VerdictRow) -> str:
@@ -62,6 +65,12 @@ def line(row: VerdictRow) -> str:
 _KINDS = {
     "another kind": "Another kind of image shows",
     "rare and far": "A rare kind of image, far from all others, shows",
+}
+
+_READ = {
+    BROUGHT: ("of more than 8 bits was brought to 8", "of more than 8 bits were brought to 8"),
+    CUT: ("is cut off, and read as far as it goes", "are cut off, and read as far as they go"),
+    LARGE: tuple(f"{has} more than {LARGE_MEGAPIXELS} megapixels" for has in ("has", "have")),
 }
 
 
@@ -79,6 +88,7 @@ class Tally:
     warm_up: int  # images before the method's own rule decides
     hindsight: bool = True
     is_asked: bool = False  # a flag of one's own decides
+    left_out: LeftOut = field(default_factory=LeftOut)  # of the folders that were looked through
     is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
     counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
     first_error: str = ""
@@ -92,12 +102,15 @@ class Tally:
         is_asked = request.rule.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
         is_embedded = run.encoding.name == TINY
-        return cls(detector.method, *numbers, not request.on_arrival, is_asked, is_embedded)
+        return cls(
+            detector.method, *numbers, not request.on_arrival, is_asked, run.left_out, is_embedded
+        )
 
     def add(self, rows: Iterable[VerdictRow]) -> None:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
+            self.counts.update(kinds_of(row["note"] or ""))
             if row["error"] is not None:
                 self.counts["errors"] += 1
                 self.first_error = self.first_error or f"{place(row)}: {row['error']}"
@@ -119,11 +132,14 @@ class Tally:
 
         A table shows so many of them at most; `is_page`: one looks at the review already.
         """
-        texts = [self._flagged(is_page), *self._unknown(shown), *self._evidence()]
+        flagged = self._flagged(is_page)
+        texts = [flagged, *self._notes(), *self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
             texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
+        if others := self.left_out.words():
+            texts.append(f"Left out: {others}.")
         return [printable(text) for text in texts]
 
     def _flagged(self, is_page: bool) -> str:
@@ -136,6 +152,12 @@ class Tally:
         if not counts["errors"]:
             return f"{decided}."
         return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."
+
+    def _notes(self) -> Iterator[str]:
+        """What was done to read images, a line for each kind."""
+        for kind, (one, many) in _READ.items():
+            if count := self.counts[kind]:
+                yield f"note: {f'1 image {one}' if count == 1 else f'{count:,} images {many}'}."
 
     def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:

@@ -86,6 +86,8 @@ class LiveSettings:
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
 
 
+# Above so many Pillow warns of a file that may be made to fill the memory, and refuses it.
+LARGE_MEGAPIXELS, MOST_MEGAPIXELS = 89, 179
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20

@@ -19,7 +19,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import ImageSet, limited, pick_rows
+from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, limited, pick_rows
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
@@ -271,7 +271,9 @@ def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) ->
         )
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
-    return limited(datasets.load_images(spec, Path(settings.data_root)), source.source.get("limit"))
+    shown = source.source.get(AS_SHOWN) is True
+    images = datasets.load_images(spec, Path(settings.data_root), shown)
+    return limited(images, source.source.get("limit"))
 
 
 def _spec(name: str, specs: Sequence[str]) -> str:

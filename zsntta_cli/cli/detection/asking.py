@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from PIL import Image
+
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.detection.runs.answers import Interview, Reply, read_answers
@@ -46,7 +48,7 @@ class Terminal:
         self._asked += 1
         nearest = questions.first[number].class_name
         of = f"{self._asked} of {min(self._count, len(questions.first))}"
-        say(f"{of}: {item.source} (nearest class: {nearest})", err=True)
+        say(f"{of}: {item.place} (nearest class: {nearest})", err=True)
         _write(picture(item, os.environ))
         while True:
             _write("Does it belong to one of your classes? [y/n/s/q] ")
@@ -68,7 +70,7 @@ def picture(item: Item, environment: Mapping[str, str]) -> str:
     if not (drawn := _protocol(environment)):
         return ""
     try:
-        image = item.load().image()
+        image = _image(item)
         image.thumbnail((_SIDE, _SIDE))
         content = io.BytesIO()
         image.save(content, "PNG")
@@ -76,6 +78,15 @@ def picture(item: Item, environment: Mapping[str, str]) -> str:
         return ""
     coded = base64.b64encode(content.getvalue()).decode()
     return "".join(_kitty(coded) if drawn == "kitty" else _iterm(coded)) + "\n"
+
+
+def _image(item: Item) -> Image.Image:
+    """The pixels of an image; those of a video's frame are decoded again."""
+    if item.video is None or item.frame is None or item.time_s is None:
+        return item.load().image()
+    from zsntta_cli.detection.sources.video import frame_at
+
+    return frame_at(item.video, item.frame, item.time_s) or item.load().image()
 
 
 def _protocol(environment: Mapping[str, str]) -> str:

@@ -34,6 +34,10 @@ def detect(
     watching: WatchOptions,
 ) -> None:
     """Tell which images belong to none of your classes: a verdict an image."""
+    if result.undo:
+        _check_alone(images, decision, result, watching)
+        _undo(result.undo, result.dry_run)
+        return
     if result.judge:
         _check_alone(images, decision, result, watching)
         _judge(result.judge)
@@ -45,7 +49,9 @@ def detect(
     decision.check(watch)
     from zsntta_cli.cli.detection.asking import interview_of, tell
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
+    from zsntta_cli.cli.detection.folders import say_plan
     from zsntta_cli.cli.detection.requests import request_of
+    from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.corrections import Corrected, read_corrections
@@ -56,33 +62,34 @@ def detect(
     out, review, ask = result.out, result.review, decision.ask
     form_of(out, GROWING if watch else FORMS, option="out")
     form_of(review, PAGES, option="review")
-    request = request_of(images, decision, watching)
+    request = request_of(images, decision, watching, result)
     if ask is not None and request.on_arrival:
         raise misused("--ask is of a whole folder: leave it out, or add --decide hindsight.")
     interview = None if ask is None else interview_of(ask, decision.answers)
     reporter = ConsoleReporter()
     growing = GrowingFile(out) if out and watch else None
-    folder = result.copy_to or result.link_to
-    wanted = [
-        growing,
-        rows_file(out) if out and not watch else None,
-        Sorter(folder, links=bool(result.link_to), reporter=reporter) if folder else None,
-    ]
+    folder, is_dry = result.folder, result.dry_run
+    sorter = Sorter(*folder, reporter, result.keep_folders, is_dry) if folder else None
+    file = rows_file(out) if out and not (watch or is_dry) else None
+    wanted = [growing, file, sorter]
     most = EMBEDDED if result.embed is None else result.embed
-    everything = [ReviewFile(review, most, workers)] if review else []
-    screen = Screen(result.print0, has_file=bool(out), is_alone=not (out or folder or review))
+    everything = [ReviewFile(review, most, workers)] if review and not is_dry else []
+    has_file = bool(out) or is_dry
+    screen = Screen(result.print0 and not is_dry, has_file, is_alone=not (out or folder or review))
     corrected = Corrected(read_corrections(result.corrections)[0]) if result.corrections else None
     lessons = read_corrections(decision.learn)[0] if decision.learn else []
     sinks = [sink for sink in wanted if sink]
     outputs = Outputs(sinks, everything, result.only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
-    with encoding.store:
+    with encoding.store, limited_to(images.max_megapixels):
         if watch:
             run_watch(request, encoding, outputs, growing, watching.state, lessons)
         else:
             run_once(request, encoding, outputs, interview, lessons)
     if interview:
         tell(interview, outputs.tally.counts["noise"], decision.answers)
+    if sorter and is_dry:
+        say_plan(sorter, [str(path) for path in (out, review) if path])
     if result.fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)
 
@@ -90,14 +97,29 @@ def detect(
 def _check_alone(
     images: ImageOptions, decision: DecisionOptions, result: ResultOptions, watching: WatchOptions
 ) -> None:
-    """Refuse what --judge has no use for."""
+    """Refuse what --judge and --undo have no use for."""
+    option = "--undo" if result.undo else "--judge"
     beside = (
         images.sources, images.set_name, images.classes_file, images.class_photos, decision.flag,
         decision.clean, decision.learn, result.out, result.only, result.print0, result.copy_to,
-        result.link_to, result.corrections, result.review, watching.watch,
+        result.link_to, result.move_to, result.keep_folders, result.corrections, result.review,
+        watching.watch, result.judge and result.undo, result.judge and result.dry_run,
     )  # fmt: skip
     if any(beside) or images.classes is not None or decision.others is not None:
-        raise misused("--judge reads corrections alone: leave images and classes out.")
+        reads = "the list of a folder" if result.undo else "corrections"
+        raise misused(f"{option} reads {reads} alone: leave images and classes out.")
+
+
+def _undo(folder: Path, is_dry: bool) -> None:
+    """Take back what was put into a folder; exit code 1 where something is left."""
+    from zsntta_cli.cli.detection.folders import say_undone
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.undoing import undo
+
+    undone = undo(folder, ConsoleReporter(), is_dry)
+    say_undone(folder, undone, is_dry)
+    if undone.left:
+        raise typer.Exit(1)
 
 
 def _judge(path: Path) -> None:

@@ -14,11 +14,12 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.owners import owned
 from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
-from zsntta_cli.detection.runs.watching import Watching, locked, resumed
+from zsntta_cli.detection.runs.watching import Watching, resumed
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import GrowingFile, json_lines
@@ -63,6 +64,12 @@ class Outputs:
         batch = batch.only(self._only) if self._only else batch
         for sink in self._wanted:
             sink.take(batch)
+
+    def complete(self) -> None:
+        """End a run that has taken all of its images."""
+        for sink in (*self._wanted, *self._everything):
+            sink.complete()
+        self.close()
 
     def close(self) -> None:
         """End: files are written, what was found is said."""
@@ -149,7 +156,7 @@ def run_once(
         if request.on_arrival:  # what was decided stays decided
             outputs.close()
         raise
-    outputs.close()
+    outputs.complete()
 
 
 def run_watch(
@@ -162,21 +169,21 @@ def run_watch(
 ) -> None:
     """Watch folders, and put rows where they go; `file` is one of the outputs."""
     assert request.watch
-    with locked(state) if state else contextlib.nullcontext():
+    with owned(state) if state else contextlib.nullcontext():
         run = detect_run(request, encoding)
-        kept = resumed(state, run.detector, file.path if file else None)
+        kept = resumed(state, run.detector, bool(file))
         _teach(run, lessons)
         outputs.open(run)
         if file:
-            file.begin(kept.size, kept.is_new)
+            file.begin(kept.written)
         if run.detector.seen:
-            encoding.reporter.note(f"{state}: goes on after {len(kept.seen):,} images.")
+            encoding.reporter.note(f"{state}: goes on after {run.detector.seen:,} images.")
         if sys.stderr.isatty():
             folders = ", ".join(request.images.sources)
             encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
         watching = Watching(run, request.watch, kept, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
-            for batch in watching.batches(lambda: file.size if file else 0, stop):
+            for batch in watching.batches(file, stop):
                 outputs.take(batch)
         outputs.close()
 

@@ -10,8 +10,9 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
+from zsntta_cli.report.placed_list import LIST, Way
 from zsntta_cli.report.review import EMBEDDED
-from zsntta_cli.settings import MCM
+from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
@@ -28,7 +29,7 @@ class ImageOptions:
             metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
-            "on standard input.",
+            "or frames on standard input.",
         ),
     ] = None
     set_name: Annotated[
@@ -39,7 +40,18 @@ class ImageOptions:
             autocompletion=completion.cached,
         ),
     ] = None
-    fps: Annotated[float, typer.Option(help="Frames of a second of video.")] = 1.0
+    fps: Annotated[
+        float | None,
+        typer.Option(help="Frames of a second of video. [1]  Of frames on -, the rate they have."),
+    ] = None
+    raw: Annotated[
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Frames on - are raw RGB of this size."),
+    ] = None
+    max_megapixels: Annotated[
+        float | None,
+        typer.Option(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
+    ] = None
     classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None
     classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None
     class_photos: Annotated[
@@ -51,7 +63,9 @@ class ImageOptions:
     ] = None
 
     def check(self) -> None:
-        """Refuse classes that are named twice, or not at all."""
+        """Refuse classes that are named twice, or not at all, and images of no pixel."""
+        if self.max_megapixels is not None and not self.max_megapixels > 0:
+            raise misused(f"--max-megapixels is {self.max_megapixels:g}, must be above 0.")
         values = {
             "--classes": self.classes is not None,
             "--classes-file": self.classes_file,
@@ -82,11 +96,14 @@ class DecisionOptions:
     clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
-        _decision("[hindsight; arrival for -, videos and --watch]"),
+        _decision("[hindsight; arrival for - and --watch]"),
     ] = None
     others: Annotated[
         str | None,
         _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
+    ] = None
+    warm: Annotated[
+        Path | None, _decision("Images to learn from first, without rows, on arrival.")
     ] = None
     seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0
     ask: Annotated[
@@ -127,6 +144,18 @@ class ResultOptions:
         Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
     ] = None
     link_to: Annotated[Path | None, _result("The same with links.")] = None
+    move_to: Annotated[
+        Path | None, _result("The same, and the images are moved: --undo DIR moves them back.")
+    ] = None
+    keep_folders: Annotated[
+        bool, _result("Keep the folders of the images, below those.", "--keep-folders")
+    ] = False
+    dry_run: Annotated[
+        bool, _result("Say what would be copied, moved, removed; do nothing.", "--dry-run")
+    ] = False
+    undo: Annotated[
+        Path | None, _result("Take back what was put into DIR, by its verdicts.csv; alone.")
+    ] = None
     review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None
     embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None
     corrections: Annotated[
@@ -143,8 +172,35 @@ class ResultOptions:
             raise misused("--embed is of a page: add --review FILE.html.")
         if self.review and watch:
             raise misused("--review is of all images, and a watch goes on: leave one of them out.")
-        if self.copy_to and self.link_to:
-            raise misused("--copy-to and --link-to are both given: one of them.")
+        self._check_folder(watch)
+
+    @property
+    def folder(self) -> tuple[Path, Way] | None:
+        """Where images are put, and how; None where they are not."""
+        ways: dict[Way, Path | None]
+        ways = {"copy": self.copy_to, "link": self.link_to, "move": self.move_to}
+        return next(((path, way) for way, path in ways.items() if path), None)
+
+    def _check_folder(self, watch: bool) -> None:
+        """Refuse what contradicts itself of a folder that images are put into."""
+        values = {"--copy-to": self.copy_to, "--link-to": self.link_to, "--move-to": self.move_to}
+        given = [option for option, value in values.items() if value]
+        if len(given) > 1:
+            raise misused(f"{' and '.join(given)} are both given: one of them.")
+        for option, is_given in (
+            ("--keep-folders", self.keep_folders), ("--dry-run", self.dry_run),
+        ):  # fmt: skip
+            if is_given and not given:
+                raise misused(f"{option} is of images in folders: add --copy-to DIR.")
+        if self.dry_run and watch:
+            raise misused("--dry-run is of images that are there: leave --watch out.")
+        if self.move_to and self.review:
+            raise misused(
+                "--review shows images where they lie, and --move-to takes them away: look first, "
+                "then move them."
+            )
+        if self.folder and self.out and self.out.absolute() == self.folder[0].absolute() / LIST:
+            raise misused(f"--out {self.out} is the list of what is put there: name another file.")
 
 
 @dataclass(frozen=True)

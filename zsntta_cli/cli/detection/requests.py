@@ -1,22 +1,39 @@
 """Options of `zsntta detect` to what it is asked for."""
 
-from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions, WatchOptions
+from zsntta_cli.cli.detection.options import (
+    DecisionOptions,
+    ImageOptions,
+    ResultOptions,
+    WatchOptions,
+)
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.runs.request import (
     DecisionRule,
     Images,
     Request,
     Watch,
+    raw_size,
     read_classes,
     split_classes,
 )
+from zsntta_cli.report.placed_list import moved_from
 
 
-def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchOptions) -> Request:
+def request_of(
+    images: ImageOptions,
+    decision: DecisionOptions,
+    watching: WatchOptions,
+    result: ResultOptions,
+) -> Request:
     """What is asked for: SettingsError where it will not do."""
     return Request(
         images=Images(
-            sources=tuple(images.sources or ()), set_name=images.set_name, fps=images.fps
+            sources=tuple(images.sources or ()),
+            set_name=images.set_name,
+            fps=images.fps,
+            raw=None if images.raw is None else raw_size(images.raw),
+            without=(result.folder[0],) if result.folder else (),
+            moved=moved_from(result.move_to) if result.move_to else {},
         ),
         classes=_classes(images),
         class_photos=images.class_photos,
@@ -29,6 +46,7 @@ def request_of(images: ImageOptions, decision: DecisionOptions, watching: WatchO
             decide=decision.decide,
             seed=decision.seed,
             others=decision.others,
+            warm=decision.warm,
         ),
         watch=Watch(interval=watching.interval, looks=watching.looks) if watching.watch else None,
     )

@@ -3,15 +3,13 @@
 An archive is what its folder would be: the same labels, order, sample ids and digest.
 """
 
-import io
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from PIL import Image
 
-from zsntta_cli.datasets.images import SUFFIXES, ImageSet
+from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
@@ -37,13 +35,15 @@ def archive(name: str, path: Path) -> ImageSet:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     places = _below_common_folder(list(images))
     labels, class_names = by_folder(name, path, places)
+    stored = MemberImages([(read, member) for member in images.values()])
     return ImageSet(
         name,
-        MemberImage([(read, member) for member in images.values()]),
+        stored,
         np.array(labels, np.int32),
         ["/".join(place) for place in places],
         class_names,
         fingerprint=",".join(str(member.size) for member in images.values()),
+        reading=stored.reading(len(images)),
     )
 
 
@@ -59,18 +59,21 @@ def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:
 
 
 @dataclass(frozen=True)
-class MemberImage:
-    """Read image i of a list of members, each with what reads it."""
+class MemberImages(StoredImages):
+    """Reads image i of a list of members, each with what reads it."""
 
     members: Sequence[tuple[Read, Member]]
 
-    def __call__(self, i: int) -> Image.Image:
-        """The image, as RGB; OSError where it is broken."""
+    def path(self, i: int) -> str:
+        """The member's path."""
+        return self.members[i][1].path
+
+    def source(self, i: int) -> bytes:
+        """The member's content."""
         read, member = self.members[i]
         if member.size > _LARGEST:
             raise OSError(f"{member.size:,} bytes are no image")
-        with Image.open(io.BytesIO(read(member))) as image:
-            return image.convert("RGB")
+        return read(member)
 
 
 def open_archive(name: str, path: Path) -> tuple[list[Member], Read]:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from zsntta_cli.datasets.images import SUFFIXES, ImageSet
+from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.errors import DatasetError
 
 
@@ -68,7 +67,10 @@ def listed_images(
     checked = _check_labels(name, labels, class_names)
     sizes = ",".join(str(path.stat().st_size) for path in paths)
     ids = [path.relative_to(base).as_posix() for path in paths]
-    return ImageSet(name, _FileImage(paths), checked, ids, class_names, fingerprint=sizes)
+    read = _FileImages(paths)
+    return ImageSet(
+        name, read, checked, ids, class_names, fingerprint=sizes, reading=read.reading(len(paths))
+    )
 
 
 def _check_labels(
@@ -107,11 +109,15 @@ def require_path(path: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class _FileImage:
-    """Read image i of a list of files."""
+class _FileImages(StoredImages):
+    """Reads image i of a list of files."""
 
     paths: Sequence[Path]
 
-    def __call__(self, i: int) -> Image.Image:
-        with Image.open(self.paths[i]) as image:
-            return image.convert("RGB")
+    def path(self, i: int) -> str:
+        """The file's name."""
+        return self.paths[i].name
+
+    def source(self, i: int) -> Path:
+        """The file."""
+        return self.paths[i]

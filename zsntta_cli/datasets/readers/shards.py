@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.archives import MemberImage, images_among, open_archive
+from zsntta_cli.datasets.readers.archives import MemberImages, images_among, open_archive
 from zsntta_cli.datasets.readers.members import Member, Read
 from zsntta_cli.errors import DatasetError
 
@@ -61,13 +61,15 @@ def shards(name: str, pattern: Path) -> ImageSet:
     samples = [sample for path in paths for sample in _samples(name, path)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {pattern} (looked for .jpg, .png, …).")
+    stored = MemberImages([(sample.read, sample.image) for sample in samples])
     return ImageSet(
         name,
-        MemberImage([(sample.read, sample.image) for sample in samples]),
+        stored,
         np.array([sample.label for sample in samples], np.int32),
         [sample.sample_id for sample in samples],
         _class_names(name, pattern, max(sample.label for sample in samples)),
         fingerprint=",".join(str(sample.image.size) for sample in samples),
+        reading=stored.reading(len(samples)),
     )
 
 

@@ -45,7 +45,7 @@ class Interview:
                 break
             if reply == "skip":
                 questions.skip(number)
-                self.skipped.append(items[number].source)
+                self.skipped.append(items[number].place)
             else:
                 questions.answer(number, reply == "yes")
         self.answered, self.noise = len(questions.truths), sum(questions.truths.values())
@@ -57,11 +57,12 @@ class Answers:
     """Whether images belong to one of the classes, by their content or where they are from."""
 
     by_content: Mapping[str, bool]  # SHA-256 of the file
-    by_source: Mapping[str, bool]
+    by_source: Mapping[tuple[str, int | None], bool]  # path, and the frame's number, or of all
 
     def reply(self, item: Item, _questions: Questions, _number: int) -> Reply:
-        """What the file says of an image: by its content, else by its path."""
-        belongs = self.by_source.get(item.source)
+        """What the file says of an image: by its content, else by its path and frame."""
+        of_all = self.by_source.get((item.source, None))
+        belongs = self.by_source.get((item.source, item.frame), of_all)
         if self.by_content and item.file is not None:
             belongs = self.by_content.get(_digest(item), belongs)
         return "skip" if belongs is None else "yes" if belongs else "no"
@@ -85,13 +86,13 @@ def read_answers(path: Path) -> Answers:
         text = read_input(path, _LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the answers {path} ({first_line(error)}).") from error
-    by_content, by_source = dict[str, bool](), dict[str, bool]()
+    by_content, by_source = dict[str, bool](), dict[tuple[str, int | None], bool]()
     for where, row in (_csv_rows if path.suffix == ".csv" else _json_rows)(path, text):
-        source, content, belongs = _checked(row, where)
+        source, frame, content, belongs = _checked(row, where)
         if content:
             by_content[content.lower()] = belongs
         if source:
-            by_source[source] = belongs
+            by_source[source, frame] = belongs
     if not (by_content or by_source):
         raise StoreError(f"{path} has no answers: a line {_WANTED}.")
     return Answers(by_content, by_source)
@@ -112,17 +113,28 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
             yield (
                 f"{path}, line {number:,}",
-                {**row, "belongs": _WORDS.get(str(row.get("belongs")).strip().lower())},
+                {
+                    **row,
+                    "belongs": _WORDS.get(str(row.get("belongs")).strip().lower()),
+                    "frame": _number(row.get("frame")),
+                },
             )
     except csv.Error as error:
         raise StoreError(f"{path} is no CSV ({first_line(error)}).") from error
 
 
-def _checked(row: Any, where: str) -> tuple[str | None, str | None, bool]:
-    """Source, content and answer of a line: StoreError where it has none."""
+def _number(cell: str | None) -> int | str | None:
+    """A cell as a whole number where it is one, else as it is; nothing where it is empty."""
+    return int(cell) if cell and cell.isascii() and cell.isdecimal() else cell or None
+
+
+def _checked(row: Any, where: str) -> tuple[str | None, int | None, str | None, bool]:
+    """Source, frame, content and answer of a line: StoreError where it has none."""
     values = row if isinstance(row, dict) else {}
-    source, content, belongs = (values.get(key) for key in ("source", "content", "belongs"))
+    keys = ("source", "frame", "content", "belongs")
+    source, frame, content, belongs = map(values.get, keys)
     are_texts = isinstance(source, str | None) and isinstance(content, str | None)
-    if not (are_texts and (source or content) and isinstance(belongs, bool)):
+    is_number = isinstance(frame, int | None) and not isinstance(frame, bool)
+    if not (are_texts and is_number and (source or content) and isinstance(belongs, bool)):
         raise StoreError(f"{where} is no answer: it {_WANTED}.")
-    return source, content, belongs
+    return source, frame, content, belongs

@@ -1,6 +1,7 @@
 """Encoded images to verdict rows: on arrival, or in hindsight."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.runs.answers import Interview
-from zsntta_cli.detection.runs.flags import Flag, Flagged, Ranking, flagged
+from zsntta_cli.detection.runs.flags import Flag, Flagged, Ranking, flagged_among_clean
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
 _SAME = 0.99  # cosine from which on a frame of a video repeats the one that was last judged
@@ -68,25 +69,15 @@ class RowMaker:
         return False
 
     def _judged(self, verdict: Verdict, rank: int) -> VerdictRow:
-        return {
+        row: dict[str, Any] = {
             "format": FORMAT,
             "source": "", "frame": None, "time_s": None,
-            "class": verdict.class_name,
-            "class_index": verdict.class_index,
-            "answer": verdict.answer,
-            "noise": verdict.noise,
-            "rank": rank,
-            "score": verdict.score,
-            "threshold": verdict.threshold,
-            "margin": verdict.margin,
-            "stage": verdict.stage,
-            "evidence": verdict.evidence,
-            "kind": verdict.kind,
-            "top": [{"class": name, "score": score} for name, score in verdict.top],
+            **verdict.as_row(rank),
             "content": None, "note": None, "replaces": None,
             "error": None,
             "encoder": self._encoder_name,
         }  # fmt: skip
+        return cast(VerdictRow, row)
 
     def _unreadable(self, one: Encoded) -> VerdictRow:
         ends = {"format": FORMAT, "error": one.error, "encoder": self._encoder_name}
@@ -114,13 +105,8 @@ def in_hindsight(
 
     `clean` (M, D) are features of images known to be clean: they are shown with the others.
     """
-
-    def decide(features: NDArray[np.float32]) -> Flagged:
-        everything = features if clean is None else np.concatenate([features, clean])
-        verdicts, count = detector.decide_all(everything, seed=seed), len(features)
-        return flagged(verdicts[:count], flag, verdicts[count:].margin)
-
-    return decide
+    decide_all = partial(detector.decide_all, seed=seed)
+    return lambda features: flagged_among_clean(decide_all, features, flag, clean)
 
 
 def on_arrival(detector: OnlineDetector, flag: Flag, ranking: Ranking) -> Decide:

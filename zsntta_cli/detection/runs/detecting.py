@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,8 +22,9 @@ from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
-from zsntta_cli.detection.sources import batches
+from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
+from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 
@@ -52,6 +54,15 @@ class DetectRun:
     cached: FeatureSet | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
     interview: Interview | None = None  # which asks about images, in hindsight
+    left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What a state says of where its features are from, as a `NoiseDetector` says it."""
+        identity = self.detector.identity
+        names = {name: identity.get(name) for name in ("model", "pretrained", "precision")}
+        is_named = self.photos is None and None not in names.values()
+        return {**names, "prompt": self.request.template} if is_named else {}
 
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
@@ -61,6 +72,7 @@ class DetectRun:
         """
         rule = self.request.rule
         if self.request.on_arrival:
+            self.warm()
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
@@ -69,7 +81,10 @@ class DetectRun:
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
-            yield Batch([one.item for one in encoded], maker.rows(encoded))
+            items = [one.item for one in encoded]
+            yield Batch(items, maker.rows(encoded))
+            for item in items:
+                item.drop_content()
         if examples:
             self.encoding.reporter.note(
                 f"note: {examples:,} of the images are example photos of the classes as well."
@@ -91,22 +106,57 @@ class DetectRun:
             for start in range(0, len(encoded), AT_ONCE):
                 yield encoded[start : start + AT_ONCE]
             return
-        for items in batches(self.request.images.sources, self.request.images.scan):
+        for items in self._items():
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
-                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
+                yield self._encoded_part(part)
+
+    def _encoded_part(self, items: Sequence[Item]) -> list[Encoded]:
+        """Some items with their features; in hindsight without the pixels of frames."""
+        encoded = self.encoding.images(items, "images" if len(items) > AT_ONCE else "")
+        for item in () if self.request.on_arrival else items:
+            item.drop_content()
+        return encoded
+
+    def _items(self) -> Iterator[list[Item]]:
+        """The images of all sources, but for those that lie where results go."""
+        scan = replace(self.request.images.scan, left_out=self.left_out)
+        left = 0
+        for items in batches(self.request.images.sources, scan):
+            kept = [one for one in items if not (scan.without and scan.holds(Path(one.source)))]
+            left += len(items) - len(kept)
+            if kept:
+                yield kept
+        if left:
+            where = ", ".join(map(str, scan.without))
+            self.encoding.reporter.note(
+                f"note: {left:,} of the images left out: they lie in {where}, where results go."
+            )
+
+    def warm(self) -> None:
+        """Have the detector learn from images that are no part of the run, unless it goes on."""
+        path = self.request.rule.warm
+        if path is not None and not self.detector.seen:
+            self.detector.update(features=self._features_in(path, "images to learn from first"))
 
     def _clean(self) -> NDArray[np.float32] | None:
         """Features (M, D) of the images known to be clean."""
         path = self.request.rule.clean
-        if path is None:
-            return None
-        items = list(chain.from_iterable(batches([str(path)])))
-        features = matrix(self.encoding.images(items, "clean images"))
+        return None if path is None else self._features_in(path, "clean images")
+
+    def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
+        """Features (M, D) of images beside those of the run: DatasetError where there are none."""
+        features = matrix(list(chain.from_iterable(self._parts_of(path, name))))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
+
+    def _parts_of(self, path: Path, name: str) -> Iterator[list[Encoded]]:
+        for items in batches([str(path)], Scan(self.request.images.fps)):
+            yield self.encoding.images(items, name)
+            for item in items:
+                item.drop_content()
 
 
 class RowSink(Protocol):
@@ -118,6 +168,10 @@ class RowSink(Protocol):
 
     def take(self, batch: Batch) -> None:
         """Take the next rows."""
+
+    def complete(self) -> None:
+        """Know that all images of the run were taken: it was not ended before."""
+        return
 
     def close(self) -> None:
         """End: what appears as a whole appears now."""

@@ -6,7 +6,7 @@ To flag more or fewer, all thresholds move by one amount: ranks stay.
 
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.methods.state import State, checked
+from zsntta_cli.settings.options import check
 
 _WANTED = "must be a share (5%), a number (50), or fpr=1% of images known to be clean"
 
@@ -25,6 +27,24 @@ class Flag:
     share: float | None = None  # of all images
     count: int | None = None
     fpr: float | None = None  # share of images known to be clean that may be flagged
+
+    @classmethod
+    def of(cls, value: "FlagValue") -> "Flag":
+        """A flag as a program has it: a share (0.05), a number (50), or as it is typed.
+
+        SettingsError where it is none.
+        """
+        if isinstance(value, Flag):
+            return value
+        if value is None or isinstance(value, str):
+            return cls.parse(value)
+        if isinstance(value, float | np.floating):
+            if not 0 < value < 1:
+                raise SettingsError(f"flag is {value}, must be above 0 and below 1, as a share.")
+            return cls(share=float(value))
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise SettingsError(f"flag is {short(repr(value))}, {_WANTED}.")
+        return cls(count=int(value))
 
     @classmethod
     def parse(cls, text: str | None) -> "Flag":
@@ -42,6 +62,21 @@ class Flag:
             raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
         return cls(count=int(number))
 
+    def check_clean(self, has_clean: bool) -> None:
+        """Raise SettingsError unless a rate of clean images comes with such images."""
+        check(
+            (self.fpr is None) != has_clean,
+            "flag fpr and clean go together: the rate is one of images known to be clean.",
+        )
+
+    def check_on_arrival(self) -> None:
+        """Raise SettingsError of what only a whole folder can be flagged by."""
+        check(
+            self.count is None and self.fpr is None,
+            "on arrival nobody knows how many images there will be: flag a share, as 5%, or "
+            "decide in hindsight.",
+        )
+
     def wanted(self, count: int, least: int = 1) -> int | None:
         """How many of so many images are flagged; None where the images themselves decide.
 
@@ -54,23 +89,37 @@ class Flag:
         return min(max(int(self.share * count + 0.5), least), count)
 
 
+Features = NDArray[np.float32]
+Floats = NDArray[np.float64]
+FlagValue = Flag | str | float | None  # as a program gives it
+
 # Verdicts (N,) as they are flagged, and the images' ranks of suspicion, 1 = most.
 Flagged = tuple[Verdicts, list[int]]
 
 
-def flagged(verdicts: Verdicts, flag: Flag, clean: NDArray[np.float64] | None = None) -> Flagged:
+def flagged(verdicts: Verdicts, flag: Flag, clean: Floats | None = None) -> Flagged:
     """Flag a whole folder's images; `clean` are the margins of images known to be clean."""
     rank, margin = verdicts.rank, verdicts.margin
-    if flag.fpr is not None:
-        assert clean is not None
-        move = above_all_but(clean, int(flag.fpr * len(clean)))
-        noise = margin > move
-    elif (wanted := flag.wanted(len(verdicts))) is not None:
-        move = between(np.sort(margin), wanted)
-        noise = rank <= wanted
-    else:
+    move, wanted = move_of(margin, flag, clean), flag.wanted(len(verdicts))
+    if move is None:
         return verdicts, rank.tolist()
+    noise = margin > move if wanted is None else rank <= wanted
     return _as_asked(verdicts, noise, verdicts.threshold + move), rank.tolist()
+
+
+def flagged_among_clean(
+    decide_all: Callable[[Features], Verdicts],
+    features: Features,
+    flag: Flag,
+    clean: Features | None = None,
+) -> Flagged:
+    """Decide on a folder's features (N, D) in hindsight, and flag them.
+
+    Those of images known to be clean (M, D), if there are some, are shown with the others.
+    """
+    everything = features if clean is None else np.concatenate([features, clean])
+    verdicts, count = decide_all(everything), len(features)
+    return flagged(verdicts[:count], flag, verdicts[count:].margin)
 
 
 def _as_asked(
@@ -80,12 +129,21 @@ def _as_asked(
     return replace(verdicts, noise=noise, unsure=np.zeros_like(noise), threshold=threshold)
 
 
-def above_all_but(margins: NDArray[np.float64], count: int) -> float:
+def move_of(margins: Floats, flag: Flag, clean: Floats | None = None) -> float | None:
+    """How far a flag moves all thresholds, by margins (N,); None without one."""
+    if flag.fpr is not None:
+        assert clean is not None
+        return above_all_but(clean, int(flag.fpr * len(clean)))
+    wanted = flag.wanted(len(margins))
+    return None if wanted is None else between(np.sort(margins), wanted)
+
+
+def above_all_but(margins: Floats, count: int) -> float:
     """The least of the margins (N,) that no more than `count` of them are above."""
     return float(np.sort(margins)[::-1][min(count, len(margins) - 1)])
 
 
-def between(margins: Sequence[float] | NDArray[np.float64], count: int) -> float:
+def between(margins: Sequence[float] | Floats, count: int) -> float:
     """A value below the `count` largest of ascending margins, and not below the others."""
     size = len(margins)
     if count == 0:
@@ -100,12 +158,27 @@ class Ranking:
 
     def __init__(self, margins: Sequence[float] = ()) -> None:
         self.margins = sorted(margins)  # of all so far
+        self.latest: list[float] = []  # in their order, until somebody took them
+
+    def state(self) -> State:
+        """What is to be kept: nothing before the first image."""
+        return {"waiting.margins": np.array(self.margins)} if self.margins else {}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state: ValueError where it is none."""
+        if not state:
+            return
+        margins = np.asarray(checked(state, {"waiting.margins": np.empty(0)})["waiting.margins"])
+        if not np.isfinite(margins).all():
+            raise ValueError("margins of flagged images are not finite")
+        self.margins = sorted(margins.tolist())
 
     def flagged(self, verdicts: Verdicts, flag: Flag) -> Flagged:
         """Flag the next images."""
         noise, threshold, ranks = verdicts.noise.copy(), verdicts.threshold.copy(), []
         for i, margin in enumerate(verdicts.margin.tolist()):
             bisect.insort(self.margins, margin)
+            self.latest.append(margin)
             ranks.append(len(self.margins) - bisect.bisect_right(self.margins, margin) + 1)
             if (wanted := flag.wanted(len(self.margins), least=0)) is not None:
                 move = between(self.margins, wanted)

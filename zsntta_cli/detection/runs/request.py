@@ -1,6 +1,7 @@
 """What `zsntta detect` is asked for: values that were looked at before anything is read."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,9 @@ from zsntta_cli.detection.inputs import (
     checked_seed,
 )
 from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.sources import Scan, check_sources, is_stream
+from zsntta_cli.detection.sources import Scan, check_sources
+from zsntta_cli.detection.sources.framing import LARGEST_FRAME
+from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings import MCM, SCORES
@@ -30,13 +33,15 @@ class Images:
 
     sources: tuple[str, ...] = ()
     set_name: str | None = None
-    fps: float = 1.0  # frames of a second of video
+    fps: float | None = None  # frames of a second of video
+    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
+    moved: Mapping[str, Path] = field(default_factory=dict)  # there, by where they were before
 
     @property
     def scan(self) -> Scan:
         """How the sources are looked through."""
-        return Scan(self.fps, self.without)
+        return Scan(fps=self.fps, without=self.without, moved=self.moved, raw=self.raw)
 
     def __post_init__(self) -> None:
         check(
@@ -47,7 +52,21 @@ class Images:
             bool(self.sources or self.set_name),
             "say which images: files, folders, archives, lists, videos, '-', or a cached set.",
         )
-        check(0 < self.fps <= 1000, f"fps is {self.fps}, must be above 0 and at most 1000.")
+        wrong = f"fps is {self.fps}, must be above 0 and at most 1000."
+        check(self.fps is None or 0 < self.fps <= 1000, wrong)
+        _check_raw(self.raw)
+        check(
+            self.raw is None or PIPE in self.sources,
+            "raw frames come on standard input: name '-' as the source.",
+        )
+
+
+def _check_raw(raw: tuple[int, int] | None) -> None:
+    """Refuse raw frames that have no pixels, or more than a frame has."""
+    if raw is not None:
+        width, height = raw
+        is_sound = width > 0 and height > 0 and 3 * width * height <= LARGEST_FRAME
+        check(is_sound, f"raw is {width:,} x {height:,}, must be a width and a height, 640x480.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +80,7 @@ class DecisionRule:
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
     others: str | None = None  # words for what else images may show: a name or a file
+    warm: Path | None = None  # images to learn from first, on arrival
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -68,10 +88,7 @@ class DecisionRule:
             check_takes_words(self.method)
         check_choice("score", self.score, SCORES)
         checked_seed(self.seed)
-        check(
-            (self.flag.fpr is None) == (self.clean is None),
-            "flag fpr and clean go together: the rate is one of images known to be clean.",
-        )
+        self.flag.check_clean(self.clean is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +125,12 @@ class Request:
         elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
             _check_prompts(self.classes)
-        is_whole = self.rule.flag.count is not None or self.rule.flag.fpr is not None
+        if self.on_arrival:
+            self.rule.flag.check_on_arrival()
         check(
-            not (is_whole and self.on_arrival),
-            "on arrival nobody knows how many images there will be: flag a share, as 5%, or "
-            "decide in hindsight.",
+            self.rule.warm is None or self.on_arrival,
+            "images to learn from first are for what is decided on arrival: in hindsight all "
+            "images of a folder decide together.",
         )
         if self.watch:
             check(self.rule.decide != "hindsight", "a watched folder is decided on arrival.")
@@ -132,11 +150,11 @@ class Request:
         """Whether images are decided as they come, in their order, and not in hindsight."""
         if self.watch or self.rule.decide:
             return bool(self.watch) or self.rule.decide == "arrival"
-        return any(map(is_stream, self.images.sources))
+        return PIPE in self.images.sources
 
     def check_sources(self) -> None:
         """Look at what is named: DatasetError where it is not there."""
-        check_sources(self.images.sources)
+        check_sources(self.images.sources, self.images.scan)
         for source in self.images.sources if self.watch else ():
             check(Path(source).expanduser().is_dir(), f"{short(source)} is no folder to watch.")
 
@@ -165,6 +183,14 @@ def read_classes(path: Path) -> tuple[str, ...]:
     names = tuple(line.strip() for line in lines if line.strip())
     check(bool(names), f"{path} has no class names: must have a name a line.")
     return names
+
+
+def raw_size(text: str) -> tuple[int, int]:
+    """Width and height as they are typed: SettingsError where they are not."""
+    parts = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text.strip(), re.ASCII)
+    check(parts is not None, f"raw is '{short(text)}', must be WIDTHxHEIGHT, as 640x480.")
+    assert parts
+    return int(parts[1]), int(parts[2])
 
 
 def split_classes(text: str) -> tuple[str, ...]:

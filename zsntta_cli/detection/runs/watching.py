@@ -1,148 +1,146 @@
 """Watching folders: what comes is decided on arrival, and a killed watch goes on where it was.
 
-After each batch its rows are written and made durable by whoever takes them; then the state is
-written, whole or not, with the length that the file of rows had. What was written after the last
-state is cut off when the watch goes on, and those images are judged again: no image is left out of
-that file, or in it twice.
+After each batch its rows are written and made durable by whoever takes them; then the files that
+were seen are added to those before, and the state is written, whole or not, with how many rows,
+bytes and files there are. What was written after the last state is cut off when the watch goes on,
+and those images are judged again: no image is left out of the file of rows, or in it twice.
+
+The state is the detector's own, as `save` writes it, and has paths within the watched folders: it
+moves with them, and with the file of rows, which is known by its content.
 """
 
 import os
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import Any, Protocol
 
 from zsntta_cli.detection import kept
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import RowMaker, on_arrival
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun
 from zsntta_cli.detection.runs.flags import Ranking
+from zsntta_cli.detection.runs.growing import Growing, Place
 from zsntta_cli.detection.runs.request import Watch
-from zsntta_cli.detection.sources import images_below
+from zsntta_cli.detection.runs.seen_files import SeenFile, add_seen, begin_seen, resume_seen
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import writing
 
-FORMAT = 3  # of the state, and of the rows that go with it
-_STILL = 2  # looks in a row at which a file is as it was at the one before
+FORMAT = 3  # of what a state says of its watch, and of the rows that go with it
 _SHARE = 9  # times as long as a state takes to write, batches go on before the next
 
-Seen = dict[str, tuple[int, int]]  # path -> size, time of its content in nanoseconds
+
+class WrittenRows(Protocol):
+    """A file that rows are added to, as far as it is durable."""
+
+    @property
+    def written(self) -> "Written":
+        """How much it has."""
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Numbers, from 1, of the rows that were added last, by their sources."""
 
 
-class Growing:
-    """Which images of some folders are finished, and were not taken before."""
+@dataclass(frozen=True)
+class Written:
+    """How much a file of rows has."""
 
-    def __init__(self, folders: Sequence[Path], seen: Seen | None = None) -> None:
-        self.seen: Seen = {} if seen is None else seen  # as they were when they were taken
-        self._folders = folders
-        self._waiting: dict[str, tuple[tuple[int, int], int]] = {}
-
-    def look(self) -> list[Item]:
-        """Images that stand still, the older first; each until it is taken.
-
-        One that changes after it was taken is another one. An empty file is not finished.
-        """
-        waiting, ready = {}, []
-        for item in chain.from_iterable(map(images_below, self._folders)):
-            path, now = os.path.abspath(item.source), _status(item)
-            if now is None or now[0] == 0 or self.seen.get(path) == now:
-                continue
-            before, still = self._waiting.get(path, (None, 0))
-            still = still + 1 if before == now else 0
-            waiting[path] = (now, still)
-            if still >= _STILL:
-                ready.append((now[1], path, item))
-        self._waiting = waiting
-        return [item for *_, item in sorted(ready, key=lambda entry: entry[:2])]
-
-    def take(self, items: Sequence[Item]) -> None:
-        """Remember images that stood still as judged, as they were at the last look."""
-        for item in items:
-            path = os.path.abspath(item.source)
-            self.seen[path], _ = self._waiting.pop(path)
-
-
-def _status(item: Item) -> tuple[int, int] | None:
-    """Size and time of an item's file; None where there is none (any more)."""
-    if item.file is None:
-        return None
-    try:
-        status = os.stat(item.file)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
+    size: int = 0  # bytes
+    rows: int = 0
+    digest: str | None = None  # SHA-256 of the bytes; None: there is no file of rows
+    path: str | None = None  # where it was, which tells it as long as it has no rows
 
 
 @dataclass
 class WatchState:
     """What a watch keeps beside its detector."""
 
-    seen: Seen = field(default_factory=dict)
+    seen: dict[Place, SeenFile] = field(default_factory=dict)
     margins: list[float] = field(default_factory=list)
-    out: str | None = None  # where rows are written
-    size: int = 0  # bytes of it
+    counts: tuple[int, int] = (0, 0)  # of rows of files and of margins, as they are kept
+    written: Written = field(default_factory=Written)
+    token: str = field(default_factory=lambda: secrets.token_hex(8))  # of the files that were seen
+    folders: tuple[str, ...] = ()  # where the watched ones were
+    home: str = ""  # folder that the state was in then
     is_new: bool = True  # nothing was kept yet
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Be the only watch that has this state: StoreError where another has it."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise StoreError(f"{path} is the state of a watch that runs.") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def resumed(path: Path | None, detector: OnlineDetector, out: Path | None) -> WatchState:
+def resumed(path: Path | None, detector: OnlineDetector, has_rows: bool) -> WatchState:
     """What the state in a file says; the detector goes on from it. Nothing where there is none.
 
+    A detector that was saved without a watch goes on as well: no file was seen yet. `has_rows`:
+    whether rows are written to a file.
+
     Raises:
-        StoreError: it is broken, of other classes, of another encoder, or of another file of rows.
+        StoreError: it is broken, of other classes, of another encoder, or goes with a file of rows.
     """
-    where = str(out.absolute()) if out else None
     if path is None or not path.exists():
-        return WatchState(out=where)
-    state = _state(path, kept.resume(path, detector).get("watch"))
-    if state.out not in (None, where):
-        raise StoreError(f"{path} goes with the rows in {state.out}: name that file.")
-    return replace(state, out=where, size=state.size if state.out else 0)
+        return WatchState()
+    value = kept.resume(path, detector).get("watch")
+    if value is None:
+        return WatchState()
+    state = _state(path, value)
+    if state.written.digest and not has_rows:
+        raise StoreError(
+            f"{path} goes with a file of {state.written.rows:,} rows: name it, --out FILE."
+        )
+    return state
 
 
 def _state(path: Path, value: Any) -> WatchState:
     """What a state file says of a watch, looked at before it is used."""
     match value:
-        case None:
-            raise StoreError(f"{path} is a detector, and no state of a watch.")
         case {"format": int(version)} if version != FORMAT:
             raise StoreError(
                 f"{path} goes with rows of format {version}, and rows are of format {FORMAT} now: "
                 f"begin anew with another state and another file of rows."
             )
-        case {"seen": dict(seen), "margins": list(margins), "out": str() | None as out,
-              "size": int(size)}:  # fmt: skip
-            is_sound = size >= 0 and all(map(_is_pair, seen.values()))
-            if is_sound and all(isinstance(margin, float) for margin in margins):
-                sizes_and_times = {name: (pair[0], pair[1]) for name, pair in seen.items()}
-                return WatchState(sizes_and_times, margins, out, size, is_new=False)
+        case {
+            "files": int(files), "margins": int(margins), "size": int(size), "rows": int(rows),
+            "digest": str() | None as digest, "out": str() | None as out, "token": str(token),
+            "folders": list(folders), "home": str(home),
+        }:  # fmt: skip
+            names = tuple(name for name in folders if isinstance(name, str))
+            if min(files, margins, size, rows) >= 0 and len(names) == len(folders):
+                seen, known = resume_seen(path, token, (files, margins))
+                written = Written(size, rows, digest, out)
+                return WatchState(
+                    seen, known, (files, margins), written, token, names, home, is_new=False
+                )
     raise StoreError(f"{path} is no state of a watch of this version.")
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(v, int) for v in value)
+def numbered(places: Sequence[str], home: str, state: WatchState) -> list[int]:
+    """Numbers of the watched folders, whose state is in `home`; each keeps the one that it had.
+
+    It is told by its path, or else by its path from the state's folder, as both may move together.
+    Others take, in their order, the numbers of folders that are no longer where they were; what is
+    named beside those that are still there is a folder of its own.
+    """
+    moved = [_beside(home, os.path.relpath(name, state.home)) for name in state.folders]
+    free = dict(enumerate(zip(state.folders, moved, strict=True)))
+    numbers: dict[str, int] = {}
+    for which in range(2):
+        for place in places:
+            same = [number for number, paths in free.items() if paths[which] == place]
+            if same and place not in numbers:
+                numbers[place] = same[0]
+                del free[same[0]]
+    gone = [number for number, (name, _) in free.items() if not os.path.isdir(name)]
+    others = chain(gone, count(len(state.folders)))
+    for place in places:
+        if place not in numbers:
+            numbers[place] = next(others)
+    return [numbers[place] for place in places]
+
+
+def _beside(home: str, path: str) -> str:
+    return os.path.normpath(os.path.join(home, path))
 
 
 @dataclass
@@ -154,45 +152,97 @@ class Watching:
     state: WatchState
     path: Path | None = None  # of its state
     _due: float = 0.0  # when the state is written again, should much come at once
+    _new: list[tuple[Place, SeenFile]] = field(default_factory=list)  # that the state lacks
 
-    def batches(self, size: Callable[[], int], stop: threading.Event) -> Iterator[Batch]:
-        """What comes, as it is decided, until it is to stop; `size` is that of the file of rows.
+    def batches(self, rows_file: WrittenRows | None, stop: threading.Event) -> Iterator[Batch]:
+        """What comes, as it is decided, until it is to stop; `rows_file` is where its rows go.
 
         The state says that a batch is done once the next one is asked for, or a few later where
         much comes at once.
         """
         run, state = self.run, self.state
-        folders = [Path(source).expanduser() for source in run.request.images.sources]
-        growing = Growing(folders, state.seen)
-        flag, name = run.request.rule.flag, run.encoding.name
+        run.warm()
+        folders = self._folders()
+        status = {place: (file.size, file.time) for place, file in state.seen.items()}
+        growing = Growing(folders, status, self.watch.interval, run.request.images.scan)
         ranking = Ranking(state.margins)
-        maker = RowMaker(on_arrival(run.detector, flag, ranking), name)
-        self._save(ranking, size())
+        maker = RowMaker(
+            on_arrival(run.detector, run.request.rule.flag, ranking), run.encoding.name
+        )
+        self._save(ranking, rows_file)
         looks = 0
         while True:
             ready = growing.look()
             for start in range(0, len(ready), AT_ONCE):
                 items = ready[start : start + AT_ONCE]
-                yield Batch(items, maker.rows(run.encoding.images(items)))
-                growing.take(items)
+                places = [growing.place(item) for item in items]
+                yield self._batch(items, places, maker, rows_file)
+                self._take(growing, items, rows_file)
                 is_last = start + AT_ONCE >= len(ready) or stop.is_set()
                 if is_last or time.monotonic() > self._due:
-                    self._save(ranking, size())
+                    self._save(ranking, rows_file)
                 if stop.is_set():
                     return
             looks += 1
             if looks == self.watch.looks or stop.wait(self.watch.interval):
                 return
 
-    def _save(self, ranking: Ranking, size: int) -> None:
+    def _folders(self) -> dict[int, Path]:
+        """The watched folders by their numbers: those of before keep theirs, wherever they are."""
+        named = [Path(source).expanduser() for source in self.run.request.images.sources]
+        places = [os.path.abspath(path) for path in named]
+        home = os.path.dirname(os.path.abspath(self.path)) if self.path else ""
+        numbers = numbered(places, home, self.state)
+        names = [*self.state.folders, *[""] * (len(named) + 1)]
+        for number, place in zip(numbers, places, strict=True):
+            names[number] = place
+        self.state.folders, self.state.home = tuple(names[: names.index("")]), home
+        return dict(zip(numbers, named, strict=True))
+
+    def _batch(
+        self,
+        items: list[Item],
+        places: Sequence[Place],
+        maker: RowMaker,
+        rows_file: WrittenRows | None,
+    ) -> Batch:
+        """The rows of images, with the number of the row that each replaces."""
+        rows = maker.rows(self.run.encoding.images(items))
+        for row, place in zip(rows, places, strict=True):
+            before = self.state.seen.get(place)
+            if rows_file and before:
+                row["replaces"] = before.row
+        return Batch(items, rows)
+
+    def _take(self, growing: Growing, items: Sequence[Item], rows_file: WrittenRows | None) -> None:
+        """Remember images of which the rows are written."""
+        numbers = rows_file.numbers if rows_file else {}
+        for item, (place, status) in zip(items, growing.take(items), strict=True):
+            before = self.state.seen.get(place)
+            row = numbers.get(item.source, before and before.row)
+            self.state.seen[place] = seen = SeenFile(*status, row)
+            self._new.append((place, seen))
+
+    def _save(self, ranking: Ranking, rows_file: WrittenRows | None) -> None:
         if self.path is None:
+            self._new.clear()
+            ranking.latest.clear()
             return
-        state = self.state
-        more = {
-            "format": FORMAT, "seen": state.seen, "margins": ranking.margins,
-            "out": state.out, "size": size,
+        state, began = self.state, time.monotonic()
+        if state.is_new:
+            begin_seen(self.path, state.token)
+            state.is_new = False
+        add_seen(self.path, self._new, ranking.latest, state.counts)
+        state.counts = state.counts[0] + len(self._new), state.counts[1] + len(ranking.latest)
+        self._new.clear()
+        ranking.latest.clear()
+        written = rows_file.written if rows_file else state.written
+        watch = {
+            "format": FORMAT, "token": state.token, "folders": list(state.folders),
+            "files": state.counts[0], "margins": state.counts[1], "size": written.size,
+            "rows": written.rows, "digest": written.digest, "out": written.path,
+            "home": state.home,
         }  # fmt: skip
-        began = time.monotonic()
-        kept.write(self.path, self.run.detector, {"watch": more})
+        kept.write(self.path, self.run.detector, {**self.run.origin, "watch": watch})
         now = time.monotonic()
         self._due = now + _SHARE * (now - began)

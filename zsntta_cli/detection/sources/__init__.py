@@ -3,9 +3,10 @@
 import contextlib
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 
 from zsntta_cli.datasets.readers.archives import images_among, is_archive, open_archive
@@ -14,47 +15,80 @@ from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
+    PIPE,
     Content,
     Item,
     content_of,
     failed,
     of_file,
 )
+from zsntta_cli.detection.sources.left_out import VIDEOS, LeftOut
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
-PIPE = "-"
-VIDEOS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".ogv")
-LEFT_OUT = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
+SKIPPED = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
 
 
-def is_stream(source: str) -> bool:
-    """Whether images come in an order of their own: from a pipe or a video."""
-    return source == PIPE or source.lower().endswith(VIDEOS)
-
-
-def check_sources(sources: Sequence[str]) -> None:
+def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
     """Look at what is named before anything is loaded.
 
     Raises:
-        SettingsError: an address, or a pipe twice. DatasetError: it is not there.
+        SettingsError: an address, a pipe twice, or a folder that is not looked into.
+        DatasetError: it is not there.
     """
     if sources.count(PIPE) > 1:
         raise SettingsError("'-' is there twice: standard input can be read once.")
+    if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
+        raise SettingsError("standard input is closed: nothing comes for '-'.")
     for source in sources:
-        _whole(source)
+        for path in _whole(source):
+            if scan and path.is_dir() and scan.holds(path.resolve() / "in"):
+                raise SettingsError(
+                    f"the images in {short(str(path), 200)} lie where results go: name another "
+                    f"folder for these."
+                )
 
 
 @dataclass(frozen=True)
 class Scan:
     """How sources are looked through."""
 
-    fps: float = 1.0  # frames of a second of video
+    fps: float | None = None  # frames of a second of video; of frames on standard input their rate
     without: tuple[Path, ...] = ()  # folders that are not looked into
+    moved: Mapping[str, Path] = field(default_factory=dict)  # files, by where they were before
+    left_out: LeftOut | None = None  # counts what is not looked at
+    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path lies in a folder that is not looked into, whatever links lead there."""
+        parent = Path(_real(os.path.abspath(path.parent)))
+        folders = (Path(_real(os.path.abspath(folder))) for folder in self.without)
+        return any(parent.is_relative_to(folder) for folder in folders)
+
+    def current(self, item: Item) -> Item:
+        """An image, read from where it was moved to, if it was."""
+        place = None if item.file is None else self.moved.get(os.path.abspath(item.file))
+        if place is None or item.member or os.path.lexists(os.path.abspath(item.source)):
+            return item
+        return replace(of_file(place), source=item.source)
+
+    def moved_below(self, folder: Path) -> Iterator[Item]:
+        """The images that were moved out of a folder, and the folders within."""
+        root = os.path.join(os.path.abspath(folder), "")
+        for path in self.moved:
+            if path.startswith(root):
+                item = of_file(folder / path.removeprefix(root))
+                if (now := self.current(item)) is not item:
+                    yield now
 
     def leaves_out(self, status: os.stat_result) -> bool:
         """Whether a folder, by its status, is one that is not looked into."""
         return any(_is_same(path, status) for path in self.without)
+
+
+@cache
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 def _is_same(path: Path, status: os.stat_result) -> bool:
@@ -73,10 +107,29 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
     """
     for source in sources:
         if source == PIPE:
-            yield from piped(lambda most: os.read(0, most))
+            for items in _piped(scan):
+                yield [scan.current(item) for item in items]
             continue
         for path in _whole(source):
             yield from _of_path(path, scan)
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return os.read(0, most)
+    except OSError as error:
+        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
+
+
+def _piped(scan: Scan) -> Iterator[list[Item]]:
+    """What comes on standard input: frames, or paths of images."""
+    from zsntta_cli.detection.sources.frames import framed
+    from zsntta_cli.detection.sources.framing import Incoming
+
+    incoming = Incoming(_standard_input)
+    if scan.raw or incoming.is_of_frames():
+        return framed(incoming, scan.raw, scan.fps)
+    return piped(incoming.piece)
 
 
 def _whole(source: str) -> list[Path]:
@@ -109,20 +162,20 @@ def _missing(path: Path) -> str:
 
 def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_not_empty(path, list(images_below(path, scan)))]
+        return [_not_empty(path, images_of(path, scan), scan)]
     name = path.name.lower()
     if name.endswith(LISTS):
-        return [listed(path)]
+        return [[scan.current(item) for item in listed(path)]]
     if name.endswith(tuple(KINDS)) and is_archive(path):
-        return [_not_empty(path, _members(path))]
+        return [_not_empty(path, _members(path, scan), scan)]
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
-        return frames(path, scan.fps)
+        return frames(path, scan.fps or 1.0)
     return [[of_file(path)]]
 
 
-def _members(path: Path) -> list[Item]:
+def _members(path: Path, scan: Scan) -> list[Item]:
     """The images of an archive, read in place, in the order that its folder would have.
 
     Raises:
@@ -132,6 +185,9 @@ def _members(path: Path) -> list[Item]:
         archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
+    if scan.left_out:
+        for member in archived:
+            scan.left_out.add(member.path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
         for parts, member in images_among(archived, PHOTOS).items()
@@ -144,10 +200,22 @@ def _content(read: Callable[[Member], bytes], member: Member) -> Content:
     return content_of(read(member))
 
 
-def _not_empty(path: Path, items: list[Item]) -> list[Item]:
+def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
-        raise DatasetError(f"no image in {path} (looked for {suffixes}).")
+        others = scan.left_out.words() if scan.left_out else ""
+        raise DatasetError(
+            f"no image in {path} (looked for {suffixes})"
+            f"{f'; left out: {others}' if others else ''}."
+        )
+    return items
+
+
+def images_of(folder: Path, scan: Scan) -> list[Item]:
+    """The images below a folder, and those that were moved from there, by the parts of paths."""
+    items = list(images_below(folder, scan))
+    if moved := list(scan.moved_below(folder)):
+        return sorted([*items, *moved], key=lambda item: Path(item.source).parts)
     return items
 
 
@@ -173,16 +241,19 @@ def images_below(
         yield failed(str(folder), first_line(error))
         return
     for entry in ordered:
-        if entry.name.startswith(".") or entry.name in LEFT_OUT:
+        if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         path = folder / entry.name
-        if _is_folder(entry):
+        if is_folder(entry):
             yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
+        elif scan.left_out:
+            scan.left_out.add(entry.name)
 
 
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
+def is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Whether an entry is a folder, or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself

@@ -1,21 +1,22 @@
 """An image that is to be judged: what it is called, and how its content is had."""
 
 import hashlib
-import io
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn
 
 from PIL import Image
 
+from zsntta_cli.datasets.decoding import Decoded, as_shown
 from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.files import read_input
 
+PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
-# Photos that Pillow may not be able to read are rows that say so, rather than left out in silence.
+# Photos that cannot be read without a plug-in are rows that say so, rather than left out.
 PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
 
 
@@ -24,8 +25,12 @@ class Content:
     """What an image holds: the digest that its features are kept under, and its pixels."""
 
     digest: bytes
-    image: Callable[[], Image.Image]  # RGB; of a damaged one PIL raises nearly anything
+    decoded: Callable[[], Decoded]  # of a damaged one PIL raises nearly anything
     data: bytes = b""  # as it lies on disk
+
+    def image(self) -> Image.Image:
+        """Its pixels in RGB, as a viewer shows them."""
+        return self.decoded().image
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,50 @@ class Item:
     member: str = ""  # its path within an archive
     frame: int | None = None  # number in a video
     time_s: float | None = None  # in a video, by the frame's own time stamp
+    is_kept: bool = True  # whether its features are kept for another time
 
     @cached_property
     def key(self) -> bytes:
         """What its stamp is kept under."""
         return os.fsencode(f"{self.file and os.path.abspath(self.file)}\0{self.member}")
 
-    def without_content(self) -> "Item":
-        """The same, but for pixels that it holds in memory."""
-        if self.frame is None:
-            return self
-        return replace(self, load=partial(refuse, "it is a frame of a video, which is not kept"))
+    @property
+    def video(self) -> Path | None:
+        """The file of video that it is a frame of, where there is one to be decoded again."""
+        return None if self.frame is None or self.source == PIPE else Path(self.source)
+
+    @property
+    def place(self) -> str:
+        """Where it is from: its path, and of a frame its time."""
+        return place_of(self.source, self.frame, self.time_s)
+
+    def drop_content(self) -> None:
+        """Let go of pixels that it holds in memory."""
+        if isinstance(self.load, Held):
+            self.load.drop()
+
+
+class Held:
+    """The content of a frame, for as long as it is held: it cannot be read again."""
+
+    def __init__(self, content: Content) -> None:
+        """Hold a content."""
+        self._content: Content | None = content
+
+    def __call__(self) -> Content:
+        """The content: OSError once it was dropped."""
+        return self._content or refuse("it is a frame of a video, which is not kept")
+
+    def drop(self) -> None:
+        """Let go of it."""
+        self._content = None
+
+
+def place_of(source: str, frame: int | None, time_s: float | None) -> str:
+    """Where an image is from, for people: its path, and of a frame its time or else its number."""
+    if time_s is not None:
+        return f"{source} at {time_s:.2f} s"
+    return source if frame is None else f"{source} at frame {frame:,}"
 
 
 def of_file(path: Path) -> Item:
@@ -63,22 +101,17 @@ def failed(source: str, error: str) -> Item:
 
 def content_of(data: bytes) -> Content:
     """The content of an image file."""
-    return Content(hashlib.sha256(data).digest(), partial(_decoded, data), data)
+    return Content(hashlib.sha256(data).digest(), partial(as_shown, data), data)
 
 
 def content_of_pixels(image: Image.Image) -> Content:
     """The content of an image that is decoded already."""
     head = f"{image.mode} {image.size}\0".encode()  # no image file begins like this
-    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: image)
+    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: Decoded(image))
 
 
 def _read(path: Path) -> Content:
     return content_of(read_input(path, LARGEST))
-
-
-def _decoded(data: bytes) -> Image.Image:
-    with Image.open(io.BytesIO(data)) as image:
-        return image.convert("RGB")
 
 
 def refuse(error: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,19 +29,21 @@ def listed(path: Path) -> list[Item]:
         data = read_input(path, _LARGEST).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
-    lines = os.fsdecode(data).splitlines()
-    named = _column(lines) if path.suffix.lower() == ".csv" else [line.strip() for line in lines]
+    text = os.fsdecode(data)
+    is_table = path.suffix.lower() == ".csv"
+    named = _column(text) if is_table else [line.strip() for line in text.splitlines()]
     if not any(named):
         raise DatasetError(f"the list {path} names no image: must have a path a line.")
     return [_beside(path.parent, name) for name in named if name]
 
 
-def _column(lines: list[str]) -> list[str]:
-    rows = [row for row in csv.reader(lines) if row]
+def _column(text: str) -> list[str]:
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     head = [cell.strip().lower() for cell in rows[0]] if rows else []
     places = [head.index(name) for name in _COLUMNS if name in head]
     at, body = (places[0], rows[1:]) if places else (0, rows)
-    return [row[at].strip() if at < len(row) else "" for row in body]
+    cells = (row[at] if at < len(row) else "" for row in body)
+    return [cell if os.path.lexists(cell) else cell.strip() for cell in cells]
 
 
 def _beside(folder: Path, name: str) -> Item:

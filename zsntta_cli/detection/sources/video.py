@@ -3,16 +3,23 @@
 import contextlib
 from collections.abc import Collection, Iterator
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from zsntta_cli.detection.sources.item import Content, Item, content_of_pixels, failed
+from zsntta_cli.detection.sources.item import Held, Item, content_of_pixels, failed
 from zsntta_cli.errors import DatasetError, first_line
 
-_AT_A_TIME = 32  # frames: each is some megabytes of pixels
+_AT_A_TIME = 32  # frames at most, and
+_PIXELS = 2**25  # pixels of them from which on no more are waited for: 100 MB, four frames of 4K
+
+# By degrees counterclockwise, as the display matrix of a video turns its frames.
+_TURNS = {
+    90: Image.Transpose.ROTATE_90,
+    180: Image.Transpose.ROTATE_180,
+    270: Image.Transpose.ROTATE_270,
+}
 
 
 def frames(path: Path, fps: float) -> Iterator[list[Item]]:
@@ -28,8 +35,14 @@ def frames(path: Path, fps: float) -> Iterator[list[Item]]:
         import av
     except ImportError as error:
         raise DatasetError(f"{path} is a video", remedy="install-video") from error
-    items = _frames(av, path, Fraction(fps).limit_denominator(1000))
-    while batch := list(islice(items, _AT_A_TIME)):
+    batch, pixels = list[Item](), 0
+    for item, size in _frames(av, path, Fraction(fps).limit_denominator(1000)):
+        batch.append(item)
+        pixels += size
+        if len(batch) == _AT_A_TIME or pixels >= _PIXELS:
+            yield batch
+            batch, pixels = [], 0
+    if batch:
         yield batch
 
 
@@ -39,38 +52,65 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
 
     last = max(numbers, default=-1)
     with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
-        decoded: Iterator[Any] = container.decode(video=0)
-        for number, frame in enumerate(decoded):
+        for number, frame in enumerate(container.decode(video=0)):
             if number in numbers:
-                yield number, frame.to_image().convert("RGB")
+                yield number, _image(frame)
             if number >= last:
                 return
 
 
-def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[Item]:
+def frame_at(path: Path, number: int, time_s: float) -> Image.Image | None:
+    """One frame of a video, by its time where the file can be entered there, else by its number."""
+    import av
+
+    with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        assert stream.time_base is not None
+        container.seek(round(time_s / stream.time_base), stream=stream)  # to a key frame before
+        for frame in container.decode(stream):
+            time = _time(frame)
+            if time is not None and float(time) >= time_s:
+                if float(time) == time_s:
+                    return _image(frame)
+                break
+    return next((image for _, image in frames_at(path, {number})), None)
+
+
+def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
+    """Frames, and how many pixels each has; last an item that says what went wrong."""
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:
-                yield failed(str(path), "it has no pictures")
+                yield failed(str(path), "it has no pictures"), 0
                 return
             yield from _on_grid(path, container.decode(video=0), fps)
     except (av.FFmpegError, OSError, ValueError) as error:
-        yield failed(str(path), first_line(error))
+        yield failed(str(path), first_line(error)), 0
 
 
-def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[Item]:
+def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tuple[Item, int]]:
     first: Fraction | None = None
     due = Fraction(0)
     for number, frame in enumerate(decoded):
-        if frame.pts is None or frame.time_base is None:
+        time = _time(frame)
+        if time is None:
             continue  # nobody knows when it is shown
-        time = frame.pts * frame.time_base
         first = time if first is None else first
         if time - first < due:
             continue
         due = (int((time - first) * fps) + 1) / fps
-        yield _item(path, number, time, content_of_pixels(frame.to_image().convert("RGB")))
+        held = Held(content_of_pixels(_image(frame)))
+        yield Item(str(path), held, frame=number, time_s=float(time)), frame.width * frame.height
 
 
-def _item(path: Path, number: int, time: Fraction, content: Content) -> Item:
-    return Item(str(path), lambda: content, frame=number, time_s=float(time))
+def _time(frame: Any) -> Fraction | None:
+    """When a frame is shown, in seconds."""
+    is_known = frame.pts is not None and frame.time_base is not None
+    return frame.pts * frame.time_base if is_known else None
+
+
+def _image(frame: Any) -> Image.Image:
+    """A frame in RGB, turned as its video says that it is shown."""
+    image = frame.to_image().convert("RGB")
+    turn = _TURNS.get(frame.rotation % 360)
+    return image if turn is None else image.transpose(turn)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from PIL import Image, features
 
+from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.sources.item import Content, Item
 
 SIDE = 128  # pixels, the longer side
@@ -27,7 +28,7 @@ class Picture:
 
 def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
     """Small pictures of items, in order; None of one that cannot be read (any more)."""
-    videos = {Path(item.source) for item in items if item.frame is not None}
+    videos = {item.video for item in items if item.video}
     frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
     with ThreadPoolExecutor(workers) as threads:
         return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
@@ -39,7 +40,7 @@ def _of_frames(
     """Pictures of a video's frames, which is decoded again: no frame is kept when it was judged."""
     from zsntta_cli.detection.sources.video import frames_at
 
-    places = {item.frame: _place(item) for item in items if Path(item.source) == path}
+    places = {item.frame: _place(item) for item in items if item.video == path}
     for number, image in frames_at(path, {n for n in places if n is not None}):
         yield places[number], small(image)
 
@@ -59,13 +60,11 @@ def _image(content: Content) -> Image.Image:
     """The image; a JPEG is decoded no larger than it needs to be."""
     if not content.data:
         return content.image()
-    with Image.open(io.BytesIO(content.data)) as image:
-        image.draft("RGB", (2 * SIDE, 2 * SIDE))
-        return image.convert("RGB")
+    return as_shown(content.data, small=(2 * SIDE, 2 * SIDE)).image
 
 
 def small(image: Image.Image) -> Picture:
-    """An RGB image within SIDE x SIDE pixels, as the encoder saw it: it is not turned."""
+    """An RGB image within SIDE x SIDE pixels, as the encoder saw it."""
     image = image.copy()
     image.thumbnail((SIDE, SIDE))
     content = io.BytesIO()

@@ -1,0 +1,351 @@
+"""Pictures of all modes, as a viewer shows them and as the paper's sets are read."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+
+from zsntta_cli.datasets import decoding
+from zsntta_cli.datasets.decoding import (
+    as_extracted,
+    as_shown,
+    is_deep,
+    kinds_of,
+    limited_to,
+    reader,
+)
+
+UPRIGHT = {  # what a viewer does with pixels (H, W, …), by the EXIF orientation
+    1: lambda a: a, 2: lambda a: a[:, ::-1], 3: lambda a: a[::-1, ::-1], 4: lambda a: a[::-1],
+    5: lambda a: a.swapaxes(0, 1), 6: lambda a: np.rot90(a, -1),
+    7: lambda a: a[::-1, ::-1].swapaxes(0, 1), 8: np.rot90,
+}  # fmt: skip
+
+
+def file(image, form="PNG", orientation=None, **options):
+    if orientation:
+        options["exif"] = Image.Exif()
+        options["exif"][274] = orientation
+    content = io.BytesIO()
+    image.save(content, form, **options)
+    return content.getvalue()
+
+
+def on_white(colours, alpha):
+    """Colours (H, W, 3) and alpha (H, W) as they look on white paper."""
+    share = alpha[..., None] / 255
+    return np.floor(colours * share + 255 * (1 - share) + 0.5)
+
+
+def png16(pixels, clear=None):
+    """A PNG (H, W, C) of 16 bits a channel, as Pillow writes none but of one channel."""
+    high, wide, channels = pixels.shape
+    kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in pixels)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", wide, high, 16, kind, 0, 0, 0))]
+    chunks += [(b"tRNS", clear)] if clear else []
+    chunks += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content
+        + struct.pack(">I", zlib.crc32(name + content)) for name, content in chunks
+    )  # fmt: skip
+
+
+def pixels_of(channels, dtype=np.uint8, values=None):
+    sides = st.integers(1, 6)
+    shapes = st.tuples(sides, sides).map(lambda s: (*s, channels) if channels > 1 else s)
+    return shapes.flatmap(lambda shape: arrays(dtype, shape, elements=values))
+
+
+CHANNELS = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+
+
+@given(st.data(), st.sampled_from(sorted(CHANNELS)), st.sampled_from([None, *UPRIGHT]))
+@settings(max_examples=80, deadline=None)
+def test_pixels_are_turned_and_laid_on_white(data, mode, orientation):
+    pixels = data.draw(pixels_of(CHANNELS[mode]))
+    image = Image.fromarray(pixels, mode)
+    content = file(image, orientation=orientation)
+    stacked = pixels.reshape(*pixels.shape[:2], -1)
+    has_alpha = stacked.shape[2] in (2, 4)
+    colours = stacked[..., : stacked.shape[2] - has_alpha]
+    rgb = np.broadcast_to(colours, (*colours.shape[:2], 3))
+    seen = on_white(rgb, stacked[..., -1]) if has_alpha else rgb
+    shown = as_shown(content)
+    np.testing.assert_array_equal(np.asarray(shown.image), UPRIGHT[orientation or 1](seen))
+    assert (shown.image.mode, shown.note) == ("RGB", "")
+    np.testing.assert_array_equal(np.asarray(as_extracted(content)), rgb)
+    np.testing.assert_array_equal(np.asarray(as_extracted(content, shown=True)), shown.image)
+    np.testing.assert_array_equal(np.asarray(as_shown(Image.open(io.BytesIO(content))).image),
+                                  shown.image)  # fmt: skip
+
+
+@given(
+    pixels_of(1, np.uint8, st.integers(0, 3)),
+    arrays(np.uint8, (4, 3)),
+    st.one_of(st.none(), st.integers(0, 3), st.binary(min_size=4, max_size=4)),
+)
+@settings(max_examples=40, deadline=None)
+def test_palettes_with_transparent_colours(pixels, palette, clear):
+    image = Image.fromarray(pixels, "L").convert("P")
+    image.putdata(pixels.ravel().tolist())
+    image.putpalette(palette.tobytes())
+    alpha = np.full(4, 255)
+    if isinstance(clear, int):
+        alpha[clear] = 0
+    elif clear is not None:
+        alpha = np.frombuffer(clear, np.uint8)
+    content = file(image, **({} if clear is None else {"transparency": clear}))
+    seen = on_white(palette[pixels], alpha[pixels])
+    np.testing.assert_array_equal(np.asarray(as_shown(content).image), seen)
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I;16B", "I;16L", "I"])
+@given(pixels_of(1, np.uint16), st.sampled_from([8, 10, 12, 14, 16]))
+@settings(max_examples=15, deadline=None)
+def test_whole_numbers_have_the_range_of_the_bits_that_hold_them(mode, pixels, bits):
+    pixels = pixels.astype(np.int64) % 2**bits
+    order = {"I;16": "<u2", "I;16B": ">u2", "I;16L": "<u2", "I": "<i4"}[mode]
+    size = pixels.shape[::-1]
+    image = Image.frombytes(mode, size, pixels.astype(order).tobytes())
+    held = next(b for b in (8, 10, 12, 16) if pixels.max() < 2**b)
+    expected = np.floor(pixels * 255.0 / (2**held - 1) + 0.5)
+    shown = as_shown(image)
+    np.testing.assert_array_equal(np.asarray(shown.image)[..., 0], expected)
+    np.testing.assert_array_equal(np.asarray(shown.image)[..., 2], expected)
+    how = "values 0 to 255" if held == 8 else str(held)
+    assert shown.note == f"brought to 8 bits from {how}"
+    for orientation in (1, 6):
+        for form in ("PNG", "TIFF"):
+            if mode == "I;16" or (mode, form) == ("I", "TIFF"):
+                content = file(image, form, orientation)
+                turned = UPRIGHT[orientation](expected)
+                np.testing.assert_array_equal(np.asarray(as_shown(content).image)[..., 1], turned)
+                assert is_deep(content)
+                if form == "PNG":  # Pillow itself turns TIFF
+                    np.testing.assert_array_equal(
+                        np.asarray(as_extracted(content))[..., 1], expected
+                    )
+
+
+@pytest.mark.parametrize(
+    ("values", "pixels", "how"),
+    [
+        ([0, 0.5, 1], [0, 128, 255], "values 0 to 1"),
+        ([0, 1, 1], [0, 255, 255], "values 0 to 1"),  # a mask
+        ([0, 0.25, 0.25], [0, 64, 64], "values 0 to 1"),
+        ([0, 0.02, 0.04], [0, 128, 255], "values 0 to 0.04"),  # black else
+        ([0, 100, 255], [0, 100, 255], "values 0 to 255"),
+        ([0, 4095, 65535], [0, 16, 255], "16"),
+        ([-1, 0, 1], [0, 128, 255], "values -1 to 1"),
+        ([20.5, 30.5, 40.5], [0, 128, 255], "values 20.5 to 40.5"),
+        ([0, 1e5, 2e5], [0, 128, 255], "values 0 to 2e+05"),
+        ([-3e38, 0, 3e38], [0, 128, 255], "values -3e+38 to 3e+38"),
+        ([7.5, 7.5, 7.5], [0, 0, 0], "values 7.5 to 7.5"),
+        ([np.nan, -np.inf, np.inf], None, None),
+        ([np.nan, 0.5, 1], [0, 128, 255], "values 0 to 1"),
+        ([np.nan, 10.5, 20.5], [0, 0, 255], "values 10.5 to 20.5"),
+        ([-np.inf, -2, 2], [0, 0, 255], "values -2 to 2"),
+        ([np.inf, -2, 2], [255, 0, 255], "values -2 to 2"),
+        ([np.inf, 0, 1], [255, 0, 255], "values 0 to 1"),
+    ],
+)
+def test_floats_have_their_usual_range_or_their_own(values, pixels, how):
+    content = file(Image.fromarray(np.array([values], np.float32)), "TIFF")
+    if pixels is None:
+        with pytest.raises(OSError, match="not one of its pixels is a finite number"):
+            as_shown(content)
+        return
+    shown = as_shown(content)
+    assert np.asarray(shown.image)[0, :, 0].tolist() == pixels
+    assert shown.note == f"brought to 8 bits from {how}"
+    np.testing.assert_array_equal(np.asarray(as_extracted(content)), np.asarray(shown.image))
+
+
+@pytest.mark.parametrize(
+    ("values", "pixels", "how"),
+    [
+        ([-100, 0, 155], [0, 100, 255], "values -100 to 155"),
+        ([-(2**31), 0, 2**31 - 1], [0, 128, 255], "values -2.147e+09 to 2.147e+09"),
+        ([0, 2**16, 2**17], [0, 128, 255], "values 0 to 1.311e+05"),
+        ([0, 0, 0], [0, 0, 0], "values 0 to 255"),
+        ([-5, -5, -5], [0, 0, 0], "values -5 to -5"),
+    ],
+)
+def test_other_whole_numbers_have_their_own_range(values, pixels, how):
+    shown = as_shown(file(Image.fromarray(np.array([values], np.int32)), "TIFF"))
+    assert np.asarray(shown.image)[0, :, 0].tolist() == pixels
+    assert shown.note == f"brought to 8 bits from {how}"
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("bits", [10, 12, 16])
+def test_16_bits_a_channel(channels, bits):
+    ramp = np.linspace(0, 2**bits - 1, 24).astype(np.uint16).reshape(4, 6, 1)
+    pixels = np.repeat(ramp, channels, axis=2)
+    has_alpha = channels in (2, 4)
+    if has_alpha:
+        pixels[..., -1] = 65535
+    shown = as_shown(png16(pixels))
+    assert shown.note == f"brought to 8 bits from {bits}"
+    exact = ramp * 255.0 / (2**bits - 1)
+    # Of colours Pillow keeps the upper 8 bits alone: of 10 bits four shades.
+    step = 0.5 if channels == 1 else max(1, 2 ** (16 - bits))
+    assert abs(np.asarray(shown.image) - exact).max() <= step
+    assert np.asarray(shown.image).min() == 0
+    assert np.asarray(shown.image).max() == 255
+
+
+def test_a_grey_that_is_not_shown_is_white():
+    pixels = np.array([[[0], [1000], [65535], [1000]]], np.uint16)
+    content = png16(pixels, struct.pack(">H", 1000))
+    assert np.asarray(as_shown(content).image)[0, :, 0].tolist() == [0, 255, 255, 255]
+    assert np.asarray(as_extracted(content))[0, :, 0].tolist() == [0, 4, 255, 4]
+    small = Image.fromarray(np.array([[5, 90]], np.uint8))
+    assert np.asarray(as_shown(file(small, transparency=90)).image)[0, :, 0].tolist() == [5, 255]
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "1", "HSV", "PA", "La", "RGBa"])
+def test_other_modes_are_those_of_pillow(mode):
+    generator = np.random.default_rng(0)
+    rgb = Image.fromarray(generator.integers(0, 256, (5, 7, 3), np.uint8))
+    if mode in ("La", "RGBa", "PA"):
+        plain = {"La": "LA", "RGBa": "RGBA", "PA": "RGBA"}[mode]
+        image = rgb.convert(plain)
+        image.putalpha(Image.fromarray(generator.integers(1, 256, (5, 7), np.uint8)))
+        image = image.quantize(4).convert("PA") if mode == "PA" else image.convert(mode)
+        rgba = np.asarray((image.convert("LA") if mode == "La" else image).convert("RGBA"))
+        expected = on_white(rgba[..., :3], rgba[..., 3])
+    else:
+        image = rgb.convert(mode)
+        expected = np.asarray(image.convert("RGB"))
+    np.testing.assert_array_equal(np.asarray(as_shown(image).image), expected)
+
+
+@pytest.mark.parametrize("orientation", UPRIGHT)
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "WEBP", "JPEG"])
+def test_all_orientations_are_the_upright_picture(orientation, form):
+    upright = np.random.default_rng(0).integers(0, 256, (16, 24, 3), np.uint8)
+    undo = {6: 8, 8: 6}.get(orientation, orientation)
+    lying = Image.fromarray(np.ascontiguousarray(UPRIGHT[undo](upright)))
+    lossless = {"WEBP": {"lossless": True}, "JPEG": {"quality": 100, "subsampling": 0}}
+    content = file(lying, form, orientation, **lossless.get(form, {}))
+    shown = np.asarray(as_shown(content).image)
+    assert shown.shape == upright.shape
+    assert abs(shown.astype(int) - upright).max() <= (8 if form == "JPEG" else 0)
+    if form == "JPEG":
+        assert (
+            as_shown(content, small=(6, 6)).image.size[0]
+            > as_shown(content, small=(6, 6)).image.size[1]
+        )
+
+
+def test_damaged_exif_turns_nothing():
+    image = Image.new("RGB", (4, 2), "red")
+    content = file(image, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x07garbage")
+    with limited_to(None):
+        assert as_shown(content).image.size == (4, 2)
+
+
+PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 12, 3), np.uint8)).resize(
+    (240, 160), Image.Resampling.BICUBIC
+)
+CUT = "cut off: read as far as it goes"
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"restart_marker_rows": 1}])
+def test_a_jpeg_that_is_cut_off_is_read_as_far_as_it_goes(options):
+    content = file(PICTURE, "JPEG", quality=90, **options)
+    whole, errors = np.asarray(as_shown(content).image).astype(int), []
+    for length in range(0, len(content) - 2, len(content) // 60):
+        try:
+            shown = as_shown(content[:length])
+        except Exception:
+            errors.append(length)
+            continue
+        assert shown.note == CUT
+        assert shown.image.size == PICTURE.size
+        if not options and length > len(content) // 2:
+            first = np.asarray(shown.image).astype(int)[:48]
+            assert abs(first - whole[:48]).max() <= 2, length
+    start = content.index(b"\xff\xda")  # the first scan
+    assert errors
+    assert max(errors) < start + len(content) // 10
+    with pytest.raises(OSError, match=r"truncated|broken"):
+        as_extracted(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(
+    "form", ["PNG", "BMP", "TIFF", "GIF", "PPM", "WEBP", "AVIF", "JPEG2000", "MPO"]
+)
+def test_other_files_that_are_cut_off_are_read_or_refused(form):
+    content = file(PICTURE, form)
+    for length in range(0, len(content) - 40, len(content) // 20):
+        with limited_to(None):
+            try:
+                shown = as_shown(content[:length])
+            except Exception:
+                assert form in ("WEBP", "AVIF", "JPEG2000") or length < len(content) // 4
+                continue
+        assert shown.note == CUT
+        np.asarray(shown.image)
+
+
+def test_a_file_of_which_nothing_can_be_had_is_refused():
+    for content in (b"", b"no image", file(PICTURE)[:50]):
+        with pytest.raises(OSError, match=r"cannot identify|cut off before its first pixels"):
+            as_shown(content)
+
+
+def test_heic_photos_are_upright(monkeypatch):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    content = io.BytesIO()
+    exif = Image.Exif()
+    exif[274] = 6
+    pillow_heif.from_pillow(PICTURE).save(content, quality=95, exif=exif.tobytes())
+    shown = as_shown(content.getvalue())
+    assert shown.note == ""
+    seen = np.asarray(shown.image).astype(int)
+    turned = UPRIGHT[6](np.asarray(PICTURE).astype(int))
+    upright = turned if shown.image.size == PICTURE.size[::-1] else np.asarray(PICTURE)
+    assert abs(seen - upright).mean() < 8
+    monkeypatch.setattr("zsntta_cli.datasets.decoding.find_spec", lambda _: None)
+    head = content.getvalue()[:4] + b"ftypmif1" + content.getvalue()[12:40]
+    monkeypatch.setattr(Image, "open", unidentified)
+    with pytest.raises(OSError, match=r"a HEIC photo: pip install 'zsntta\[heic\]' reads such"):
+        as_shown(head)
+    with pytest.raises(Image.UnidentifiedImageError):
+        as_shown(b"no photo at all")
+
+
+def unidentified(_):
+    raise Image.UnidentifiedImageError("cannot identify image file")
+
+
+def test_large_images_are_noted_or_refused(monkeypatch):
+    monkeypatch.setattr(decoding, "LARGE_MEGAPIXELS", 1)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10**6)
+    content = file(Image.new("1", (1_000, 1_100)))
+    with limited_to(None):
+        assert as_shown(content, small=(8, 8)).note == "large: 1.1 megapixels"
+        known = reader()
+    with limited_to(1.5):
+        assert as_shown(content).note == ""
+        assert reader() != known
+    with limited_to(0.5), pytest.raises(OSError, match=r"1\.1 megapixels, more than 0\.5: --max"):
+        as_shown(content)
+    assert Image.MAX_IMAGE_PIXELS == 10**6
+    with pytest.warns(Image.DecompressionBombWarning):
+        as_shown(content)
+
+
+def test_kinds_of_notes():
+    assert kinds_of("") == []
+    note = "large: 91 megapixels; cut off: read as far as it goes; brought to 8 bits from 16"
+    assert kinds_of(note) == ["brought to 8 bits", "cut off", "large"]

@@ -1,0 +1,233 @@
+"""Detectors as pickles: one moment, without locks and encoders, that goes on to the bit."""
+
+import copy
+import multiprocessing
+import pickle
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli import NoiseDetector, NoiseEstimator, OnlineDetector
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.settings import EncoderChoice
+
+COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "horse")
+SMALL = {
+    "zs-clip": {"queue": 64},
+    "adand": {"queue": 64, "update_every": 16, "warmup": 4},
+    "ridge": {"queue": 64, "ridge_first": 16, "ridge_block": 32, "ridge_ring": 64},
+}
+RNG = np.random.default_rng(0)
+TEXT = RNG.normal(size=(3, DIM)).astype(np.float32)
+LABELS = RNG.integers(-1, 3, size=COUNT)
+FEATURES = (
+    3 * np.concatenate([TEXT, np.zeros((1, DIM))])[LABELS] + RNG.normal(size=(COUNT, DIM))
+).astype(np.float32)
+
+
+def detector(method="ridge", classes=3, **more):
+    return OnlineDetector(TEXT[:classes], 20.0, method, **SMALL[method], **more)
+
+
+def pickled(one):
+    return pickle.loads(pickle.dumps(one))
+
+
+def of(verdicts):
+    """All that verdicts say, to the bit."""
+    return pickle.dumps([list(verdicts), verdicts.rank.tolist()])
+
+
+def state_of(one):
+    return {
+        name: value.tobytes() if isinstance(value, np.ndarray) else value
+        for name, value in one.state().items()
+    }
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("method", SMALL)
+@settings(max_examples=4, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, COUNT), max_size=5),
+    taught=st.lists(st.integers(0, COUNT - 1), max_size=6),
+    share=st.sampled_from([None, "10%"]),
+)
+def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cuts, taught, share):
+    going_on, stopped = detector(method, classes), detector(method, classes)
+    if taught:
+        for one in (going_on, stopped):
+            one.feedback(FEATURES[taught], LABELS[taught] < 0)
+    for part in np.split(FEATURES, sorted(cuts)):
+        stopped = pickled(stopped)
+        assert of(stopped.predict(FEATURES[:20])) == of(going_on.predict(FEATURES[:20]))
+        assert of(stopped.update(part, flag=share)) == of(going_on.update(part, flag=share))
+    assert state_of(stopped) == state_of(going_on)
+    assert of(stopped.decide_all(FEATURES)) == of(going_on.decide_all(FEATURES))
+
+
+def test_what_is_said_of_a_folder_goes_along():
+    online = detector(class_names=NAMES)
+    online.decide_all(FEATURES)
+    for image, _ in online.questions(3):
+        online.answer(image, belongs=False)
+    for other in (pickled(online), copy.deepcopy(online), copy.copy(online), online.copy()):
+        assert of(other.answered()) == of(online.answered())
+        assert other.class_names == NAMES
+        [(image, _)] = other.questions(1)
+        other.answer(image, belongs=True)
+        assert other.answered().judged.sum() == 4
+    assert online.answered().judged.sum() == 3
+
+
+def test_words_and_settings_go_along():
+    words = RNG.normal(size=(5, DIM))
+    online = detector(other_features=words, normalized=True, logit_bias=-3.0, score="match", seed=7)
+    online.update(FEATURES[:100])
+    other = pickled(online)
+    assert other.settings == online.settings
+    assert (other.normalized, other.logit_bias, other.logit_scale) == (True, -3.0, 20.0)
+    assert other.others.digest == online.others.digest
+    assert of(other.update(FEATURES)) == of(online.update(FEATURES))
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy, copy.copy], ids=lambda f: f.__name__)
+def test_a_copy_learns_by_itself(copied):
+    online = detector()
+    online.update(FEATURES[:100], flag=0.1)
+    before, other = state_of(online), copied(online)
+    other.update(FEATURES[100:], flag=0.1)
+    other.feedback(FEATURES[:2], [True, False])
+    assert state_of(online) == before
+    assert (online.seen, other.seen, other.labelled) == (100, 300, 2)
+
+
+def test_joblib_keeps_it_with_its_arrays_in_memory_maps(tmp_path):
+    online = detector()
+    online.update(FEATURES[:100])
+    joblib.dump(online, tmp_path / "detector.joblib")
+    expected = of(online.copy().update(FEATURES))
+    for mode in (None, "r"):
+        other = joblib.load(tmp_path / "detector.joblib", mmap_mode=mode)
+        assert of(other.update(FEATURES)) == expected
+
+
+def test_a_pickle_made_while_threads_learn_is_of_one_moment():
+    pieces = np.array_split(FEATURES, 60)
+    alone, possible = detector(), {}
+    for piece in pieces:
+        possible[alone.seen] = state_of(alone)
+        alone.update(piece, flag=0.1)
+    possible[alone.seen] = state_of(alone)
+    online, kept, stop = detector(), [], threading.Event()
+
+    def keep():
+        while not stop.wait(0.002) and len(kept) < 50:
+            kept.append(pickle.dumps(online))
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    for piece in pieces:
+        online.update(piece, flag=0.1)
+    stop.set()
+    keeper.join()
+    others = [pickle.loads(one) for one in kept]
+    assert others
+    for other in others:
+        assert state_of(other) == possible[other.seen]
+
+
+def served(online, features):
+    """In another process: what it says next, and the detector afterwards."""
+    return of(online.update(features)), online
+
+
+def test_it_goes_to_a_process_that_is_spawned_and_back():
+    online = detector()
+    online.update(FEATURES[:100])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        said, other = pool.apply(served, (online, FEATURES[100:]))
+    assert said == of(online.update(FEATURES[100:]))
+    assert state_of(other) == state_of(online)
+
+
+def test_a_pickle_of_another_revision_of_the_method_is_refused():
+    online = detector()
+    state = {**online.__getstate__(), "revision": 0}
+    with pytest.raises(SettingsError, match="this pickle has revision 0 of ridge, here is "):
+        object.__new__(OnlineDetector).__setstate__(state)
+
+
+def test_a_fitted_estimator_goes_on():
+    estimator = NoiseEstimator(TEXT, 20.0, flag="10%", class_names=NAMES).fit(FEATURES)
+    for other in (pickled(estimator), copy.deepcopy(estimator)):
+        np.testing.assert_array_equal(
+            other.score_samples(FEATURES), estimator.score_samples(FEATURES)
+        )
+        assert other.offset_ == estimator.offset_
+        whole = copy.deepcopy(estimator).partial_fit(FEATURES)
+        said = other.partial_fit(FEATURES).predict(FEATURES)
+        np.testing.assert_array_equal(said, whole.predict(FEATURES))
+        assert state_of(other.detector_) == state_of(whole.detector_)
+    unfitted = pickled(NoiseEstimator(TEXT))
+    assert not unfitted.__sklearn_is_fitted__()
+
+
+# --- on images
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load_encoder(EncoderChoice("tiny"), "cpu")
+
+
+def pictures():
+    rng = np.random.default_rng(1)
+    return [rng.integers(256, size=(64, 64, 3), dtype=np.uint8) for _ in range(6)]
+
+
+def test_a_detector_on_images_brings_no_encoder_and_loads_the_same_again(tiny):
+    online = NoiseDetector(["circle", "square"], encoder=tiny)  # by the encoder's own names
+    assert "tiny" in repr(online)
+    assert len(pickle.dumps(online)) < 20_000, "nothing is loaded, nothing is known"
+    online.update(pictures())
+    content = pickle.dumps(online)
+    assert len(content) < 8 * 2**20
+    other = pickle.loads(content)
+    assert other._encoder is None
+    assert state_of(other) == state_of(online)
+    assert of(other.online.predict(online.encode(pictures()))) == of(online.predict(pictures()))
+    assert of(other.update(pictures())) == of(online.update(pictures()))
+    assert other.encoder is not online.encoder
+    assert copy.deepcopy(online).encoder is online.encoder
+    features_alone = pickled(online.online)
+    assert state_of(features_alone) == state_of(online)
+    assert type(features_alone) is OnlineDetector
+
+
+def test_another_encoder_than_before_is_refused(tiny, monkeypatch):
+    online = NoiseDetector(["circle", "square"], encoder=tiny)
+    online.update(pictures())
+    other = pickled(online)
+    changed = copy.copy(tiny)
+    changed.identity = {**tiny.identity, "weights_sha256": "0" * 64}
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: changed)
+    with pytest.raises(StoreError, match="of another encoder than tiny"):
+        other.update(pictures())
+
+
+def test_classes_of_photos_and_other_words_go_along(tiny):
+    photos = {"a": pictures()[:2], "b": pictures()[2:4]}
+    of_photos = NoiseDetector(class_photos=photos, encoder=tiny)
+    of_words = NoiseDetector(["circle"], encoder=tiny, others=["cross", "heart"])
+    for online in (of_photos, of_words):
+        early = pickled(online)
+        said = of(online.update(pictures()))
+        late = pickled(online)
+        assert of(early.update(pictures())) == said
+        assert of(late.update(pictures())) == of(online.update(pictures()))

@@ -1,0 +1,270 @@
+"""How images were read is kept with their features, and what cannot be read is kept too."""
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import Notes
+from PIL import Image
+
+from zsntta_cli.datasets.decoding import CUT, limited_to
+from zsntta_cli.detection import encoding as module
+from zsntta_cli.detection import feature_store
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.feature_store import FeatureStore, KeptImage, Stamp
+from zsntta_cli.detection.sources import batches
+from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.errors import StoreError
+from zsntta_cli.settings import EncoderChoice
+
+# As version 1 made it.
+FORMAT_1 = """
+CREATE TABLE encoder (identity TEXT NOT NULL);
+CREATE TABLE images (digest BLOB PRIMARY KEY, features BLOB NOT NULL);
+CREATE TABLE files (key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL);
+CREATE TABLE texts (prompt TEXT PRIMARY KEY, features BLOB NOT NULL);
+PRAGMA application_id=2054385257;
+PRAGMA user_version=1;
+PRAGMA journal_mode=WAL;
+"""
+
+
+@pytest.fixture
+def passes(monkeypatch, tiny):
+    """How many images were encoded, and how often the encoder was loaded."""
+    seen = {"encoded": 0, "loaded": 0}
+    plain = Encoder.encode_pixels
+
+    def encode(self, pixels):
+        seen["encoded"] += len(pixels)
+        return plain(self, pixels)
+
+    def load(choice, device):
+        seen["loaded"] += 1
+        return tiny
+
+    monkeypatch.setattr(Encoder, "encode_pixels", encode)
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
+    monkeypatch.setattr(module, "_SETTLED", 0.0)
+    return seen
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A whole picture, one of 16 bits, one that is cut off, one that is none."""
+    root = tmp_path / "f"
+    root.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
+    Image.fromarray(pixels).save(root / "0.png")
+    Image.fromarray(pixels.astype(np.uint16) * 257).save(root / "1.png")
+    Image.fromarray(pixels).save(root / "2.jpg")
+    (root / "2.jpg").write_bytes((root / "2.jpg").read_bytes()[:-300])
+    (root / "3.png").write_bytes(b"no image")
+    return root
+
+
+def encoded(root, tmp_path):
+    given = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())
+    try:
+        return [one for items in batches([str(root)]) for one in given.images(items)]
+    finally:
+        given.store.close()
+
+
+def store_path(tmp_path):
+    return tmp_path / "features/tiny" / module.STORE
+
+
+def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, passes):
+    first = encoded(folder, tmp_path)
+    assert [one.note for one in first] == [
+        "", "brought to 8 bits from 16", f"{CUT}: read as far as it goes", "",
+    ]  # fmt: skip
+    assert [one.error for one in first] == ["", "", "", "cannot identify image file"]
+    np.testing.assert_allclose(first[0].features, first[1].features, rtol=2e-3, atol=2e-3)
+    assert passes == {"encoded": 3, "loaded": 1}
+    for _ in range(2):
+        again = encoded(folder, tmp_path)
+        for one, other in zip(first, again, strict=True):
+            assert one[2:] == other[2:]
+            assert (one.features is None) == (other.features is None)
+    folder.rename(tmp_path / "moved")  # known by content alone
+    assert [one[2:] for one in encoded(tmp_path / "moved", tmp_path)] == [one[2:] for one in first]
+    assert passes == {"encoded": 3, "loaded": 1}
+
+
+def test_a_known_failure_is_not_even_read(folder, tmp_path, passes, monkeypatch):
+    encoded(folder, tmp_path)
+    monkeypatch.setattr(module, "read", lambda *_: pytest.fail("it was read"))
+    assert encoded(folder, tmp_path)[3].error == "cannot identify image file"
+
+
+def test_what_could_not_be_read_is_tried_again_by_another_reader(
+    folder, tmp_path, passes, monkeypatch
+):
+    encoded(folder, tmp_path)
+    monkeypatch.setattr(feature_store, "reader", lambda: "with a plug-in")
+    plain = Image.open(folder / "0.png")
+    monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", lambda _: plain.copy())
+    again = encoded(folder, tmp_path)
+    assert again[3].error == ""
+    assert again[3].features is not None
+    assert passes == {"encoded": 4, "loaded": 2}
+    encoded(folder, tmp_path)
+    assert passes == {"encoded": 4, "loaded": 2}
+
+
+def test_a_limit_of_megapixels_tries_again(tmp_path, passes):
+    (tmp_path / "f").mkdir()
+    Image.new("L", (1200, 1000)).save(tmp_path / "f/large.png")
+    for limit, error in ((1, "more than 1"), (2, ""), (1, "")):  # features that are kept stay
+        with limited_to(limit):
+            [one] = encoded(tmp_path / "f", tmp_path)
+            assert error in one.error
+            assert bool(error) == bool(one.error)
+    assert passes["encoded"] == 1
+
+
+def test_only_broken_files_load_no_encoder(folder, tmp_path, passes, monkeypatch):
+    for name in ("0.png", "1.png", "2.jpg"):
+        (folder / name).unlink()
+    (folder / "gone.png").symlink_to(folder / "none")
+    (folder / "locked.png").write_bytes(b"x")
+    monkeypatch.setattr("zsntta_cli.detection.sources.item.read_input", refusing)
+    errors = {Path(one.item.source).name: one.error for one in encoded(folder, tmp_path)}
+    assert errors.pop("gone.png").startswith("No such file")
+    assert errors == {"3.png": "cannot identify image file", "locked.png": "Permission denied"}
+    assert passes == {"encoded": 0, "loaded": 0}
+
+
+def refusing(path, largest):
+    if path.name == "locked.png":
+        raise PermissionError(13, "Permission denied")
+    return path.read_bytes()
+
+
+def test_what_is_no_fault_of_the_file_is_not_kept(folder, tmp_path, passes, monkeypatch):
+    def no_memory(_):
+        raise MemoryError("no memory")
+
+    encoded(folder, tmp_path)
+    with sqlite3.connect(store_path(tmp_path)) as database:
+        for table in ("images", "files", "failures"):
+            database.execute(f"DELETE FROM {table}")
+    database.close()
+    monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", no_memory)
+    assert {one.error for one in encoded(folder, tmp_path)} == {"no memory"}
+    monkeypatch.undo()
+    with sqlite3.connect(store_path(tmp_path)) as database:
+        assert database.execute("SELECT count(*) FROM failures").fetchone() == (0,)
+    database.close()
+
+
+def old_store(path, digest=b"d" * 32, dims=3):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with sqlite3.connect(path) as database:
+        database.executescript(FORMAT_1)
+        database.execute('INSERT INTO encoder VALUES (\'{"model": "one"}\')')
+        features = np.ones(dims, np.float16).tobytes()
+        database.execute("INSERT INTO images VALUES (?, ?)", (digest, features))
+        database.execute("INSERT INTO files VALUES (?, 1, '2', ?)", (b"key", digest))
+        text = np.ones(dims, np.float32).tobytes()
+        database.execute("INSERT INTO texts VALUES ('a cat', ?)", (text,))
+    database.close()
+    return digest
+
+
+def test_a_store_of_the_older_format_is_taken_over(tmp_path):
+    path = tmp_path / "images.sqlite"
+    digest = old_store(path)
+    for _ in range(2):
+        store = FeatureStore(path)
+        assert store.identity == {"model": "one"}
+        assert store.texts(["a cat"])["a cat"].tolist() == [1, 1, 1]
+        assert store.digests({b"key": Stamp(1, "2")}) == {b"key": digest}
+        assert store.images([digest]) == {}, "it was read in another way"
+        assert store.all_digests() == set()
+        store.close()
+    store = FeatureStore(path)
+    store.add({digest: KeptImage(np.zeros(3, np.float16), "a note")}, {})
+    store.add({digest: KeptImage(np.ones(3, np.float16), "another")}, {})
+    [kept] = store.images([digest]).values()
+    assert (kept.features.tolist(), kept.note) == ([0, 0, 0], "a note"), "the first stays"
+    store.close()
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (2,)
+        assert database.execute("SELECT count(*) FROM images").fetchone() == (1,)
+    database.close()
+
+
+def test_several_take_over_a_store_at_once(tmp_path):
+    path, wrong = tmp_path / "images.sqlite", []
+    old_store(path)
+
+    def work(number):
+        try:
+            store = FeatureStore(path)
+            store.add({bytes([number]): KeptImage(np.full(3, number, np.float16))}, {})
+            assert store.texts(["a cat"])
+            store.close()
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    store = FeatureStore(path)
+    assert store.all_digests() == {bytes([n]) for n in range(6)}
+    store.close()
+
+
+@pytest.mark.parametrize("statement", range(4))
+def test_a_takeover_that_is_stopped_changes_nothing(tmp_path, monkeypatch, statement):
+    path = tmp_path / "images.sqlite"
+    digest = old_store(path)
+    steps = [*feature_store.KIND.steps[1], "SELECT 1"]
+    steps.insert(statement, "SELECT no_such_function()")
+    monkeypatch.setitem(feature_store.KIND.steps, 1, steps)
+    with pytest.raises(StoreError, match="no such function"):
+        FeatureStore(path)
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert database.execute("SELECT * FROM images").fetchone()[0] == digest
+        assert database.execute("PRAGMA table_info(images)").fetchall()[2:] == []
+    database.close()
+    monkeypatch.undo()
+    FeatureStore(path).close()
+
+
+def test_an_older_store_that_cannot_be_written_is_taken_over_in_memory(tmp_path, monkeypatch):
+    path = tmp_path / "images.sqlite"
+    digest = old_store(path)
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA journal_mode=DELETE")
+    database.close()
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    store = FeatureStore(path)
+    assert store.texts(["a cat"])
+    store.add({digest: KeptImage(np.zeros(3, np.float16))}, {})
+    assert store.all_digests() == {digest}
+    store.close()
+    assert path.read_bytes() == before
+
+
+def test_features_of_the_older_reading_are_made_again(folder, tmp_path, passes):
+    encoded(folder, tmp_path)
+    with sqlite3.connect(store_path(tmp_path)) as database:
+        database.execute("UPDATE images SET reading = 1, note = ''")
+    database.close()
+    again = encoded(folder, tmp_path)
+    assert passes == {"encoded": 6, "loaded": 2}
+    assert [bool(one.note) for one in again] == [False, True, True, False]
+    encoded(folder, tmp_path)
+    assert passes == {"encoded": 6, "loaded": 2}

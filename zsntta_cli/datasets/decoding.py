@@ -1,0 +1,303 @@
+"""Picture files to RGB: the one place that says how an image is read, and that knows pillow_heif.
+
+What is judged is read as a viewer shows it (`as_shown`): turned as its EXIF says, transparent
+pixels on white, and a file that was cut off as far as it goes. The paper's sets are read as
+published (`as_extracted`): nothing turned, transparency dropped, a damaged file refused. Either way
+images of more than 8 bits are brought to 8; Pillow's own conversion makes all above 255 white.
+"""
+
+import io
+import re
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import PIL
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+from PIL.Image import Transpose
+from PIL.ImageFile import ImageFile
+
+from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
+
+READING = 2  # goes up when a file gives other pixels; 1 was convert("RGB") alone
+BROUGHT, CUT, LARGE = "brought to 8 bits", "cut off", "large"  # what a note's parts begin with
+_MILLION = 10**6
+_DAMAGED = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
+# Bits that cameras and scanners put into 16. A picture that looks black in 16 has 12 or fewer; one
+# of 14 looks dark, and as it is meant if it is a dark one of 16.
+_DEPTHS = (8, 10, 12, 16)
+_BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are not their range
+# ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
+_HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
+_NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
+_END_OF_JPEG = b"\xff\xd9"
+_SEGMENT = re.compile(rb"\xff[\xc0-\xcf\xda-\xfe]")  # of JPEG: two bytes of its length follow
+_ORIENTATION = 274  # EXIF's tag
+_TURNS = {
+    2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM,
+    5: Transpose.TRANSPOSE, 6: Transpose.ROTATE_270, 7: Transpose.TRANSVERSE,
+    8: Transpose.ROTATE_90,
+}  # fmt: skip
+
+_most: float | None = None  # megapixels, in a run that has its own limit in place of Pillow's
+_asked = False  # whether a person named it
+
+Source = bytes | Path | Image.Image
+
+
+class Decoded(NamedTuple):
+    """An RGB image, and what was done to read it where that is more than reading."""
+
+    image: Image.Image
+    note: str = ""  # parts, with "; " between
+
+
+def kinds_of(note: str) -> list[str]:
+    """What was done to read an image, by the words that the parts of its note begin with."""
+    parts = note.split("; ")
+    return [kind for kind in (BROUGHT, CUT, LARGE) if any(p.startswith(kind) for p in parts)]
+
+
+@contextmanager
+def limited_to(megapixels: float | None) -> Iterator[None]:
+    """Refuse larger images, of Pillow's limit without one; what Pillow warns of is a note instead.
+
+    It holds for the process: limits and warnings are Pillow's and Python's global ones.
+    """
+    global _most, _asked
+    before, pillows = (_most, _asked), Image.MAX_IMAGE_PIXELS
+    _most, _asked = megapixels or MOST_MEGAPIXELS, megapixels is not None
+    Image.MAX_IMAGE_PIXELS = None
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"PIL\.")
+            yield
+    finally:
+        (_most, _asked), Image.MAX_IMAGE_PIXELS = before, pillows
+
+
+def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
+    """A picture as a viewer shows it; a JPEG is decoded no larger than it needs to be for `small`.
+
+    Raises:
+        Exception: nothing of it can be read; of a damaged file Pillow raises nearly anything.
+    """
+    if isinstance(source, Image.Image):
+        return _shown(source, _is_of_16(source), [])
+    data = source.read_bytes() if isinstance(source, Path) else source
+    with _opened(data) as image:
+        notes, is_of_16 = _about_size(image), _is_of_16(image)
+        if small:
+            image.draft("RGB", small)
+        if _is_whole(image):
+            return _shown(image, is_of_16, notes)
+        notes.append(f"{CUT}: read as far as it goes")
+        if image.format not in ("JPEG", "MPO"):
+            return _shown(_with_content(image), is_of_16, notes)
+    with _opened(_ended(data)) as image:
+        if small:
+            image.draft("RGB", small)
+        return _shown(_with_content(image), is_of_16, notes)
+
+
+def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
+    """A whole picture as the paper's sets are read, neither turned nor laid on white, or `shown`.
+
+    Raises:
+        Exception: it is damaged.
+    """
+    with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        is_of_16 = _is_of_16(image)
+        if shown:
+            return _shown(image, is_of_16, []).image
+        return _to_8_bits(image, is_of_16)[0].convert("RGB")
+
+
+def is_deep(source: bytes | Path) -> bool:
+    """Whether a file has one channel of more than 8 bits, which was read as white before."""
+    try:
+        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+            return _is_of_numbers(image)
+    except Exception:  # that it is damaged is said where it is read
+        return False
+
+
+def reader() -> str:
+    """What decides whether a file can be read: one that could not is tried again by another."""
+    return (
+        f"reading {READING}, Pillow {PIL.__version__}, heif {_heif_version()}, {_most} megapixels"
+    )
+
+
+@cache
+def _heif_version() -> str:
+    if find_spec("pillow_heif") is None:
+        return "none"
+    from importlib.metadata import version
+
+    return version("pillow-heif")
+
+
+def _opened(data: bytes) -> ImageFile:
+    """A file whose head was read: OSError where it is no image, or too large."""
+    try:
+        image = Image.open(io.BytesIO(data))
+    except UnidentifiedImageError:
+        if data[4:8] != b"ftyp" or data[8:12] not in _HEIF:
+            raise
+        if find_spec("pillow_heif") is None:
+            raise OSError(_NO_HEIF) from None
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
+        image = Image.open(io.BytesIO(data))
+    if _most is not None and image.width * image.height > _most * _MILLION:
+        size = f"{image.width * image.height / _MILLION:,.4g} megapixels"
+        raise OSError(f"it has {size}, more than {_most:,g}: --max-megapixels allows more")
+    return image
+
+
+def _about_size(image: Image.Image) -> list[str]:
+    megapixels = image.width * image.height / _MILLION
+    is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
+    return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
+
+
+def _is_whole(image: ImageFile) -> bool:
+    """Decode an image; where it is cut off, it has what was decoded until there.
+
+    Pillow has a switch for this, but one for the whole process.
+    """
+    try:
+        image.load()
+    except _DAMAGED:
+        image.tile = []  # what is still to be decoded
+        return False
+    return True
+
+
+def _ended(data: bytes) -> bytes:
+    """A JPEG that is cut off, with an end: without it nothing of a progressive one is decoded.
+
+    A segment that is not whole would take the end for its own, so it is left out.
+    """
+    starts = [match.start() for match in _SEGMENT.finditer(data)]
+    last = starts[-1] if starts else len(data)
+    length = int.from_bytes(data[last + 2 : last + 4])
+    is_whole = last + 4 <= last + 2 + length <= len(data)
+    return (data if is_whole else data[:last]) + _END_OF_JPEG
+
+
+def _with_content(image: Image.Image) -> Image.Image:
+    """An image that was cut off, if anything of it was decoded: else all its pixels are alike."""
+    bands = image.getextrema()
+    ranges = bands if isinstance(bands[0], tuple) else (bands,)
+    if all(low == high for low, high in ranges):
+        raise OSError("it is cut off before its first pixels")
+    return image
+
+
+def _shown(image: Image.Image, is_of_16: bool, notes: list[str]) -> Decoded:
+    turned = _upright(image)
+    plain, note = _to_8_bits(turned, is_of_16)
+    return Decoded(_on_white(turned, plain), "; ".join([*notes, note] if note else notes))
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The image turned as its EXIF says; as it lies where that is damaged."""
+    try:
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # of damaged EXIF Pillow raises nearly anything, and the pixels are whole
+        turn = None
+    return image if turn is None else image.transpose(turn)
+
+
+def _on_white(image: Image.Image, plain: Image.Image) -> Image.Image:
+    """The image in RGB, transparent pixels on white; `plain` is the same in 8 bits."""
+    if _is_of_numbers(image):
+        clear = image.info.get("transparency")  # of PNG: the grey that is not shown
+        if isinstance(clear, int):
+            plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
+        return plain.convert("RGB")
+    if not plain.has_transparency_data:
+        return plain.convert("RGB")
+    rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
+    white = Image.new("RGB", image.size, "white")
+    white.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
+    return white
+
+
+def _is_of_numbers(image: Image.Image) -> bool:
+    """Whether a pixel is one number of more than 8 bits."""
+    return image.mode in ("I", "F") or image.mode.startswith("I;16")
+
+
+def _is_of_16(image: Image.Image) -> bool:
+    """Whether a file, not decoded yet, has 16 bits a channel; Pillow keeps 8 of colours."""
+    return any(";16" in str(tile) for tile in getattr(image, "tile", ()))
+
+
+def _to_8_bits(image: Image.Image, is_of_16: bool) -> tuple[Image.Image, str]:
+    """The image with 8 bits a channel, and how it was brought to them.
+
+    Raises:
+        OSError: it has no number that a pixel could be made of.
+    """
+    if _is_of_numbers(image):
+        pixels, how = _scaled(np.asarray(image))
+        return Image.fromarray(pixels), f"{BROUGHT} from {how}"
+    if not is_of_16 or image.mode not in ("RGB", "RGBA"):
+        return image, f"{BROUGHT} from 16" if is_of_16 else ""
+    upper = np.array(image)
+    bits = _depth(int(upper[..., :3].max()) * 256 + 255)
+    if bits < 16:
+        upper[..., :3] = _table(max(2 ** (bits - 8) - 1, 1))[upper[..., :3]]
+        image = Image.fromarray(upper)
+    return image, f"{BROUGHT} from {bits}"
+
+
+def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
+    """Numbers (H, W) as pixels, and what they were brought to 8 bits from.
+
+    Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10, 12
+    or 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
+    from the smallest to the largest. What is not finite is at its end, and what is no number black.
+    """
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        raise OSError("not one of its pixels is a finite number")
+    low, high = float(finite.min()), float(finite.max())
+    is_unit = values.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1
+    is_whole = values.dtype.kind != "f" or bool((finite == np.floor(finite)).all())
+    if not is_unit and is_whole and low >= 0 and high <= 65_535:
+        bits = _depth(int(high))
+        how = str(bits) if bits > 8 else "values 0 to 255"
+        return _table(2**bits - 1)[_finite(values, 0, 0, high).astype(np.uint16)], how
+    first, last = (0.0, 1.0) if is_unit else (low, high)
+    shares = (_finite(values, first, low, high) - first) / ((last - first) or 1)
+    pixels = np.floor(shares * 255 + 0.5).astype(np.uint8)
+    return pixels, f"values {first:,.4g} to {last:,.4g}"
+
+
+def _finite(values: NDArray[Any], first: float, low: float, high: float) -> NDArray[Any]:
+    """Numbers that are all finite, in double precision but of 16 bits."""
+    if values.dtype.itemsize == 2:
+        return values
+    return np.nan_to_num(values.astype(np.float64), nan=first, posinf=high, neginf=low)
+
+
+def _depth(largest: int) -> int:
+    return next(bits for bits in _DEPTHS if largest < 2**bits)
+
+
+@cache
+def _table(top: int) -> NDArray[np.uint8]:
+    """Pixels (top + 1,) of whole numbers from 0 to `top`."""
+    return ((np.arange(top + 1) * 255 + top // 2) // top).astype(np.uint8)

@@ -1,0 +1,174 @@
+"""What a detector knows: the frozen model, and all that was learned beside it.
+
+Nothing here takes a lock: `detector.py` sees to it that one thread at a time changes what is known.
+Whoever reads takes `judge`, which never changes, at once.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.detection import inputs
+from zsntta_cli.detection.learning import (
+    LabelledImages,
+    LearnedRule,
+    Learner,
+    learned,
+    units,
+    usual_of,
+)
+from zsntta_cli.detection.runs.flags import Ranking
+from zsntta_cli.detection.stepping import last_pass, passes_for
+from zsntta_cli.detection.verdicts import Verdicts
+from zsntta_cli.methods.base import SURE, Judge, MoreText, Pool, Stepper, StreamData
+from zsntta_cli.methods.state import State, checked, copied, nested, within
+
+_PARTS = ("images", "method", "people", "flags")  # of a state
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenModel:
+    """The zero-shot classifier, which never changes."""
+
+    text: NDArray[np.float32]  # (C, D) unit norm
+    scale: float  # of the logits
+    bias: float | None  # of a sigmoid model's logits
+    others: MoreText | None = None  # words for what else images may show
+
+    @classmethod
+    def checked(
+        cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
+    ) -> "FrozenModel":
+        """A model of what somebody gave: SettingsError where it is none."""
+        rows = inputs.checked_text(text)
+        others = inputs.checked_others(words, names_beside, rows)
+        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), others)
+
+    def stream(self, features: NDArray[np.float32], seed: int = 0) -> StreamData:
+        """Raw image features (N, D) as a stream with zero-shot scores."""
+        pool, count = Pool.scored(features, self.text, self.scale), len(features)
+        pool = pool.beside(self.others) if self.others else pool
+        return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
+
+
+class Knowledge:
+    """All that a detector has learned, beginning with nothing."""
+
+    def __init__(self, model: FrozenModel, stepper: Stepper, class_names: Sequence[str]) -> None:
+        self._model, self._class_names = model, class_names
+        self.stepper, self.seen = stepper, 0
+        self.learner, self.ranking = Learner(model.text.shape[1]), Ranking()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Have whoever reads see what is known now."""
+        self.judge = self.stepper.judge(), self.learner.rule
+
+    def push(self, data: StreamData) -> Verdicts:
+        """Decide on the next images in order, and learn from them."""
+        pieces = []
+        for items in self.learner.pieces(len(data)):
+            part = data.part(items)
+            verdicts = Verdicts.of(part, self.stepper.push(part), self._class_names)
+            pieces.append(_by_rule(self.learner.rule, verdicts, part))
+            if self.learner.see(part.features(slice(None))):
+                self._fit()
+        self.seen += len(data)
+        self._settle()
+        return Verdicts.joined(pieces)
+
+    def judged(self, data: StreamData) -> Verdicts:
+        """Verdicts on images, each by itself; nothing is learned."""
+        judge, rule = self.judge
+        return _by_rule(rule, Verdicts.of(data, judge(data), self._class_names), data)
+
+    def snapshot(self) -> tuple[Stepper, LabelledImages]:
+        """The method and the answers of this moment, to decide in hindsight with."""
+        return copy.deepcopy(self.stepper), self.learner.answers
+
+    def in_hindsight(
+        self,
+        data: StreamData,
+        stepper: Stepper,
+        answers: LabelledImages,
+        passes: int | None,
+        seed: int,
+    ) -> Verdicts:
+        """Verdicts on a whole folder with a snapshot, whose stepper goes on."""
+        decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
+        verdicts = Verdicts.of(data, decisions, self._class_names)
+        if not len(answers):
+            return verdicts
+        margins = self._margins(stepper.judge(), answers.features)
+        usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
+        return _by_rule(learned(answers, margins, usual), verdicts, data)
+
+    def go_on_from(self, stepper: Stepper, data: StreamData, seed: int) -> None:
+        """Go on from a stepper that was shown a folder, of which the last in an order are kept."""
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
+        self.stepper, self.seen = stepper, self.seen + len(data)
+        self.learner.see(data.features(slice(None))[order])
+        if len(self.learner.answers):
+            self._fit()
+        self._settle()
+
+    def teach(self, features: NDArray[np.float32], noise: NDArray[np.bool_]) -> None:
+        """Learn what a person says of images (N, D), by their raw features."""
+        self.learner.answers = self.learner.answers.and_of(features, noise)
+        self._fit()
+        self._settle()
+
+    def _fit(self) -> None:
+        """Make the rule of the answers anew, by what is known now."""
+        judge = self.stepper.judge()
+        self.learner.fit(lambda features: self._margins(judge, features))
+
+    def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Margins (N,) that a judge gives to raw features (N, D)."""
+        data = self._model.stream(features)
+        return Verdicts.of(data, judge(data), self._class_names).margin
+
+    def copy(self) -> "Knowledge":
+        """The same, of its own."""
+        other = copy.copy(self)
+        other.stepper, other.learner = copy.deepcopy(self.stepper), self.learner.copy()
+        other.ranking = Ranking(self.ranking.margins)
+        other._settle()
+        return other
+
+    def state(self) -> State:
+        """All of it, as arrays and numbers of their own."""
+        images, method = {"seen": self.seen}, self.stepper.state()
+        people, flags = self.learner.state(), self.ranking.state()
+        return copied(nested(images=images, method=method, people=people, flags=flags))
+
+    def restore(self, state: State) -> None:
+        """Go on from a state: ValueError where it is another's."""
+        for name in state:
+            if name.partition(".")[0] not in _PARTS:
+                raise ValueError(f"{name} is unknown")
+        checked(within(state, "images"), {"seen": 0})
+        self.seen = int(state["images.seen"])
+        self.stepper.restore(within(state, "method"))
+        self.learner.restore(within(state, "people"), self.seen)
+        self.ranking.restore(within(state, "flags"))
+        self._settle()
+
+
+def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
+    """Verdicts by what was learned from answers, where there are some.
+
+    What is above the threshold is noise where a person found some, whatever the stream says.
+    """
+    if rule is None:
+        return verdicts
+    odds = rule.log_odds(units(data.features(slice(None))), verdicts.margin)
+    unsure = (odds > 0) & (verdicts.evidence < SURE) & (not rule.answers.noise.any())
+    return dataclasses.replace(
+        verdicts, score=odds, threshold=np.zeros_like(odds), noise=(odds > 0) & ~unsure,
+        unsure=unsure,
+    )  # fmt: skip

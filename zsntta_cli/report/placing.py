@@ -1,0 +1,106 @@
+"""Files are put, moved and removed one at a time: nothing is replaced, nothing is lost.
+
+What is new gets its name by a hard link, which fails where the name is taken. A kill between any
+two steps leaves each content under one name at least.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from zsntta_cli.files import open_regular, scratch_file, sync, writing
+from zsntta_cli.report.placed_list import LINK, PlacedImage
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # of a file system or a file
+
+
+def digest_at(path: Path) -> str | None:
+    """The SHA-256 of a regular file; None where there is none, or a link to one."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        with os.fdopen(open_regular(path), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def is_as_put(path: Path, image: PlacedImage) -> bool:
+    """Whether what lies there is what was put there, and nobody has changed it."""
+    if image.how != LINK:
+        return digest_at(path) == image.content
+    try:
+        return os.readlink(path) == image.source
+    except OSError:
+        return False
+
+
+def original_is_there(image: PlacedImage) -> bool:
+    """Whether an image is still where its copy was made of: the last copy is nobody's to remove."""
+    source = Path(image.source)
+    if image.frame:
+        return source.is_file()
+    try:
+        content = digest_at(source.resolve(strict=True))
+    except (OSError, RuntimeError):  # a member of an archive, or nothing
+        return any(parent.is_file() for parent in source.parents)
+    return content == image.content
+
+
+def write_new(content: bytes, path: Path, scratch: Path) -> None:
+    """Write a new file, whole or not at all.
+
+    Raises:
+        FileExistsError: its name is taken. OSError: it cannot be written.
+    """
+    with scratch_file(scratch) as temporary:
+        temporary.write_bytes(content)
+        sync(temporary)
+        give_name(temporary, path)
+
+
+def give_name(old: Path, path: Path) -> None:
+    """Give a file a second name that nothing has: the first one may be gone after it.
+
+    Raises:
+        FileExistsError: the name is taken. OSError: it cannot be given.
+    """
+    try:
+        os.link(old, path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.rename(old, path)  # which would replace what came since the line before
+
+
+def move_file(old: Path, path: Path, scratch: Path) -> None:
+    """Move a file to a name that nothing has, also to another file system.
+
+    Raises:
+        FileExistsError: the name is taken. OSError: it cannot be moved.
+    """
+    try:
+        give_name(old, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_across(old, path, scratch)
+    sync(path.parent)
+    with writing(old):
+        old.unlink(missing_ok=True)  # gone already where it was renamed
+
+
+def _copy_across(old: Path, path: Path, scratch: Path) -> None:
+    """Copy a file to another file system, and look whether all of it came there."""
+    with scratch_file(scratch) as temporary:
+        shutil.copyfile(old, temporary)
+        shutil.copystat(old, temporary)
+        sync(temporary)
+        if digest_at(temporary) != digest_at(old):
+            raise OSError(errno.EIO, "its copy differs from it", str(old))
+        give_name(temporary, path)
