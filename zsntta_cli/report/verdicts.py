@@ -146,9 +146,10 @@ class Tally:
         counts, images = self.counts, count_images(self.counts["images"])
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
         unsure = f", {counts[UNSURE]:,} unsure" if counts[UNSURE] else ""
-        noise = "do not belong (noise)" if is_page else "flagged as noise"
-        flagged = f"{images}, {counts[NOISE]:,} {noise}{unsure}"
-        decided = f"{flagged} ({self.method}, {classes})"
+        noise, by = "flagged as noise", f" ({self.method}, {classes})"
+        if is_page:
+            noise, by = "do not belong (noise)", f"; decided by {self.method} with {classes}"
+        decided = f"{images}, {counts[NOISE]:,} {noise}{unsure}{by}"
         if not counts["errors"]:
             return f"{decided}."
         return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."

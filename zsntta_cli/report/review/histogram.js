@@ -1,13 +1,10 @@
 // The review: a histogram of margins, and where the threshold is now. Bars of images that do not belong
 // are full, of the unsure hatched, of those that belong hollow: it is read without colours.
 const BINS = 60;
-const [WIDE, HIGH, FOOT] = [600, 64, 14];
-const svg = (name, attributes, ...children) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-};
+const histogram = document.getElementById("histogram");
+const { width: WIDE, height: HIGH } = histogram.viewBox.baseVal;
+const bars = ANSWERS.map((answer) => histogram.querySelector(".bar-" + answer));
+const line = histogram.querySelector(".threshold");
 // The range leaves out the outermost two of a thousand, which stand in the first and the last bin.
 const quantile = (share) => order.length ? order[Math.round((1 - share) * (order.length - 1))].verdict.margin : 0;
 const low = Math.min(quantile(0.002), -1e-9);
@@ -17,12 +14,6 @@ const bins = Uint8Array.from(order, ({ verdict }) => Math.min(BINS - 1, Math.flo
 const totals = new Uint32Array(BINS);
 for (const bin of bins) totals[bin] += 1;
 const highest = Math.max(1, ...totals);
-const bars = ANSWERS.map((answer) => svg("path", { class: "bar-" + answer }));
-bars[1].setAttribute("fill", "url(#hatch)");
-const line = svg("line", { class: "threshold", y1: 0, y2: HIGH });
-const histogram = svg("svg", { id: "histogram", role: "img", viewBox: `0 0 ${WIDE} ${HIGH + FOOT}`, preserveAspectRatio: "none" },
-  svg("pattern", { id: "hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse" }, svg("path", { d: "M0 5L5 0" })),
-  ...[...bars].reverse(), line);
 
 // A bar that is there is seen: of 100,000 images three are no less to be looked at.
 function drawHistogram() {
