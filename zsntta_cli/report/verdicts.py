@@ -132,7 +132,8 @@ class Tally:
 
         A table shows so many of them at most; `is_page`: one looks at the review already.
         """
-        texts = [self._flagged(), *self._notes(), *self._unknown(shown), *self._evidence()]
+        flagged = self._flagged(is_page)
+        texts = [flagged, *self._notes(), *self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
@@ -141,12 +142,14 @@ class Tally:
             texts.append(f"Left out: {others}.")
         return [printable(text) for text in texts]
 
-    def _flagged(self) -> str:
+    def _flagged(self, is_page: bool) -> str:
         counts, images = self.counts, count_images(self.counts["images"])
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
         unsure = f", {counts[UNSURE]:,} unsure" if counts[UNSURE] else ""
-        flagged = f"{images}, {counts[NOISE]:,} flagged as noise{unsure}"
-        decided = f"{flagged} ({self.method}, {classes})"
+        noise, by = "flagged as noise", f" ({self.method}, {classes})"
+        if is_page:
+            noise, by = "do not belong (noise)", f"; decided by {self.method} with {classes}"
+        decided = f"{images}, {counts[NOISE]:,} {noise}{unsure}{by}"
         if not counts["errors"]:
             return f"{decided}."
         return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."

@@ -30,3 +30,7 @@ def test_pictures_go_in_turn_to_the_borderline_and_the_suspicious():
     assert pictured(ROWS, 4) == [5, 1, 2, 4]
     assert sorted(pictured(ROWS, 600)) == list(range(6))
     assert pictured(ROWS, 0) == []
+
+
+def test_what_has_no_file_to_show_gets_its_picture_first():
+    assert pictured(ROWS, 4, {5, 1, 2}) == [4, 0, 3, 5]

@@ -12,6 +12,7 @@ from PIL import Image
 from reviewed import HOSTILE, page, run_of, unread, verdict
 
 from zsntta_cli.detection.sources.item import Item, content_of, failed
+from zsntta_cli.report.review.asking import to_ask
 from zsntta_cli.report.review.pictures import pictures, small
 from zsntta_cli.report.review.review import ReviewFile
 
@@ -37,12 +38,12 @@ def test_each_image_is_in_one_list_in_its_order():
     assert near == [10, 9, 11, 8, 12, 7, 13, 6, 14, 5, 15, 4]
     assert listed(html, "noise") == list(range(39, 15, -1))
     assert listed(html, "clean") == [3, 2, 1, 0]
-    assert "40 images, 29 flagged as noise (ridge, 2 classes)." in html
+    assert "40 images, 29 do not belong (noise); decided by ridge with 2 classes." in html
     heads = re.findall(r'<h2 id="\w+">(.*?)</h2>', html)
     assert heads == [
-        "Questions", "Borderline <small>12</small>", "Noise <small>24</small>",
+        "Questions", "Borderline <small>12</small>", "Does not belong <small>24</small>",
         "Unsure <small>0</small>",
-        "Clean <small>4</small>"
+        "Belongs <small>4</small>"
     ]  # fmt: skip
 
 
@@ -50,10 +51,10 @@ def test_a_card_says_verdict_class_margin_and_place():
     html = page([verdict("clip.mp4", -1.25, "dog", frame=3, time_s=0.5)], shown={0: DOT})
     [card] = re.findall(r"<li id=.*?\n", html)
     assert re.sub(r"<[^>]+>", " ", card).split() == [
-        "clean", "−1.25", "dog", "clip.mp4", "at", "0.50", "s",
+        "belongs", "−1.25", "dog", "clip.mp4", "at", "0.50", "s",
     ]  # fmt: skip
     [(image, _)] = Page(card).named("img")
-    assert image == {"src": DOT.uri, "alt": "", "width": "128", "height": "85"}
+    assert image == {"src": DOT.uri, "alt": "", "width": "256", "height": "171"}
 
 
 def test_what_could_not_be_read_is_listed_and_has_no_number():
@@ -63,6 +64,19 @@ def test_what_could_not_be_read_is_listed_and_has_no_number():
     found = [i for key in ("borderline", "noise", "clean") for i in listed(html, key)]
     assert sorted(found) == list(range(40))
     assert "Not read" not in page(PLAIN)
+
+
+def test_the_first_of_a_list_have_cards_and_all_others_a_line():
+    rows = [verdict(f"{i}.png", i - 700.5, "<b>") for i in range(1000)]
+    html = page(rows, {5: DOT}, {6: "./6.png"})
+    assert [len(listed(html, key)) for key in ("borderline", "noise", "unsure", "clean")] == [
+        60, 122, 0, 124,
+    ]  # fmt: skip
+    assert {5, *to_ask(rows)} <= {*listed(html, "noise"), *listed(html, "clean")}
+    lines = re.findall(r"<li>([+−][\d.]+) &lt;b&gt;: (\d+).png\n", html)
+    cards = re.findall(r'<li id="i(\d+)">', html)
+    assert sorted(int(i) for i in [*cards, *(i for _, i in lines)]) == list(range(1000))
+    assert ("−694.50", "6") in lines
 
 
 def test_no_image_at_all_is_a_page_too():
@@ -78,6 +92,23 @@ def test_the_script_gets_names_of_any_bytes_whole():
     assert set(data["classes"]) == set(NAMES)
     assert not set("<>&") & set(plain)
     page(ROWS).encode()
+
+
+def test_the_script_gets_the_likeliest_classes_and_what_was_done_to_read():
+    top = [{"class": name, "score": score} for name, score in (("dog", 0.7512), ("elk", 0.0004))]
+    rows = [verdict("a\n.png", -1, "cat", top=top, note="16 bit"), verdict("b.png", 1, "dog")]
+    [plain] = re.findall(r'id="review-data">(.*?)</script>', page(rows, files={1: "./b.png"}))
+    data = json.loads(plain)
+    assert data["tops"] == [[1, 751, "elk", 0], [1, 1000]]
+    assert (data["files"], data["notes"]) == ([None, "./b.png"], {"0": "16 bit"})
+    assert (data["places"], data["shown"]) == ({"0": "a\\n.png"}, {})
+
+
+def test_corrections_that_a_browser_kept_are_of_rows_wherever_their_files_lie():
+    names = {re.search('"id":"([0-9a-f]{64})"', html)[1] for html in (
+        page(PLAIN), page(PLAIN, files={0: "./a.png"}), page(PLAIN, {3: DOT}),
+    )}  # fmt: skip
+    assert len(names) == 1
 
 
 def test_a_number_to_flag_is_named_only_where_the_command_takes_one():
@@ -113,14 +144,14 @@ def test_the_page_loads_nothing_and_handles_nothing_inline(html):
     assert not re.search(r"url\(|@import|https?:", style)
     [(_, script)] = parsed.named("script")[-1:]
     assert not re.search(r"https?:|fetch|XMLHttp|import\(|innerHTML|eval|insertAdjacent", script)
-    assert len(script.encode()) <= 20_000
+    assert len(script.encode()) <= 30_000
 
 
 def test_the_policy_lets_in_this_style_and_this_script_alone(html):
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    assert rules["img-src"] == "data:"
+    assert rules["img-src"] == "data: 'self' file:"
     for name, rule in (("style", "style-src"), ("script", "script-src")):
         [content] = re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -164,8 +195,8 @@ def test_pictures_are_small_and_what_cannot_be_read_has_none():
     items += [failed("gone", "it is gone"), Item("cut", lambda: content_of(data[0][:200]))]
     found = pictures(items, 2)
     assert found[3:] == [None, None]
-    assert [(one.width, one.height) for one in found[:3]] == [(128, 32), (9, 128), (8, 8)]
-    assert [opened(one) for one in found[:3]] == [(128, 32), (9, 128), (8, 8)]
+    assert [(one.width, one.height) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
+    assert [opened(one) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
     assert max(len(one.uri) for one in found[:3]) < 8000
 
 
@@ -191,4 +222,5 @@ def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
     cards = {int(i): card for i, card in re.findall(r'<li id="i(\d+)">(.*)', html)}
     assert [i for i, card in cards.items() if "<img" in card] == [5, 4]
     assert 'width="30" height="60"' in cards[5]
+    assert '"files":[null,null,null,null,null,null]' in html, "these have no files"
     assert cards[0].count("no picture") == 1

@@ -21,7 +21,7 @@ def test_corrected_in_the_browser_exported_and_judged(browser, pictures):
     for i, row in enumerate(rows[:8] + rows[-6:]):
         at = i if i < 8 else len(rows) - 14 + i
         truth = row["source"].split("/")[1]
-        button = "Noise" if truth == "x" else "Clean"
+        button = "Does not belong" if truth == "x" else "Belongs"
         page.locator(f"#i{at}").get_by_role("button", name=button).click()
         if truth != "x":
             page.locator(f"#i{at} select").select_option(truth)

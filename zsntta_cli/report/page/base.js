@@ -17,3 +17,11 @@ function download(name, type, content) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
+
+// A cell of a CSV.
+function field(content) {
+  if (content === null) return "";
+  let words = String(content);
+  if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
+  return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+}

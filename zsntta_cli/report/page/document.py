@@ -55,16 +55,18 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(_environment().get_template(template).render(**values))
 
 
-def document(package: str, name: str, scripts: Sequence[str], **values: Any) -> str:
+def document(
+    package: str, name: str, scripts: Sequence[str], images: str = "data:", **values: Any
+) -> str:
     """The file: its policy lets in its own style and script, by their digests, and no more.
 
-    The body's template and its style are called by `name`; they and `scripts` are a package's own,
+    `images` are the sources that pictures may come from, in the words of the policy. The body's template and its style are called by `name`; they and `scripts` are a package's own,
     behind what all pages share.
     """
     style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
     script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
     policy = (
-        f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
+        f"default-src 'none'; img-src {images}; style-src {_digest(style)}; "
         f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
     )
     html = render(

@@ -140,13 +140,6 @@
   const asJson = (some) => JSON.stringify(some.map((row) =>
     Object.fromEntries(values(row).map((x, i) => [columns[i], x]))), null, 1) + "\n";
 
-  function field(content) {
-    if (content === null) return "";
-    let words = String(content);
-    if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
-    return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
-  }
-
   const asCsv = (some) => [columns, ...some.map(values)]
     .map((line) => line.map(field).join(",")).join("\n") + "\n";
 

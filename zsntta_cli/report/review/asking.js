@@ -1,4 +1,4 @@
-// The review: ten questions. Answers are corrections as all others. Between review.js and correcting.js.
+// The review: ten questions. Answers are corrections as all others. Before correcting.js.
 const questions = [...document.querySelectorAll("#questions-list li")].map((line) => {
   const item = items[Number(line.dataset.image)];
   const answer = (words, noise) => {
@@ -6,8 +6,8 @@ const questions = [...document.querySelectorAll("#questions-list li")].map((line
     made.setAttribute("aria-label", `${words}: ${item.place}`);
     return made;
   };
-  const shown = item.card.querySelector("img");
-  if (shown) line.prepend(shown.cloneNode());
+  const picture = cardOf(item).querySelector("img");
+  if (picture) line.prepend(picture.cloneNode());
   const answers = [answer("It belongs", false), answer("It does not", true)];
   line.append(make("span", { className: "truth" }, ...answers));
   line.querySelector("a").addEventListener("click", (event) => {
@@ -19,11 +19,11 @@ const questions = [...document.querySelectorAll("#questions-list li")].map((line
 
 const isAnswered = (item, noise) => truths.has(item) && truths.get(item).noise === noise;
 
-// Show the card of an image, in whichever list it stands and however far down.
+// Show the card of an image, in whichever list it stands; how far down it does, nothing before it is shown.
 function reveal(item) {
   const section = sections.find(({ all }) => all.includes(item));
   if (!section) return;
-  while (section.all.indexOf(item) >= section.limit) section.limit += STEP;
+  section.revealed.add(item);
   draw();
   item.card.focus({ preventScroll: true });
   item.card.scrollIntoView({ block: "center", behavior: "instant" });

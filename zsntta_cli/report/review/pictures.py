@@ -12,7 +12,7 @@ from PIL import Image, features
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.sources.item import Content, Item
 
-SIDE = 128  # pixels, the longer side
+SIDE = 256  # pixels, the longer side
 _FORMAT = "WEBP" if features.check("webp") else "JPEG"
 _QUALITY = 72
 

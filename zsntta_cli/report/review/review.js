@@ -1,15 +1,15 @@
 // The review: what is shown. A slider moves all thresholds by one amount, filters choose. All names are
-// set as text, never as markup; the lists are whole without this. correcting.js has the rest.
+// set as text, never as markup. Cards are made when they are first shown: there may be 100,000 images.
 const data = JSON.parse(document.getElementById("review-data").textContent);
 const controls = document.getElementById("controls");
-const STEP = 120;  // images of a section that are shown before one asks for more
-const items = data.rows.map((row, i) => {
-  const card = document.getElementById("i" + i);
-  const place = card.querySelector(".where").textContent;
-  return { i, card, place, verdict: Object.fromEntries(row.map((x, j) => [data.columns[j], x])) };
-});
+const template = document.getElementById("card").content.firstElementChild;
 // The most suspicious first, by margin, as thresholds that move go through them.
-const ANSWERS = ["noise", "unsure", "clean"];
+const ANSWERS = Object.keys(data.answers);
+const shownName = (name) => data.shown[name] ?? name;
+const items = data.rows.map((row, i) => {
+  const verdict = Object.fromEntries(row.map((x, j) => [data.columns[j], x]));
+  return { i, verdict, place: data.places[i] ?? verdict.source, file: data.files[i], card: null };
+});
 const doubt = (item) => ANSWERS.indexOf(item.verdict.answer);
 const order = [...items].sort((a, b) =>
   b.verdict.margin - a.verdict.margin || doubt(a) - doubt(b) || a.i - b.i);
@@ -19,10 +19,10 @@ const above = items.filter((item) => item.verdict.margin > 0).length;
 const sections = ["borderline", ...ANSWERS].map((key) => {
   const head = document.getElementById(key);
   const more = button("", () => {
-    section.limit += STEP;
+    section.limit += data.step;
     draw();
   });
-  const section = { head, count: head.querySelector("small"), list: head.parentElement.querySelector("ol"), more, limit: STEP, all: [] };
+  const section = { head, name: head.firstChild.textContent.trim(), count: head.querySelector("small"), list: head.parentElement.querySelector("ol"), more, limit: data.step, all: [], revealed: new Set() };
   section.list.after(more);
   return section;
 });
@@ -30,8 +30,29 @@ let flagged = own;
 let decided = true;  // the answers are those of the file, and no threshold is moved
 let current = null;
 
+const number = (n) => n.toLocaleString("en");
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
-const images = (n) => (n === 1 ? "1 image" : `${n.toLocaleString("en")} images`);
+const images = (n) => (n === 1 ? "1 image" : `${number(n)} images`);
+
+// Cards: those of the file, and of the same form those that are asked for. A picture that is not
+// where it was, as in a page that was sent, gives way to words.
+for (const card of document.querySelectorAll("main ol > li")) items[Number(card.id.slice(1))].card = card;
+const noPicture = () => make("span", { className: "none", textContent: "no picture" });
+const asPicture = (src) => make("img", { alt: "", src, loading: "lazy", decoding: "async" });
+const isMissing = (target) => target instanceof HTMLImageElement && target.complete && !target.naturalWidth;
+addEventListener("error", ({ target }) => {
+  if (isMissing(target)) target.replaceWith(noPicture());
+}, true);
+
+function cardOf(item) {
+  if (item.card) return item.card;
+  const card = template.cloneNode(true);
+  card.id = "i" + item.i;
+  if (item.file) card.querySelector(".of").replaceChildren(asPicture(item.file));
+  card.querySelector(".said i").textContent = shownName(item.verdict.class);
+  card.querySelector(".where").textContent = item.place;
+  return item.card = card;
+}
 
 // Controls.
 const slider = make("input", { type: "range", name: "flagged", min: 0, max: items.length, value: own });
@@ -53,24 +74,7 @@ for (const name of [...new Set(items.map((item) => item.verdict.class))].sort())
 classes.addEventListener("change", () => draw());
 const find = make("input", { type: "search", name: "find", autocomplete: "off" });
 find.addEventListener("input", () => draw());
-const keys = make("input", { type: "checkbox", name: "keys", checked: true });
-const said = make("output");
-const exporting = button("Export corrections", () => {
-  download("corrections.jsonl", "application/jsonl", exported());
-  isExported = true;
-});
-const help = make("details", {}, make("summary", { textContent: "Keys" }), make("ul", {},
-  ...Object.entries({
-    j: "next image", k: "image before", n: "it is noise", c: "it is clean; again: choose another class",
-    u: "take the correction back", "/": "find",
-  }).map(([key, words]) => make("li", {}, make("kbd", { textContent: key }), " " + words))),
-make("label", { className: "check" }, keys, "Keys are on"));
-controls.append(
-  make("div", {}, make("label", { className: "slide" }, "How many are noise", slider), asDecided, moved),
-  make("div", {}, make("label", {}, "Class", classes), make("label", {}, "Find", find), exporting, said, help),
-);
-controls.hidden = false;
-for (const note of document.querySelectorAll(".noscript")) note.remove();
+for (const note of document.querySelectorAll(".noscript, noscript")) note.remove();
 
 // What is shown.
 function shift() {
@@ -80,10 +84,13 @@ function shift() {
   return flagged === 0 ? next : (last + (flagged < order.length ? next : last - 1)) / 2;
 }
 
-function matches({ verdict, place }) {
-  const words = (place + " " + verdict.class).toLowerCase();
-  return (!classes.value || verdict.class === classes.value)
-    && find.value.toLowerCase().split(/\s+/).every((word) => words.includes(word));
+function filter() {
+  const words = find.value.toLowerCase().split(/\s+/);
+  return ({ verdict, place }) => {
+    if (classes.value && verdict.class !== classes.value) return false;
+    const text = find.value ? (place + " " + verdict.class).toLowerCase() : "";
+    return words.every((word) => text.includes(word));
+  };
 }
 
 function split() {
@@ -97,38 +104,51 @@ function split() {
   return [near, ...ANSWERS.map((answer) => rest.filter((item) => item.answer === answer))];
 }
 
+// The first images of a section, and those that a link led to.
+function listedIn({ all, limit, revealed }) {
+  const further = revealed.size ? all.slice(limit).filter((item) => revealed.has(item)) : [];
+  return [...all.slice(0, limit), ...further];
+}
+
 function draw() {
   const there = new Set();
   order.forEach((item, at) => { item.answer = decided ? item.verdict.answer : ANSWERS[at < flagged ? 0 : 2]; });
+  const matches = filter();
   split().forEach((all, at) => {
     const section = sections[at];
     section.all = all.filter(matches);
-    const some = section.all.slice(0, section.limit);
-    section.list.replaceChildren(...some.map((item) => item.card));
-    for (const item of some) there.add(item);
+    const listed = listedIn(section);
+    section.list.replaceChildren(...listed.map(cardOf));
+    for (const item of listed) there.add(item);
     section.more.hidden = section.all.length <= section.limit;
-    section.more.textContent = `Show ${Math.min(STEP, section.all.length - section.limit)} more`;
-    const of = section.all.length < all.length ? ` of ${all.length.toLocaleString("en")}` : "";
-    section.count.textContent = section.all.length.toLocaleString("en") + of;
+    section.more.textContent = `Show ${Math.min(data.step, section.all.length - section.limit)} more`;
+    const of = section.all.length < all.length ? ` of ${number(all.length)}` : "";
+    section.count.textContent = number(section.all.length) + of;
   });
   for (const item of there) {
     dress(item);
-    tell(item);
+    tell(item, item.card);
   }
   if (current && !there.has(current)) choose(null);
+  sayMoved();
+  drawHistogram();
+  sayDone();
+}
+
+function sayMoved() {
   slider.setAttribute("aria-valuetext", `${flagged} of ${images(items.length)}`);
   const noise = decided ? counts[0] : flagged;
-  const unsure = decided && counts[1] ? `, ${counts[1].toLocaleString("en")} unsure` : "";
-  const words = `${noise.toLocaleString("en")} of ${images(items.length)} are noise${unsure}`;
+  const unsure = decided && counts[1] ? `, ${number(counts[1])} unsure` : "";
+  const words = `${number(noise)} of ${images(items.length)} ${noise === 1 ? "does" : "do"} not belong${unsure}`;
   if (decided) return moved.replaceChildren(words + ", as decided.");
   const typed = data.flag && flagged ? [", as with ", make("code", { textContent: `--flag ${flagged}` })] : [];
   moved.replaceChildren(`${words}; all thresholds ${signed(shift())}`, ...typed, ". Corrections are of what was decided.");
 }
 
 // The verdict with the thresholds where they are now: the margin is above 0 for noise.
-function tell({ card, answer, verdict }) {
-  const said = card.querySelector(".said b");
-  said.textContent = answer;
-  said.className = "is-" + answer;
-  card.querySelector(".said span").textContent = signed(verdict.margin - shift());
+function tell({ answer, verdict }, element) {
+  const word = element.querySelector(".said b");
+  word.textContent = data.answers[answer];
+  word.className = "is-" + answer;
+  element.querySelector(".said span").textContent = signed(verdict.margin - shift());
 }

@@ -1,37 +1,40 @@
 """The review page: what is borderline, noise, unsure, clean, to be looked at and corrected.
 
 Without script it is lists as they were decided. With it a slider moves all thresholds by one
-amount, which is `detect --flag N`; corrections are exported for `detect --judge`.
+amount, which is `detect --flag N`; corrections are exported for `detect --judge`. Cards stand in
+the file for the first images of each list and for pictures that are in it; others the script makes
+as they are asked for.
 """
 
-import hashlib
 import html
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from markupsafe import Markup
 
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import FORMAT, VerdictAnswer, VerdictRow
+from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
 from zsntta_cli.report.review import EMBEDDED
+from zsntta_cli.report.review.addresses import address
 from zsntta_cli.report.review.asking import to_ask
+from zsntta_cli.report.review.data import page_data
 from zsntta_cli.report.review.pictures import Picture, pictures
 from zsntta_cli.report.verdicts import Tally, place
 
 TITLE = "Review of verdicts"
+ANSWERS = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # as the page calls them
+STEP = 120  # images of a list that are shown at once
 _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and at most so many
 _ORDER = get_args(VerdictAnswer)  # of suspicion
-# What the script is given of a row, and puts into a correction.
-_COLUMNS = (
-    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold",
-    "margin", "stage", "evidence", "kind", "encoder",
+_SCRIPTS = (
+    "review.js", "histogram.js", "asking.js", "correcting.js", "exporting.js", "zooming.js",
+    "keys.js",
 )  # fmt: skip
 
 
@@ -40,42 +43,47 @@ def review(
     classes: Sequence[str],
     tally: Tally,
     shown: Mapping[int, Picture] | None = None,
+    files: Mapping[int, str] | None = None,
     hindsight: bool = True,
 ) -> str:
     """The page of verdict rows; `shown` are pictures by the places of rows that were judged.
 
-    `tally` is of these rows; `hindsight`: whether the command could flag a number of images, as
-    the slider does.
+    `files` are the addresses of image files by the same places, relative to the page. `tally` is of
+    these rows; `hindsight`: whether the command could flag a number of images, as the slider does.
 
-    The same rows and pictures give the same bytes.
+    The same rows, pictures and addresses give the same bytes.
     """
     judged = [row for row in rows if row["error"] is None]
+    lists, asked = _lists(judged), to_ask(judged) if hindsight else []
+    shown, files = shown or {}, files or {}
     return document(
         __package__,
         "review",
-        ["review.js", "asking.js", "correcting.js"],
+        _SCRIPTS,
+        images="data: 'self' file:",
         title=TITLE,
         tally=tally,
         rows=judged,
-        lists=_lists(judged),
-        asked=to_ask(judged) if hindsight else [],
-        shown=shown or {},
+        lists=lists,
+        asked=asked,
+        shown=shown,
+        files=files,
+        carded={*shown, *asked, *(i for places in lists.values() for i in places[:STEP])},
+        answers=ANSWERS,
         failed=[row for row in rows if row["error"] is not None],
         place=place,
         text=_text,
-        data=_json(_data(judged, classes, hindsight)),
-    )
+        data=page_data(
+            judged, classes, files,
+            near=borderline(len(judged)), step=STEP, answers=ANSWERS,
+            flag=hindsight and all(row["frame"] is None for row in judged),
+        ),
+    )  # fmt: skip
 
 
 def _text(value: str) -> Markup:
     """A text as HTML, its quotes spelled as in all reviews so far."""
     return Markup(html.escape(printable(value)))
-
-
-def _json(values: dict[str, Any]) -> Markup:
-    """Values for the script, as JSON that cannot end its element."""
-    plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
-    return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
 
 
 def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
@@ -87,19 +95,6 @@ def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
         "borderline": near,
         **{answer: [i for i in rest if rows[i]["answer"] == answer] for answer in _ORDER},
     }
-
-
-def _data(rows: Sequence[VerdictRow], classes: Sequence[str], hindsight: bool) -> dict[str, Any]:
-    """What the script works on: rows as lists, and a name for what is kept of corrections."""
-    plain: list[dict[str, Any]] = [{**row} for row in rows]
-    lists = [[row[name] for name in _COLUMNS] for row in plain]
-    names = list(dict.fromkeys(classes))
-    digest = hashlib.sha256(json.dumps([lists, names]).encode()).hexdigest()
-    return {
-        "format": FORMAT, "id": digest, "columns": _COLUMNS, "rows": lists, "classes": names,
-        "near": borderline(len(rows)),
-        "flag": hindsight and all(row["frame"] is None for row in rows),
-    }  # fmt: skip
 
 
 def by_suspicion(rows: Sequence[VerdictRow]) -> list[int]:
@@ -124,10 +119,14 @@ def borderline(count: int) -> int:
     return min(count, max(_LEAST, min(_MOST, count // _SHARE)))
 
 
-def pictured(rows: Sequence[VerdictRow], most: int) -> list[int]:
-    """Places of the rows that get a picture: in turn the next borderline and suspicious one."""
+def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) -> list[int]:
+    """Places of the rows whose picture stands in the page itself.
+
+    In turn the next borderline and suspicious one, and first those that have no file to show.
+    """
     turns = zip_longest(by_closeness(rows), by_suspicion(rows))
-    return list(dict.fromkeys(chain.from_iterable(turns)))[:most]
+    places = dict.fromkeys(chain.from_iterable(turns))
+    return sorted(places, key=lambda i: i in files)[:most]
 
 
 class ReviewFile(RowSink):
@@ -151,8 +150,11 @@ class ReviewFile(RowSink):
 
     def close(self) -> None:
         """Write it: StoreError where that cannot be done."""
-        places = pictured([row for row in self._rows if row["error"] is None], self._embed)
+        addresses = (address(item, self._path.parent) for item in self._items)
+        files = {i: file for i, file in enumerate(addresses) if file is not None}
+        judged = [row for row in self._rows if row["error"] is None]
+        places = pictured(judged, self._embed, files)
         drawn = pictures([self._items[i] for i in places], self._workers)
         shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
-        page = review(self._rows, self._classes, self._tally, shown, self._hindsight)
+        page = review(self._rows, self._classes, self._tally, shown, files, self._hindsight)
         write_whole(self._path, page.encode())

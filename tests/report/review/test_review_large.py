@@ -1,0 +1,204 @@
+"""The review in a browser: pictures that lie beside it, the large view, what leaves as a file."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from review_page import DOT, Review
+from reviewed import HOSTILE, page, verdict
+
+from zsntta_cli.detection.sources.item import of_file
+from zsntta_cli.report.review.addresses import address
+
+STRANGE = ["a:b.png", "#50%?.png", "'\"<b>&.png", "javascript:x.png", "\udcff\n.png"]
+TOP = [{"class": name, "score": score} for name, score in (("cat", 0.75), (HOSTILE, 0.2514))]
+
+
+def written(folder, rows, names, **values):
+    """The page of rows, with the addresses of files by their places."""
+    files = {i: address(of_file(folder / "photos" / name), folder) for i, name in names.items()}
+    path = folder / "review.html"
+    path.write_text(page(rows, {0: DOT}, files, **values))
+    return path.as_uri()
+
+
+@pytest.fixture
+def review(browser, tmp_path):
+    """Six images: the first in the page itself, others beside it, the last one not there."""
+    names = ["embedded.png", *STRANGE, "gone.png"]
+    (tmp_path / "photos").mkdir()
+    for i, name in enumerate(names[1:-1], 1):
+        Image.new("RGBA", (400, 20 * i), (0, 90, 200, 128)).save(tmp_path / "photos" / name)
+    rows = [verdict(f"photos/{name}", 3.5 - i, top=TOP) for i, name in enumerate(names)]
+    opened = Review(browser, written(tmp_path, rows, dict(list(enumerate(names))[1:])))
+    yield opened
+    opened.context.close()
+
+
+def sizes(review):
+    """The heights of pictures by the number of their image; None where words stand instead."""
+    return review.page.evaluate("""async () => {
+        const found = {};
+        for (const card of document.querySelectorAll('ol > li')) {
+            const image = card.querySelector('.of img');
+            if (image) { image.loading = 'eager'; await image.decode().catch(() => 0); }
+            const left = card.querySelector('.of img');
+            found[card.id] = left ? left.naturalHeight : card.querySelector('.none').textContent;
+        }
+        return found;
+    }""")
+
+
+def test_pictures_beside_the_page_are_shown_whatever_they_are_called(review):
+    review.page.wait_for_function("document.querySelector('#i6 .none')")
+    assert sizes(review) == {
+        "i0": 171, "i1": 20, "i2": 40, "i3": 60, "i4": 80, "i5": 100, "i6": "no picture",
+    }  # fmt: skip
+    assert [line for line in review.said if "ERR_FILE_NOT_FOUND" not in line] == []
+    folder = str(review.page.url).rpartition("/")[0]
+    files = [url for url in review.asked if not url.startswith("data:")]
+    assert all(url.startswith(folder) for url in files), (
+        "from where the page lies, and nowhere else"
+    )
+
+
+def test_images_that_the_slider_brings_have_their_pictures(browser, tmp_path):
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (40, 30)).save(tmp_path / "photos" / "a.png")
+    rows = [verdict(f"{i}.png", i - 700.5) for i in range(1000)]
+    review = Review(browser, written(tmp_path, rows, dict.fromkeys(range(1000), "a.png")))
+    review.slide(700)
+    near = review.page.locator("section[aria-labelledby=borderline] li")
+    assert near.count() == near.locator("img").count() == 60
+    assert near.locator(".where").first.text_content() == "299.png"
+    assert not review.page.locator("#i0").count(), "cards are made when they are shown"
+    review.page.wait_for_function("document.querySelector('#i299 img').naturalWidth == 40")
+    assert review.said == []
+    review.context.close()
+
+
+def test_the_large_view_says_what_is_likeliest_and_gives_the_focus_back(review):
+    press, zoom = review.page.keyboard.press, review.page.locator("#zoom")
+    press("z")
+    assert not zoom.is_visible(), "at no image"
+    for _ in range(2):
+        press("j")
+    at = review.page.evaluate("document.activeElement.id")
+    press("Enter")
+    assert zoom.is_visible()
+    assert zoom.locator("tbody tr").all_text_contents() == ["cat75.0 %", f"{HOSTILE}25.1 %"]
+    assert zoom.locator("img[src=x]").count() == 0
+    place = zoom.locator("h2").text_content()
+    assert review.at() == [place]
+    press("j")
+    assert zoom.locator("h2").text_content() != place
+    press("k")
+    press("n")
+    assert review.page.get_by_role("status").text_content() == "1 image labelled."
+    assert zoom.locator("h2").text_content() != place, "it goes on"
+    press("u")
+    assert zoom.locator("h2").text_content() == place
+    assert review.page.get_by_role("status").text_content() == ""
+    press("Escape")
+    assert not zoom.is_visible()
+    assert review.page.evaluate("document.activeElement.id") == at
+    review.card(1).get_by_role("button", name="Larger: photos/a:b.png").click()
+    review.page.wait_for_function("document.querySelector('#zoom img').naturalHeight == 20")
+    zoom.get_by_role("button", name="Does not belong").click()
+    zoom.get_by_role("button", name="Close").click()
+    assert [one["source"] for one in review.corrections()] == ["photos/a:b.png"]
+
+
+def test_a_large_picture_that_is_not_there_gives_way(review):
+    review.card(6).get_by_role("button", name="Larger").click()
+    review.page.locator("#zoom .none").wait_for()
+    review.page.locator("#zoom").get_by_role("button", name="Close").click()
+    review.card(0).get_by_role("button", name="Larger").click()
+    assert review.page.locator("#zoom img").get_attribute("src") == DOT.uri
+
+
+def test_after_an_answer_by_key_the_next_is_chosen_and_u_goes_back(review):
+    press = review.page.keyboard.press
+    press("j")
+    order = review.listed("borderline")
+    for key in "ncn":
+        press(key)
+    assert review.at() == order[3:4]
+    assert review.page.locator("#done").text_content() == "Borderline: 3 of 7 done."
+    press("u")
+    press("u")
+    assert review.at() == order[1:2]
+    assert [(c["source"], c["noise"]) for c in review.corrections()] == [(order[0], True)]
+    press("j")
+    press("k")
+    press("k")
+    press("u")
+    assert review.page.get_by_role("status").text_content() == "", "of where one is"
+    review.page.locator("summary", has_text="Keys").click()
+    review.page.get_by_role("checkbox", name="After an answer by key").uncheck()
+    press("c")
+    assert review.at() == order[:1]
+
+
+def saved(review, name):
+    review.page.locator("details:has-text('List as a file')").evaluate("(one) => one.open = true")
+    with review.page.expect_download() as waiting:
+        review.page.get_by_role("button", name=name, exact=True).click()
+    return Path(waiting.value.path()).read_bytes().decode()
+
+
+def test_the_list_as_it_stands_is_a_file(review):
+    review.slide(2)
+    review.card(6).get_by_role("button", name="Does not belong").click()
+    lines = [json.loads(line) for line in saved(review, "JSON Lines").splitlines()]
+    names = ["embedded.png", *STRANGE, "gone.png"]
+    assert [one["source"] for one in lines] == [f"photos/{name}" for name in names]
+    assert [one["answer"] for one in lines] == ["noise"] * 2 + ["clean"] * 4 + ["noise"]
+    assert [one["judged"] for one in lines] == [False] * 6 + [True]
+    assert [one["margin"] for one in lines] == [1.5 - i for i in range(7)]
+    head, *cells = csv.reader(io.StringIO(saved(review, "CSV")))
+    assert head == ["source", "frame", "answer", "class", "margin", "judged"]
+    assert cells[2] == ["photos/#50%?.png", "", "clean", "cat", "-0.5", "false"]
+    assert len(cells) == 7
+
+
+def test_the_histogram_says_how_many_there_are_of_each(review):
+    histogram = review.page.get_by_role("img", name="Margins from")
+    words = "Margins from −2.50 to +3.50: {} does not belong, 0 unsure, {} belongs."
+    assert histogram.get_attribute("aria-label") == words.format(4, 3)
+    place = histogram.locator(".threshold").get_attribute("x1")
+    review.slide(1)
+    assert histogram.get_attribute("aria-label") == words.format(1, 6)
+    assert float(histogram.locator(".threshold").get_attribute("x1")) > float(place)
+    bars = [histogram.locator(".bar-" + key).get_attribute("d") for key in ("noise", "clean")]
+    assert [path.count("M") for path in bars] == [1, 6]
+
+
+def test_a_link_to_an_image_far_down_shows_it_alone(browser, tmp_path):
+    rows = [verdict(f"{i}.png", (i - 700.5) / 100) for i in range(3000)]
+    review = Review(browser, written(tmp_path, rows, {}))
+    for link in review.page.locator("#questions-list a").all():
+        place = link.text_content()
+        link.click()
+        assert review.at() == [place]
+    assert review.page.locator("section:not(#next) ol > li").count() <= 60 + 2 * 120 + 10
+    review.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1400])
+def test_axe_finds_nothing_in_the_large_view(browser, review, theme, width):
+    axe = pytest.importorskip("axe_playwright_python")
+    source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    review.page.emulate_media(color_scheme=theme)
+    review.page.set_viewport_size({"width": width, "height": 900})
+    review.page.keyboard.press("j")
+    review.page.keyboard.press("z")
+    assert review.page.locator("#zoom").is_visible()
+    review.page.evaluate(source)
+    found = review.page.evaluate("axe.run()")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert review.page.evaluate("document.documentElement.scrollWidth") == width

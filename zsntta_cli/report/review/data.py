@@ -1,0 +1,73 @@
+"""What the script of a review works on: rows, and what else it shows of an image, as JSON."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from markupsafe import Markup
+
+from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
+from zsntta_cli.errors import printable
+from zsntta_cli.report.verdicts import place
+
+# What is given of each row, and put into a correction. A page is known by these and its classes.
+_COLUMNS = (
+    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold",
+    "margin", "stage", "evidence", "kind", "encoder",
+)  # fmt: skip
+
+
+def page_data(
+    rows: Sequence[VerdictRow],
+    classes: Sequence[str],
+    files: Mapping[int, str],
+    **settings: Any,
+) -> Markup:
+    """All that the script is given, `settings` among it, by the places of rows.
+
+    Texts that a page may not show as they are stand there once more, as they are shown.
+    """
+    plain: list[dict[str, Any]] = [{**row} for row in rows]
+    lists = [[row[name] for name in _COLUMNS] for row in plain]
+    names = list(dict.fromkeys(classes))
+    digest = hashlib.sha256(json.dumps([lists, names]).encode()).hexdigest()
+    places = enumerate(map(place, rows))
+    return _json({
+        "format": FORMAT, "id": digest, "columns": _COLUMNS, "rows": lists, "classes": names,
+        "tops": _tops(rows, names), "files": [files.get(i) for i in range(len(rows))],
+        "places": {i: printable(p) for i, p in places if printable(p) != rows[i]["source"]},
+        "shown": {name: printable(name) for name in _names(rows) if printable(name) != name},
+        "notes": {i: printable(row["note"]) for i, row in enumerate(rows) if row["note"]},
+        **settings,
+    })  # fmt: skip
+
+
+def _tops(rows: Sequence[VerdictRow], names: Sequence[str]) -> list[list[Any]]:
+    """The likeliest classes of each row: number (or name), per mille, number, per mille …"""
+    numbers: dict[str, int | str] = {name: i for i, name in enumerate(names)}
+    return [
+        [x for top in row["top"] for x in (_number(numbers, top["class"]), _mille(top["score"]))]
+        for row in rows
+    ]
+
+
+def _number(numbers: Mapping[str, int | str], name: str) -> int | str:
+    return numbers.get(name, name)
+
+
+def _mille(probability: float) -> int:
+    return round(1000 * probability)
+
+
+def _names(rows: Sequence[VerdictRow]) -> list[str]:
+    """All names of classes that rows have, each once."""
+    tops = (top["class"] for row in rows for top in row["top"])
+    return list(dict.fromkeys(chain((row["class"] for row in rows), tops)))
+
+
+def _json(values: dict[str, Any]) -> Markup:
+    """Values as JSON that cannot end its element."""
+    plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
