@@ -60,8 +60,9 @@ def document(
 ) -> str:
     """The file: its policy lets in its own style and script, by their digests, and no more.
 
-    `images` are the sources that pictures may come from, in the words of the policy. The body's template and its style are called by `name`; they and `scripts` are a package's own,
-    behind what all pages share.
+    `images` are the sources that pictures may come from, in the words of the policy. The body's
+    template and its style are called by `name`; they and `scripts` are a package's own, behind what
+    all pages share.
     """
     style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
     script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
