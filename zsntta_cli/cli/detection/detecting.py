@@ -20,6 +20,7 @@ from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detec
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
 from zsntta_cli.detection.runs.watching import Watching, resumed
+from zsntta_cli.detection.sources import left_out_below
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import GrowingFile, json_lines
@@ -181,6 +182,9 @@ def run_watch(
         if sys.stderr.isatty():
             folders = ", ".join(request.images.sources)
             encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
+        images = request.images
+        if others := left_out_below((Path(s).expanduser() for s in images.sources), images.scan):
+            encoding.reporter.note(f"note: left out: {others}.")
         watching = Watching(run, request.watch, kept, state)
         with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
             for batch in watching.batches(file, stop):

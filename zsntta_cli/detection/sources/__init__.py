@@ -252,6 +252,15 @@ def images_below(
             scan.left_out.add(entry.name)
 
 
+def left_out_below(folders: Iterable[Path], scan: Scan) -> str:
+    """What is left out of some folders as they are now, in words."""
+    left_out = LeftOut()
+    for folder in folders:
+        for _ in images_below(folder, replace(scan, left_out=left_out)):
+            pass
+    return left_out.words()
+
+
 def is_folder(entry: "os.DirEntry[str]") -> bool:
     """Whether an entry is a folder, or a link to one."""
     try:

@@ -21,10 +21,14 @@ _OTHER_FORMATS = (
 _KINDS: dict[str, tuple[str, ...]] = {
     "video": VIDEOS,
     "archive": tuple(KINDS),
+    "archive of another kind": (".rar", ".7z"),
     "RAW photo": _RAW,
     "picture of another format": _OTHER_FORMATS,
 }
-_MANY = {"picture of another format": "pictures of other formats"}
+_MANY = {
+    "picture of another format": "pictures of other formats",
+    "archive of another kind": "archives of other kinds",
+}
 _NAMED = ("video", "archive")  # kinds that are read when they are named
 _SHOWN = 3  # names of a kind
 

@@ -45,7 +45,7 @@ def page_data(
 
 
 def _tops(rows: Sequence[VerdictRow], names: Sequence[str]) -> list[list[Any]]:
-    """The likeliest classes of each row: in turn a class's number, or its name, and per mille."""
+    """The likeliest classes of each row, each as its number (or name) and its per mille."""
     numbers: dict[str, int | str] = {name: i for i, name in enumerate(names)}
     return [
         [x for top in row["top"] for x in (_number(numbers, top["class"]), _mille(top["score"]))]
