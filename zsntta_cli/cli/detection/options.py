@@ -157,7 +157,9 @@ class ResultOptions:
         Path | None, _result("Take back what was put into DIR, by its verdicts.csv; alone.")
     ] = None
     review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None
-    embed: Annotated[int | None, _result(f"Pictures in it, at most. [{EMBEDDED}]", min=0)] = None
+    embed: Annotated[int | None, _result(f"Pictures within it, at most. [{EMBEDDED}]", min=0)] = (
+        None
+    )
     corrections: Annotated[
         Path | None, _result("The page's corrections: these images are as you said.")
     ] = None
