@@ -49,7 +49,7 @@ LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
-    "--decode", "--rounds",
+    "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
     "--pairs", "--lists", "--uneven", "--online", "--rivals",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from zsntta_cli.detection.runs.detecting import Batch
-from zsntta_cli.detection.sources.item import PIPE, Held, Item, content_of
+from zsntta_cli.detection.sources.item import PIPE, HeldContent, Item, content_of
 from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictRow
 
 FramePair = tuple[Item, VerdictRow]
@@ -101,4 +101,4 @@ def _held(item: Item) -> Image.Image | None:
 def _as_file(item: Item, image: Image.Image) -> Item:
     content = io.BytesIO()
     image.save(content, "PNG")
-    return replace(item, load=Held(content_of(content.getvalue())))
+    return replace(item, load=HeldContent(content_of(content.getvalue())))

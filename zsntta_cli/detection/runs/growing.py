@@ -28,7 +28,7 @@ _BUSY = 16_384  # entries of a changing folder that are listed in a second: 10 %
 Status = tuple[int, int]  # size, time of the content in nanoseconds
 
 
-class Place(NamedTuple):
+class WatchedPlace(NamedTuple):
     """Where an image is: the number of its watched folder, and its path within that."""
 
     folder: int
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 class _Listed:
     """A folder that is watched, or is within one."""
 
-    place: Place
+    place: WatchedPlace
     path: Path
     key: tuple[int, int] | None = None  # device and inode of what is looked into by this path
     changed: int = -1  # its time stamp when it was listed
@@ -63,7 +63,7 @@ class Growing:
     def __init__(
         self,
         folders: Mapping[int, Path],
-        seen: dict[Place, Status] | None = None,
+        seen: dict[WatchedPlace, Status] | None = None,
         interval: float = 1,
         scan: Scan | None = None,
     ) -> None:
@@ -73,16 +73,18 @@ class Growing:
         """
         self.seen = {} if seen is None else seen
         self._folders = {number: os.fspath(path) for number, path in folders.items()}
-        self._roots = [_Listed(Place(number, ""), path) for number, path in folders.items()]
+        self._roots = [_Listed(WatchedPlace(number, ""), path) for number, path in folders.items()]
         self._listed: dict[tuple[int, int], _Listed] = {}  # by device and inode
         self._folder_turns: deque[tuple[int, int]] = deque()
         self._list_turns: deque[tuple[int, int]] = deque()
         self._credit = 0.0  # entries of quiet folders that may be listed now
-        self._inodes: dict[Place, int] = {}  # of images that are there and were taken
-        self._turns: deque[Place] = deque()  # those, in the order in which they are looked at
+        self._inodes: dict[WatchedPlace, int] = {}  # of images that are there and were taken
+        self._turns: deque[WatchedPlace] = (
+            deque()
+        )  # those, in the order in which they are looked at
         self._scan = scan or Scan()
-        self._waiting: dict[Place, _Waiting] = {}
-        self._ready: dict[str, Place] = {}  # by source
+        self._waiting: dict[WatchedPlace, _Waiting] = {}
+        self._ready: dict[str, WatchedPlace] = {}  # by source
         self._hot = max(2, math.ceil(_SETTLED / max(interval, 1e-3)))
         self._per_look, self._folders_per_look, self._listed_per_look, self._busy = (
             max(64, math.ceil(most * interval)) for most in (_FILES, _FOLDERS, _LISTED, _BUSY)
@@ -90,7 +92,7 @@ class Growing:
         for number, path in folders.items():  # what was moved from there, by a run that was killed
             for item in self._scan.moved_below(path):
                 within = os.path.relpath(item.source, path)
-                self._add_image(Place(number, within), -1)
+                self._add_image(WatchedPlace(number, within), -1)
 
     def look(self) -> list[Item]:
         """Images that stand still, the older first; each until it is taken.
@@ -113,7 +115,7 @@ class Growing:
         self._ready = {source: place for _, source, place in ready}
         return [self._scan.current(of_file(Path(source))) for source in self._ready]
 
-    def take(self, items: Sequence[Item]) -> list[tuple[Place, Status]]:
+    def take(self, items: Sequence[Item]) -> list[tuple[WatchedPlace, Status]]:
         """Remember images that stood still as judged, as they were at the last look."""
         taken = []
         for item in items:
@@ -124,17 +126,17 @@ class Growing:
             taken.append((place, waiting.status))
         return taken
 
-    def place(self, item: Item) -> Place:
+    def place(self, item: Item) -> WatchedPlace:
         """Where an image of the last look is."""
         return self._ready[item.source]
 
-    def _keep(self, place: Place, inode: int | None = None) -> None:
+    def _keep(self, place: WatchedPlace, inode: int | None = None) -> None:
         """Have an image that was taken looked at in its turn."""
         if place not in self._inodes:
             self._turns.append(place)
         self._inodes[place] = _inode(self._path(place)) if inode is None else inode
 
-    def _path(self, place: Place) -> str:
+    def _path(self, place: WatchedPlace) -> str:
         folder, within = place
         return f"{self._folders[folder]}/{within}"
 
@@ -213,13 +215,13 @@ class Growing:
         listed.entries = len(shown)
         folder, within = listed.place
         for entry in sorted(shown, key=lambda entry: entry.name):
-            place = Place(folder, f"{within}/{entry.name}" if within else entry.name)
+            place = WatchedPlace(folder, f"{within}/{entry.name}" if within else entry.name)
             if is_folder(entry):
                 self._add_folder(place, listed.path / entry.name)
             elif os.path.splitext(entry.name)[1].lower() in PHOTOS:
                 self._add_image(place, entry.inode())
 
-    def _add_folder(self, place: Place, path: Path) -> None:
+    def _add_folder(self, place: WatchedPlace, path: Path) -> None:
         key = _key(path)
         if key is None:
             return
@@ -227,7 +229,7 @@ class Growing:
         if other is None or (other.path != path and _key(other.path) != key):
             self._look_into(_Listed(place, path))
 
-    def _add_image(self, place: Place, inode: int) -> None:
+    def _add_image(self, place: WatchedPlace, inode: int) -> None:
         """Look at an image of a folder that is listed, if it is new or another file than before."""
         if place in self._waiting or self._inodes.get(place) == inode:
             return
@@ -240,7 +242,7 @@ class Growing:
         else:
             self._waiting[place] = _Waiting(Path(path), now)
 
-    def _take_turn(self, place: Place) -> None:
+    def _take_turn(self, place: WatchedPlace) -> None:
         """Look whether an image that was taken is as it was."""
         if place in self._waiting:
             self._forget(place)
@@ -260,10 +262,10 @@ class Growing:
             return _status(path)
         return _status(self._scan.current(of_file(Path(path))).file or path)
 
-    def _forget(self, place: Place) -> None:
+    def _forget(self, place: WatchedPlace) -> None:
         self._inodes.pop(place, None)
 
-    def _look_again(self, place: Place, before: Status) -> None:
+    def _look_again(self, place: WatchedPlace, before: Status) -> None:
         """Count the looks at which an image stood still."""
         waiting = self._waiting.get(place)
         if waiting is None:

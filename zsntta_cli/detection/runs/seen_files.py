@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zsntta_cli.cache.databases import WAIT, DatabaseKind, transaction
-from zsntta_cli.detection.runs.growing import Place
+from zsntta_cli.detection.runs.growing import WatchedPlace
 from zsntta_cli.errors import StoreError, first_line
 
 KIND = DatabaseKind(
@@ -66,7 +66,7 @@ def begin_seen(state: Path, token: str) -> None:
 
 def add_seen(
     state: Path,
-    files: Sequence[tuple[Place, SeenFile]],
+    files: Sequence[tuple[WatchedPlace, SeenFile]],
     margins: Sequence[float],
     counts: tuple[int, int],
 ) -> None:
@@ -83,7 +83,7 @@ def add_seen(
 
 def resume_seen(
     state: Path, token: str, counts: tuple[int, int]
-) -> tuple[dict[Place, SeenFile], list[float]]:
+) -> tuple[dict[WatchedPlace, SeenFile], list[float]]:
     """The files and margins that a state says there are; all behind them is cut off.
 
     Raises:
@@ -106,5 +106,7 @@ def resume_seen(
         raise StoreError(
             f"{path} has {len(files):,} files, and {state} says {counts[0]:,}: it is older."
         )
-    places = {Place(folder, os.fsdecode(name)): SeenFile(*file) for folder, name, *file in files}
+    places = {
+        WatchedPlace(folder, os.fsdecode(name)): SeenFile(*file) for folder, name, *file in files
+    }
     return places, margins

@@ -24,7 +24,7 @@ from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.runs.deciding import RowMaker, on_arrival
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun
 from zsntta_cli.detection.runs.flags import Ranking
-from zsntta_cli.detection.runs.growing import Growing, Place
+from zsntta_cli.detection.runs.growing import Growing, WatchedPlace
 from zsntta_cli.detection.runs.request import Watch
 from zsntta_cli.detection.runs.seen_files import SeenFile, add_seen, begin_seen, resume_seen
 from zsntta_cli.detection.sources.item import Item
@@ -60,7 +60,7 @@ class Written:
 class WatchState:
     """What a watch keeps beside its detector."""
 
-    seen: dict[Place, SeenFile] = field(default_factory=dict)
+    seen: dict[WatchedPlace, SeenFile] = field(default_factory=dict)
     margins: list[float] = field(default_factory=list)
     counts: tuple[int, int] = (0, 0)  # of rows of files and of margins, as they are kept
     written: Written = field(default_factory=Written)
@@ -152,7 +152,7 @@ class Watching:
     state: WatchState
     path: Path | None = None  # of its state
     _due: float = 0.0  # when the state is written again, should much come at once
-    _new: list[tuple[Place, SeenFile]] = field(default_factory=list)  # that the state lacks
+    _new: list[tuple[WatchedPlace, SeenFile]] = field(default_factory=list)  # that the state lacks
 
     def batches(self, rows_file: WrittenRows | None, stop: threading.Event) -> Iterator[Batch]:
         """What comes, as it is decided, until it is to stop; `rows_file` is where its rows go.
@@ -202,7 +202,7 @@ class Watching:
     def _batch(
         self,
         items: list[Item],
-        places: Sequence[Place],
+        places: Sequence[WatchedPlace],
         maker: RowMaker,
         rows_file: WrittenRows | None,
     ) -> Batch:

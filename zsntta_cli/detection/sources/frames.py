@@ -12,7 +12,7 @@ from zsntta_cli.detection.sources.framing import HEAD, KINDS, DamagedFrameError,
 from zsntta_cli.detection.sources.item import (
     PIPE,
     Content,
-    Held,
+    HeldContent,
     Item,
     content_of,
     content_of_pixels,
@@ -71,7 +71,7 @@ def _pictures(incoming: Incoming) -> Iterator[_Piece]:
             else:
                 begins = kind.begins
                 data = incoming.take(kind.size(incoming))
-                yield _Piece(Held(content_of(data)), len(data))
+                yield _Piece(HeldContent(content_of(data)), len(data))
                 continue
         except DamagedFrameError as error:
             yield _Piece(partial(refuse, str(error)))
@@ -109,7 +109,7 @@ def _raw(incoming: Incoming, width: int, height: int) -> Iterator[_Piece]:
     size = 3 * width * height
     while incoming.has(size):
         image = Image.frombytes("RGB", (width, height), incoming.take(size))
-        yield _Piece(Held(content_of_pixels(image)), size)
+        yield _Piece(HeldContent(content_of_pixels(image)), size)
     if incoming.held:
         reason = f"it is cut off: {len(incoming.held):,} of {size:,} bytes"
         yield _Piece(partial(refuse, reason))

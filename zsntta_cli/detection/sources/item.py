@@ -62,11 +62,11 @@ class Item:
 
     def drop_content(self) -> None:
         """Let go of pixels that it holds in memory."""
-        if isinstance(self.load, Held):
+        if isinstance(self.load, HeldContent):
             self.load.drop()
 
 
-class Held:
+class HeldContent:
     """The content of a frame, for as long as it is held: it cannot be read again."""
 
     def __init__(self, content: Content) -> None:

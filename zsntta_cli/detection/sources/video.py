@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from zsntta_cli.detection.sources.item import Held, Item, content_of_pixels, failed
+from zsntta_cli.detection.sources.item import HeldContent, Item, content_of_pixels, failed
 from zsntta_cli.errors import DatasetError, first_line
 
 _AT_A_TIME = 32  # frames at most, and
@@ -99,7 +99,7 @@ def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tupl
         if time - first < due:
             continue
         due = (int((time - first) * fps) + 1) / fps
-        held = Held(content_of_pixels(_image(frame)))
+        held = HeldContent(content_of_pixels(_image(frame)))
         yield Item(str(path), held, frame=number, time_s=float(time)), frame.width * frame.height
 
 
