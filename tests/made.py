@@ -5,6 +5,7 @@ import sys
 import tarfile
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,6 +19,14 @@ from zsntta_cli.simulation.runs import build_run
 FIXTURES = Path(__file__).parent / "fixtures"
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
 TINY = ("--model", "tiny")
+
+
+def at_once(count, work):
+    """Run `work(number)` in so many threads together; none of them may fail."""
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(work, range(count)))
+
+
 PROMPT = "a photo of a {}."
 MADE_UP = {"model": "made-up", "logit_scale": 20.0}  # an encoder that there is not
 # A small CLIP, as open_clip describes one; OpenAI's with "quick_gelu".

@@ -3,11 +3,10 @@
 import os
 import shutil
 import sqlite3
-import threading
 
 import numpy as np
 import pytest
-from made import PROMPT, Notes
+from made import PROMPT, Notes, at_once
 from PIL import Image
 
 from zsntta_cli.detection import encoding as module
@@ -218,26 +217,18 @@ def test_where_nothing_can_be_written_it_goes_on(folder, tmp_path, passes, monke
 
 
 def test_two_that_make_a_store_at_once_share_it(tmp_path):
-    path, wrong = tmp_path / "deep" / "images.sqlite", []
+    path = tmp_path / "deep" / "images.sqlite"
 
     def work(number):
-        try:
-            store = FeatureStore(path)
-            store.set_identity({"model": "one"})
-            for i in range(20):
-                digest = bytes([number, i])
-                image = KeptImage(np.full(3, i, np.float16))
-                store.add({digest: image}, {digest: (Stamp(1, "2"), digest)})
-            store.close()
-        except Exception as error:
-            wrong.append(error)
+        store = FeatureStore(path)
+        store.set_identity({"model": "one"})
+        for i in range(20):
+            digest = bytes([number, i])
+            image = KeptImage(np.full(3, i, np.float16))
+            store.add({digest: image}, {digest: (Stamp(1, "2"), digest)})
+        store.close()
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    at_once(4, work)
     store = FeatureStore(path)
     assert store.identity == {"model": "one"}
     assert len(store.all_digests()) == 80

@@ -2,12 +2,11 @@
 
 import os
 import sqlite3
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import Notes
+from made import Notes, at_once
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import CUT, limited_to
@@ -201,24 +200,16 @@ def test_a_store_of_the_older_format_is_taken_over(tmp_path):
 
 
 def test_several_take_over_a_store_at_once(tmp_path):
-    path, wrong = tmp_path / "images.sqlite", []
+    path = tmp_path / "images.sqlite"
     old_store(path)
 
     def work(number):
-        try:
-            store = FeatureStore(path)
-            store.add({bytes([number]): KeptImage(np.full(3, number, np.float16))}, {})
-            assert store.texts(["a cat"])
-            store.close()
-        except Exception as error:
-            wrong.append(error)
+        store = FeatureStore(path)
+        store.add({bytes([number]): KeptImage(np.full(3, number, np.float16))}, {})
+        assert store.texts(["a cat"])
+        store.close()
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    at_once(6, work)
     store = FeatureStore(path)
     assert store.all_digests() == {bytes([n]) for n in range(6)}
     store.close()

@@ -79,9 +79,7 @@ class Growing:
         self._list_turns: deque[tuple[int, int]] = deque()
         self._credit = 0.0  # entries of quiet folders that may be listed now
         self._inodes: dict[WatchedPlace, int] = {}  # of images that are there and were taken
-        self._turns: deque[WatchedPlace] = (
-            deque()
-        )  # those, in the order in which they are looked at
+        self._turns: deque[WatchedPlace] = deque()  # those, in the order of the looks at them
         self._scan = scan or Scan()
         self._waiting: dict[WatchedPlace, _Waiting] = {}
         self._ready: dict[str, WatchedPlace] = {}  # by source
