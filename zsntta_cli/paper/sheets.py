@@ -12,7 +12,6 @@ from string import ascii_lowercase
 from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import (
-    DEVIATIONS,
     MISPRINT,
     OUTSIDE,
     UNKNOWN,
@@ -28,9 +27,9 @@ from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 _MARKS = {WITHIN: "=", OUTSIDE: "!"}
 _DIGITS = {"time_s": 4}  # of a metric; two of all others
 _RULE = (
-    f"{_MARKS[WITHIN]} within: |difference| <= {DEVIATIONS} of its standard deviations, which come "
-    f"from the measured seeds or else the paper's ± (tables 20, 21), and 0.005 for rounding; "
-    f"{_MARKS[OUTSIDE]} outside; neither: no spread is known"
+    f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
+    f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
+    "or else the paper's ±, tables 20 and 21), which OOD images take part, and rounding"
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
 
