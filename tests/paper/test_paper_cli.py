@@ -248,6 +248,22 @@ def test_every_form_is_drawn_with_the_same_numbers(named, form):
     assert ("% Made by: zsntta" in text) == (form == "latex")
 
 
+def test_other_settings_are_measured_and_said(named):
+    table = named("paper", "10", "--set", "zs-clip.threshold=0.3", "--seed", "3")
+    assert table.exit_code == 0, table.output
+    assert "not as published: zs-clip.threshold=0.3" in table.stdout
+    row = lines(table, "ZS-CLIP")[0]
+    assert row != lines(named("paper", "10", "--seed", "3"), "ZS-CLIP")[0]
+    asked = ("--method", "zs-clip", "--id", "cifar10", "--ood", "svhn", "--threshold", "0.3")
+    rows = json.loads(named("simulate", *asked, "--seed", "3", "--format", "json").stdout)
+    assert [f"{100 * rows[0]['accuracies']['acc_h']:.2f}"] == row[1].split()[2:3]
+    fails(named("paper", "10", "--set", "adand.nonsense=1"), "nonsense", code=2)
+    twice = ("--set", "adand.warmup=1", "--set", "adand.warmup=2")
+    fails(named("paper", "10", *twice), "adand.warmup is given 2 values", code=2)
+    missing = named("paper", "10", "--prompt", "a picture of a {}.")
+    assert "a picture of a {}." in missing.output
+
+
 def test_nothing_cached_is_one_line_with_the_command(zsntta):
     fails(
         zsntta("paper", "15"),

@@ -35,6 +35,27 @@ class Wishes:
     encoder: PaperEncoder = PaperEncoder()  # noqa: RUF009 -- it is frozen
     preset: str = "paper"
     seeds: tuple[int, ...] = ()  # none: the table's own
+    prompt: str = ""  # a template in place of the sets' own
+    own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: in place of the tables'
+
+    @property
+    def is_as_published(self) -> bool:
+        """Whether nothing is measured in another way than the tables say."""
+        return not self.prompt and not self.own
+
+    def changed(self, run: RunSettings) -> RunSettings:
+        """A run with the prompt and the settings that are wished for.
+
+        Raises:
+            SettingsError: a value out of its range.
+        """
+        values = {name: value for method, name, value in self.own if method == run.method}
+        if self.is_as_published or not (values or self.prompt):
+            return run
+        return build_run(
+            run.method, run.encoder, run.id_set, run.ood_set, self.prompt or run.prompt,
+            **{**run.flat(), **values},
+        )  # fmt: skip
 
 
 def streams(cell: PaperCell, wishes: Wishes) -> Streams:
@@ -46,7 +67,10 @@ def streams(cell: PaperCell, wishes: Wishes) -> Streams:
     if METHODS[cell.of.method].needs:
         return ()
     folder = folder_name(wishes.root, wishes.encoder.choice(cell.of))
-    return cell_runs(cell, folder, wishes.preset, wishes.seeds or cell.table.seeds)
+    runs = cell_runs(cell, folder, wishes.preset, wishes.seeds or cell.table.seeds)
+    if wishes.is_as_published:
+        return runs
+    return tuple(tuple(map(wishes.changed, of_set)) for of_set in runs)
 
 
 def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -> Streams:

@@ -29,10 +29,11 @@ from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import Failures, run_all
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.simulator import LiveFactory
 
 
@@ -85,9 +86,20 @@ class Standing(Obtained):
             f"{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
         )
         lines = [line] if runs else []
+        lines += self._changed()
         if self.wishes.encoder.is_built_in:
             lines.append("built-in sets stand in for the paper's; equal rows are one")
         return lines + self._other_encoder(table)
+
+    def _changed(self) -> list[str]:
+        """What is measured in another way than the paper's tables say."""
+        wishes = self.wishes
+        changes = [f"prompt '{wishes.prompt}'"] * bool(wishes.prompt)
+        changes += [
+            f"{method}.{option_name(declared(method)[name])}={value}"
+            for method, name, value in wishes.own
+        ]
+        return [f"not as published: {', '.join(changes)}"] if changes else []
 
     def _other_encoder(self, table: PaperTable) -> list[str]:
         """What is said where published numbers are left out, or may be of another encoder."""
@@ -151,7 +163,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
         SettingsError: a figure that shows no results.
     """
     folder = folder_name(wishes.root, wishes.encoder.named or EncoderChoice())
-    return list(found(number).runs(folder, _bench(wishes)))
+    return [wishes.changed(run) for run in found(number).runs(folder, _bench(wishes))]
 
 
 def _bench(wishes: Wishes) -> Bench:

@@ -1,8 +1,9 @@
 """`zsntta paper`."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,13 +16,16 @@ from zsntta_cli.cli.options import (
     KeepingOptions,
     LiveOptions,
     live_option,
+    own_settings,
     with_groups,
 )
 from zsntta_cli.cli.output import Form, form_of
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -61,6 +65,13 @@ def paper(
     seed: Annotated[
         list[int] | None,
         typer.Option(help="Several make a spread to judge by. [the table's own]", min=0),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="A cached template for all sets, or 'code', 'paper'.")
+    ] = None,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Other than the paper's, for one method: METHOD.SETTING=VALUE."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
     encoder: EncoderOptions,
@@ -110,7 +121,10 @@ def paper(
     from zsntta_cli.paper.runs import Wishes
 
     check_choice("preset", preset, tuple(PRESETS))
-    wishes = Wishes(features_dir, PaperEncoder(choice), preset, tuple(dict.fromkeys(seed or ())))
+    wishes = Wishes(
+        features_dir, PaperEncoder(choice), preset, tuple(dict.fromkeys(seed or ())),
+        cached_prompt(prompt) if prompt else "", _own_values(own or ()),
+    )  # fmt: skip
     settings = live_options.settings(choice)
     if name is None and not check and not everything:
         results.show_overview(wishes, store.keeping())
@@ -126,6 +140,24 @@ def paper(
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
         results.show_tables(tables, wishes, execution, (written, output), ctx.params)
+
+
+def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
+    """The values of --set, one a setting.
+
+    Raises:
+        SettingsError: a text of another form, or several values of a setting.
+    """
+    values = []
+    for method, settings in own_settings(texts).items():
+        for name, given in settings.items():
+            if len(given) > 1:
+                raise SettingsError(
+                    f"{method}.{name.replace('_', '-')} is given {len(given)} values: a table has "
+                    "one of each setting."
+                )
+            values.append((method, name, given[0]))
+    return tuple(values)
 
 
 def _check_usage(
