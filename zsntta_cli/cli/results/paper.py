@@ -86,7 +86,6 @@ def paper(
     """
     from zsntta_cli.cli.results import paper_results as results
     from zsntta_cli.paper.printed.tables import parse_names
-    from zsntta_cli.report import plots
 
     choice = encoder.choice() if encoder.is_named else None
     is_of_one = bool(output) or form not in (None, "table")
@@ -94,15 +93,18 @@ def paper(
     tables, figures = parse_names(name) if name is not None else ([], [])
     if figures and (form or (output and (tables or len(figures) > 1))):
         raise misused(
-            "--format and --output of several are of tables: name the figures in another command."
+            "--format is of tables, and --output of one figure: the ending says what a figure is."
         )
     if figures:
+        from zsntta_cli.report import plots  # NumPy, which printed numbers do without
+
         plots.check_drawable(form_of(output or Path("fig.pdf"), plots.FORMS))
-    elif not everything:
+    written = "table"
+    if not figures and not everything:
         written = form_of(output, _OF_ROWS if check else ENDINGS, form, "table")
     if published:
         results.show_published_figures(figures, output)
-        results.show_published(tables, written if tables else "table", output)
+        results.show_published(tables, written, output)
         return
     from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.runs import Wishes
@@ -123,9 +125,7 @@ def paper(
         results.show_check(wishes, execution, written, output, ctx.params)
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
-        results.show_tables(
-            tables, wishes, execution, (written if tables else "table", output), ctx.params
-        )
+        results.show_tables(tables, wishes, execution, (written, output), ctx.params)
 
 
 def _check_usage(

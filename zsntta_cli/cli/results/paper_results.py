@@ -31,9 +31,9 @@ def show_published(tables: Tables, form: str, output: Path | None) -> None:
 
 def show_published_figures(numbers: Sequence[int], output: Path | None) -> None:
     """Draw what the paper's tables say of figures: nothing is run."""
-    from zsntta_cli.paper.figures import PAPER, draw, found, published
-
     for number in numbers:
+        from zsntta_cli.paper.figures import PAPER, draw, found, published  # NumPy
+
         printed = published(number)
         if not printed:
             raise misused(f"the paper prints no number that figure {number} follows from.")
@@ -119,9 +119,9 @@ def show_figures(
     given: "Given",
 ) -> None:
     """Run what figures lack, and draw them."""
-    from zsntta_cli.paper.figures import found
-    from zsntta_cli.paper.standing import illustrate
-
+    if numbers:
+        from zsntta_cli.paper.figures import found
+        from zsntta_cli.paper.standing import illustrate
     for number in numbers:
         illustration = illustrate(number, wishes, execution)
         _say_what_is_left(illustration, given)
