@@ -145,6 +145,17 @@ def test_verify_finds(zsntta, changes, part):
     assert line.startswith("features/toy/pets.h5: ")
 
 
+def test_verify_says_which_known_sets_are_not_whole(zsntta):
+    write("cifar10")
+    write("shapes")  # built in: as many as are asked for
+    write()
+    result = zsntta("cache", "verify")
+    assert (result.exit_code, result.stdout.count(": ok\n")) == (0, 3)
+    path = "features/toy/cifar10.h5"
+    note = f"note: {path} is not of the published set: it has 40 of 10,000 images.\n"
+    assert result.stderr == note
+
+
 def test_verify_finds_changed_content_and_a_wrong_name(zsntta):
     path, _ = write()
     shutil.copy(path, path.with_name("cats.h5"))

@@ -236,3 +236,18 @@ def test_the_catalogue_knows_the_counts_of_the_paper():
     assert known["cifar100"] == (10_000, 100)
     assert known["svhn"] == (26_032, 10)
     assert known["texture"] == (5_640, 47)
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "count"),
+    [("cifar10", 10_000, ""), ("cifar10", 2_010, "2,010 of 10,000 images"),
+     ("ninco", 5_879, ""), ("ninco", 5_878, ""), ("ninco", 9_986, "9,986 of 5,879 images"),
+     ("cifar10-c:fog:1", 10_000, ""), ("cifar10-c:fog:1", 20_000, "20,000 of 10,000 images"),
+     ("cifar10-c:all:1", 150_000, ""), ("imagenet-c:all:5", 750_000, ""),
+     ("cifar10-c:all:1", 140_000, "140,000 of 150,000 images"),
+     ("lsun", 0, "0 of 10,000 images"),
+     ("shapes", 40, ""), ("cifar10-tune", 40, ""), ("cifar10:fog", 40, ""), ("mine", 40, ""),
+     ("noise-gaussian", 40, ""), ("words-nouns", 40, "")],
+)  # fmt: skip
+def test_a_count_is_right_or_said(name, images, count):
+    assert datasets.miscounted(name, images) == count

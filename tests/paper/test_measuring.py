@@ -9,9 +9,17 @@ import pytest
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import aggregates, comparing, measuring
 from zsntta_cli.paper.cells import PaperEncoder, cells
-from zsntta_cli.paper.comparing import OUTSIDE, UNKNOWN, WITHIN, Comparison, Measured
+from zsntta_cli.paper.comparing import (
+    MISPRINT,
+    OTHER_IMAGES,
+    OUTSIDE,
+    UNKNOWN,
+    WITHIN,
+    Comparison,
+    Measured,
+)
 from zsntta_cli.paper.printed.published import PaperNumber, printed, remark_on
-from zsntta_cli.paper.printed.tables import TABLES, find_table
+from zsntta_cli.paper.printed.tables import RANK, TABLES, find_table
 from zsntta_cli.paper.runs import Wishes, all_runs, count_items, streams
 from zsntta_cli.paper.sampling import Variance
 from zsntta_cli.settings import EncoderChoice
@@ -138,6 +146,38 @@ def comparison(measured, published, deviation, cell=None, **values):
     found = Measured(measured, **values)
     variance = Variance(deviation**2)
     return Comparison(cell or cell_of(10), "acc_h", found, PaperNumber(published), variance)
+
+
+def test_every_number_but_times_and_memory_has_a_verdict():
+    values = Measures(acc_s=0.7, acc_n=0.8, acc_h=0.74, auroc=0.9, fpr95=0.4)
+    for table in (table for table in TABLES if table.is_measured):
+        results = {
+            run: replace(record(run, 0.74), accuracies=values, detection=values)
+            for run in all_runs(WISHES, [table])
+        }
+        for found in measuring.compare(cells(table, PaperEncoder()), WISHES, results):
+            expected = {UNKNOWN} if table.number == 4 else {WITHIN, OUTSIDE, MISPRINT}
+            assert found.verdict in expected | {""}, (table.number, found.metric)
+            assert found.verdict or math.isnan(found.difference)
+
+
+def test_a_mean_over_parts_is_not_judged_where_one_of_its_sets_is_cut():
+    table = find_table("10")
+    whole = [
+        Comparison(cell, metric, Measured(70.0), PaperNumber(71.0))
+        for cell in cells(table, PaperEncoder())
+        for metric in cell.metrics
+    ]
+    place = next(i for i, c in enumerate(whole) if c.cell.column == "Average")
+    cut, others = whole[place], [*whole[:place], *whole[place + 1 :]]
+    row = cut.cell.row
+    cut = replace(cut, measured=Measured(70.0, miscounted=("'cifar10' (300 of 10,000 images)",)))
+    means = aggregates.over_parts(table, [*others, cut])
+    not_judged = [m for m in means if m.verdict == OTHER_IMAGES]
+    assert {(m.cell.row, m.cell.column) for m in not_judged if m.metric != RANK} == {
+        (row, "Average")
+    }
+    assert all(m in not_judged for m in means if m.metric == RANK)
 
 
 def test_a_cell_is_judged_by_two_deviations_of_the_difference_and_rounding():

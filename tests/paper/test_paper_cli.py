@@ -124,6 +124,7 @@ def test_cut_sets_are_judged_in_no_form(named):
     rows = json.loads(named("paper", "10", "--format", "json").stdout)
     measured = [row for row in rows if row["source"] == "measured" and row["method"] == "zs-clip"]
     assert {row["acc_h_verdict"] for row in measured} == {"other images"}
+    assert measured[0]["note"].startswith("of other images: 'cifar10' (300 of 10,000 images), 'sv")
     note = "Sets that are not the published ones, by their counts: 'cifar10' (300 images), "
     simulated = named("simulate", "--method", "zs-clip", "--id", "cifar10", "--fresh")
     assert note in " ".join(simulated.stdout.split())

@@ -23,6 +23,7 @@ __all__ = [
     "miscounted",
     "needs_no_hand",
     "partners",
+    "whole_counts",
 ]
 
 
@@ -75,17 +76,25 @@ def known(name: str) -> DatasetEntry:
 
 
 def miscounted(name: str, images: int) -> str:
-    """How many images a known set has and how many it should have; nothing where that is right.
+    """How many images a known set has and how many it should have; nothing where that is right."""
+    counts = whole_counts(name)
+    return f"{images:,} of {counts[0]:,} images" if counts and images not in counts else ""
 
-    The whole of several corrupted sets has multiples of the images. Built-in sets are drawn, as
-    many as are asked for, and of one's own sets nothing is known.
+
+def whole_counts(name: str) -> tuple[int, ...]:
+    """How many images the whole of a set is known to have, the usual count first.
+
+    None are of built-in sets, which are drawn, as many as are asked for, and of one's own.
     """
     entry = _entry(name)
-    if entry is None or not entry.layout or images in (entry.images, *entry.also_images):
-        return ""
-    if entry.parameters and images and images % entry.images == 0:
-        return ""
-    return f"{images:,} of {entry.images:,} images"
+    if entry is None or not entry.layout:
+        return ()
+    times = 1
+    if SetName.parse(name).parameters.startswith("all:"):
+        from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
+
+        times = len(CORRUPTIONS)
+    return tuple(times * count for count in (entry.images, *entry.also_images))
 
 
 def _entry(name: str) -> DatasetEntry | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.datasets import miscounted
+from zsntta_cli.datasets import miscounted, whole_counts
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.errors import first_line
@@ -71,9 +71,9 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
 
 
 def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
-    """What differs from the catalogue's numbers; 'all' of a corrupted set has multiples of them."""
+    """What differs from the catalogue's numbers."""
     if miscounted(images.name, len(images)):
-        yield f"{len(images):,} images, must be {expected.images:,}"
+        yield f"{len(images):,} images, must be {whole_counts(images.name)[0]:,}"
     flat = expected.role == "ood" and not images.class_names
     if len(images.class_names) != expected.classes and not flat:
         yield f"{len(images.class_names)} classes, must be {expected.classes}"

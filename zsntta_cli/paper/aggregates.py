@@ -16,6 +16,7 @@ from zsntta_cli.report.sheet import Labels
 from zsntta_cli.results import frame
 
 _BY = "acc_h"  # what methods are ranked by
+_RANKS = "Mean rank"  # the column
 
 Place = tuple[str, str]  # part, column
 ByRow = Mapping[Labels, Mapping[tuple[Place, str], float]]  # by place and metric
@@ -37,8 +38,19 @@ def over_parts(table: PaperTable, comparisons: Sequence[Comparison]) -> list[Com
     for (row, column, metric), mean in measured.items():
         cell = replace(cells[row], group=part, column=column, metrics=columns[column])
         number = PaperNumber(published[row, column, metric]) if is_published else None
-        means.append(Comparison(cell, metric, Measured(mean), number))
+        value = Measured(mean, miscounted=_miscounted(comparisons, row, column))
+        means.append(Comparison(cell, metric, value, number))
     return means
+
+
+def _miscounted(comparisons: Sequence[Comparison], row: Labels, column: str) -> tuple[str, ...]:
+    """The sets of a mean that are not the published ones; a rank is of all rows and columns."""
+    values = [
+        c.measured
+        for c in comparisons
+        if c.measured and (column == _RANKS or (c.cell.row, c.cell.column) == (row, column))
+    ]
+    return tuple(dict.fromkeys(name for value in values for name in value.miscounted))
 
 
 def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, tuple[str, ...]]:
@@ -48,7 +60,7 @@ def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, 
         average = set_name(AVERAGE)
         columns = {average: columns[average]}
     has_ranks = table.heads == ("Method",) and _BY in table.metrics
-    return {**columns, "Mean rank": (RANK,)} if has_ranks else columns
+    return {**columns, _RANKS: (RANK,)} if has_ranks else columns
 
 
 def values_by_row(

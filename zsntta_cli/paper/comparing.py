@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.printed.published import PaperNumber, Remark, remark_on
-from zsntta_cli.paper.sampling import Variance
+from zsntta_cli.paper.sampling import UNKNOWN_VARIANCE, Variance
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
@@ -42,7 +42,7 @@ class Comparison:
     metric: str
     measured: Measured | None
     published: PaperNumber | None
-    variance: Variance = Variance(math.nan)  # noqa: RUF009 -- it is frozen; of the difference
+    variance: Variance = UNKNOWN_VARIANCE  # of the difference
 
     @property
     def deviation(self) -> float:

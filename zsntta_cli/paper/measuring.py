@@ -1,6 +1,5 @@
 """What is measured for a cell: the frame's average over OOD sets or corruptions, from records."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -11,7 +10,7 @@ from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
 from zsntta_cli.paper.printed.tables import METHOD_NAMES, set_name
 from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, needed_files, streams
-from zsntta_cli.paper.sampling import Variance
+from zsntta_cli.paper.sampling import UNKNOWN_VARIANCE
 from zsntta_cli.paper.spreads import difference_variance, order_spreads
 from zsntta_cli.results import frame
 from zsntta_cli.results.planning import NeededFile
@@ -34,7 +33,7 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
             measured = measure(runs, base, results, metric)
             if measured and miscounted:
                 measured = replace(measured, miscounted=_counts((*runs, *base), miscounted))
-            variance = Variance(math.nan)
+            variance = UNKNOWN_VARIANCE
             if measured and printed and not measured.lacks:
                 variance = difference_variance(
                     measured, [part for part in (runs, base) if part], results,

@@ -88,6 +88,8 @@ def _measured_row(cell: PaperCell, by_metric: Mapping[str, Measured]) -> dict[st
         **tidy.common_facts(measured.records),
         **_sets(cell.of),
         "seeds": " ".join(map(str, measured.seeds)),
+        "note": f"of other images: {', '.join(measured.miscounted)}" * bool(measured.miscounted)
+        or None,
     }
     facts["complete"] = facts["complete"] and not measured.lacks
     return {**facts, **_values({m: (v.mean, v.sets_std) for m, v in by_metric.items()})}

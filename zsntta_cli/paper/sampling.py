@@ -38,10 +38,18 @@ class Variance:
         return float(stdtrit(self.freedom, (1 + _CONFIDENCE) / 2))
 
 
+UNKNOWN_VARIANCE = Variance(math.nan, 0)
+
+
 def total(variances: Iterable[Variance]) -> Variance:
-    """The variance of a sum of independent parts, with Welch's and Satterthwaite's freedom."""
+    """The variance of a sum of independent parts, with Welch's and Satterthwaite's freedom.
+
+    It is not known where that of a part is not.
+    """
     parts = [part for part in variances if part.value]
     value = math.fsum(part.value for part in parts)
+    if math.isnan(value):
+        return UNKNOWN_VARIANCE
     uncertain = math.fsum(part.value**2 / part.freedom for part in parts)
     return Variance(value, value**2 / uncertain if uncertain else math.inf)
 
@@ -51,7 +59,7 @@ def pooled(variances: Iterable[Variance]) -> Variance:
     parts = list(variances)
     freedom = math.fsum(part.freedom for part in parts)
     if not freedom:
-        return Variance(math.nan, 0)
+        return UNKNOWN_VARIANCE
     return Variance(math.fsum(p.value * p.freedom for p in parts) / freedom, freedom)
 
 
@@ -71,8 +79,8 @@ def choice_variance(record: "Record", metric: str) -> float:
     """The variance of a metric of a run by which OOD samples take part; nan of a metric without.
 
     With the ID samples given, Acc_N and FPR95(ID+) are shares of the OOD samples, AUROC is the mean
-    of their placements among the ID samples (DeLong et al. 1988), whose variance is taken from
-    AUROC itself (Hanley and McNeil 1982); Acc_H follows Acc_N by the delta method.
+    of their placements among the ID samples (DeLong et al. 1988); Acc_H follows Acc_N by the delta
+    method.
     """
     single = _SINGLE.get(metric)
     if single is None:
@@ -101,8 +109,13 @@ def _of_harmonic_mean(record: "Record") -> float:
 
 
 def _of_placements(record: "Record") -> float:
-    """The variance of the placements that two exponential distributions of scores would have."""
-    auroc = record.metric("auroc")
+    """The variance of the placements; of a record that lacks it that of exponential scores.
+
+    The latter (Hanley and McNeil 1982) needs AUROC alone, and is up to three times as large.
+    """
+    std, auroc = record.placement_std, record.metric("auroc")
+    if not math.isnan(std):
+        return std**2
     return max(auroc / (2 - auroc), 2 * auroc**2 / (1 + auroc)) - auroc**2
 
 

@@ -28,7 +28,8 @@ _DIGITS = {"time_s": 4}  # of a metric; two of all others
 RULE = (
     f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
     f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
-    "or else the paper's ±, tables 20 and 21), which OOD images take part, and rounding"
+    "or else the paper's ± of the stream, or of its method, in tables 20 and 21), which OOD images "
+    "take part, and rounding. The half precision of the paper's GPU is not in it"
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
 

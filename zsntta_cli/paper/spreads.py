@@ -14,7 +14,14 @@ from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.comparing import ROUNDING, Measured
 from zsntta_cli.paper.printed.tables import FIVE_SEEDS, TABLES
 from zsntta_cli.paper.runs import Streams, Wishes, streams
-from zsntta_cli.paper.sampling import Variance, choice_variance, is_chosen, pooled, total
+from zsntta_cli.paper.sampling import (
+    UNKNOWN_VARIANCE,
+    Variance,
+    choice_variance,
+    is_chosen,
+    pooled,
+    total,
+)
 from zsntta_cli.simulation.runs import RunSettings
 
 if TYPE_CHECKING:
@@ -44,7 +51,7 @@ class OrderSpreads:
         """The mean of the variances that are printed of a method."""
         stand_in = "adand" if method.startswith("adand") else _STEADY
         place = (method, metric) if (method, metric) in self.of_method else (stand_in, metric)
-        return self.of_method.get(place, Variance(math.nan, 0))
+        return self.of_method.get(place, UNKNOWN_VARIANCE)
 
 
 @functools.cache

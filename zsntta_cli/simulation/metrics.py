@@ -156,6 +156,18 @@ def _auroc(samples: Judged) -> float:
     return float(np.trapezoid(samples.hits.tpr, samples.hits.fpr))
 
 
+def _placement_std(samples: Judged) -> float:
+    """The standard deviation of the share of ID samples above an OOD sample; their mean is AUROC.
+
+    It says how far AUROC moves with the OOD samples that take part (DeLong et al. 1988).
+    """
+    if samples.hits is None:
+        return math.nan
+    tpr, share = samples.hits.tpr, np.diff(samples.hits.fpr)
+    above = (tpr[:-1] + tpr[1:]) / 2  # of equal scores half
+    return float(np.sqrt(share @ (above - share @ above) ** 2))
+
+
 def _fpr95(hits: Hits | None) -> float:
     """The false positive rate at the first threshold with a true positive rate of 95 %."""
     return math.nan if hits is None else float(hits.fpr[np.searchsorted(hits.tpr, 0.95)])
@@ -300,6 +312,7 @@ METRICS = {
         ),
     )
 }  # fmt: skip
+PLACEMENT_STD = "placement_std"  # beside the metrics of a record's DETECTION: no table shows it
 REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--report` may be
 
 
@@ -314,11 +327,12 @@ def metrics_of(report: str) -> tuple[Metric, ...]:
 
 
 def measure(samples: Judged) -> dict[str, Measures]:
-    """All metrics of some samples, by the part of a record that they are in."""
+    """All that is measured of some samples, by the part of a record that it is in."""
     groups = {group: Measures() for group in (ACCURACIES, FLAGS, DETECTION)}
     for metric in METRICS.values():
         undecided = samples.is_noise is None and metric.group != DETECTION
         groups[metric.group][metric.name] = math.nan if undecided else metric.value(samples)
+    groups[DETECTION][PLACEMENT_STD] = _placement_std(samples)
     return groups
 
 

@@ -19,7 +19,7 @@ from zsntta_cli import __version__
 from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
-from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
+from zsntta_cli.simulation.metrics import METRICS, PLACEMENT_STD, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.recorded import changed_settings
 from zsntta_cli.simulation.revision import revision, source_digests
@@ -76,6 +76,11 @@ class Record:
     def lacks(self, metric: Metric) -> bool:
         """Whether it was made by a version that did not measure a metric."""
         return metric.name not in getattr(self, metric.group)
+
+    @property
+    def placement_std(self) -> float:
+        """The standard deviation of what AUROC is the mean of; nan in records of older versions."""
+        return self.detection.get(PLACEMENT_STD, math.nan)
 
     @property
     def decides(self) -> bool:
