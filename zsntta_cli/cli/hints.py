@@ -28,7 +28,7 @@ from zsntta_cli.errors import (
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
-    PAPER_ENCODERS,
+    PAPER_FOLDERS,
     TINY,
     EncoderChoice,
     ExtractSettings,
@@ -414,7 +414,7 @@ def _choice(given: Given) -> EncoderChoice | None:
     folder = _folder(given)
     if folder is None:
         return EncoderChoice(**named)
-    known = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    known = {TINY: EncoderChoice(TINY), **PAPER_FOLDERS}
     return known.get(folder) or _made_here(Path(given.get("features_dir", FEATURES)), folder)
 
 

@@ -67,7 +67,13 @@ class ModelOptions:
             help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
         ),
     ] = None
-    precision: Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")] = None
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]",
+            autocompletion=completion.precisions,
+        ),
+    ] = None
 
     @property
     def is_named(self) -> bool:
