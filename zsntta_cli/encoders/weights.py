@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import EncoderError, first_line, near
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import AMP, FP32, RANDOM_WEIGHTS, TINY, EncoderChoice
+from zsntta_cli.settings import AMP, FP32, RANDOM_WEIGHTS, TINY, EncoderChoice, is_tiny
 
 if TYPE_CHECKING:
     import open_clip
@@ -375,6 +375,6 @@ def family_of(name: str) -> str:
 
 def encoder_cites(name: str) -> tuple[str, ...]:
     """What an encoder is of, beside CLIP: keys of report/references.bib."""
-    if name == TINY:
+    if is_tiny(name):
         return ("zsntta",)
     return FAMILIES[family].cites if (family := family_of(name)) else ()

@@ -29,7 +29,7 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
-from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings import PAPER_FOLDERS
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
@@ -96,7 +96,7 @@ class Standing(Obtained):
         if not any(encoder.is_of_paper(cell) for cell in every):
             theirs = ", ".join(dict.fromkeys(cell.encoder for cell in every))
             return [f"nothing is published of {encoder.named.slug} here, but of {theirs}"]
-        if encoder.named.folder and encoder.named.folder != EncoderChoice(USUAL_ENCODER).slug:
+        if encoder.named.folder and encoder.named.folder not in PAPER_FOLDERS:
             return [f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights"]
         return []
 
@@ -149,7 +149,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     Raises:
         SettingsError: a figure that shows no results.
     """
-    folder = folder_name(wishes.root, wishes.encoder.named or EncoderChoice())
+    folder = folder_name(wishes.root, wishes.encoder.usual)
     return list(found(number).runs(folder, _bench(wishes)))
 
 
@@ -197,7 +197,7 @@ def _live(
 
 def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
     """Time and memory of methods with their encoder, as records that say nothing else."""
-    encoder, samples = wishes.encoder.named or EncoderChoice(), execution.samples
+    encoder, samples = wishes.encoder.usual, execution.samples
     if runs and encoder.folder:
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []

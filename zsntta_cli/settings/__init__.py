@@ -19,6 +19,11 @@ FEATURES, DATA = Path("features"), Path("data")  # where feature files and data 
 _OPENAI, _EMBEDDED = "openai", "embedded"
 
 
+def is_tiny(name: str) -> bool:
+    """Whether a model's name, or a folder's, is that of the embedded encoder, in any precision."""
+    return name in {TINY, *(f"{TINY}-{precision}" for precision in PRECISIONS)}
+
+
 @dataclass(frozen=True)
 class EncoderChoice:
     """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""

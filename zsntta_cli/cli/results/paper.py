@@ -105,7 +105,8 @@ def paper(
 
     check_choice("preset", preset, tuple(PRESETS))
     seeds = tuple(dict.fromkeys(seed or ()))
-    wishes = Wishes(features_dir, PaperEncoder(choice), preset, seeds)
+    precision = _usual_precision(features_dir, preset) if choice is None else choice.precision
+    wishes = Wishes(features_dir, PaperEncoder(choice, precision), preset, seeds)
     settings = live_options.settings(choice)
     if name is None and not check:
         _show_overview(wishes, store.keeping())
@@ -120,6 +121,17 @@ def paper(
         _show_figure(figure, wishes, execution, drawn, ctx.params)
     else:
         _show_table(find_table(str(name)), wishes, execution, show, ctx.params)
+
+
+def _usual_precision(root: Path, preset: str) -> str:
+    """The precision of the paper's encoders where no option names one; a note is said here."""
+    from zsntta_cli.encoders.clip import has_cuda
+    from zsntta_cli.paper.precision import usual_precision
+
+    precision, note = usual_precision(root, preset, has_cuda)
+    if note:
+        say(note, err=True)
+    return precision
 
 
 def _check_usage(
