@@ -28,7 +28,7 @@ from zsntta_cli.errors import (
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
-    PAPER_FOLDERS,
+    KNOWN_FOLDERS,
     TINY,
     EncoderChoice,
     ExtractSettings,
@@ -414,8 +414,9 @@ def _choice(given: Given) -> EncoderChoice | None:
     folder = _folder(given)
     if folder is None:
         return EncoderChoice(**named)
-    known = {TINY: EncoderChoice(TINY), **PAPER_FOLDERS}
-    return known.get(folder) or _made_here(Path(given.get("features_dir", FEATURES)), folder)
+    return KNOWN_FOLDERS.get(folder) or _made_here(
+        Path(given.get("features_dir", FEATURES)), folder
+    )
 
 
 def _made_here(root: Path, folder: str) -> EncoderChoice | None:

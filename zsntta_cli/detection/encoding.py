@@ -97,12 +97,12 @@ class Encoding:
         Raises:
             EncoderError: it cannot be had. StoreError: what is kept is another's.
         """
-        from zsntta_cli.encoders.clip import emulation_note, load_encoder
+        from zsntta_cli.encoders.clip import autocast_note, load_encoder
 
         choice = self._loadable()
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
-        if note := emulation_note(encoder):
+        if note := autocast_note(encoder):
             self.reporter.note(note)
         self.store.set_identity(encoder.identity)
         self._check_same(self.store.identity or {}, encoder.identity)

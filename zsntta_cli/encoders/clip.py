@@ -170,13 +170,13 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
 
 
-def emulation_note(encoder: Encoder) -> str | None:
+def autocast_note(encoder: Encoder) -> str | None:
     """What to know of autocast on a CPU, whose operations in float16 are slow."""
     if encoder.identity["precision"] != AMP or encoder.device.type != "cpu":
         return None
     return (
-        "note: float16 is emulated on a CPU: under amp a ViT takes about 9 times as long as in "
-        "fp32, and a step of a live method about 25 times."
+        "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in "
+        "fp32, and a step of a live method 20 to 25 times."
     )
 
 

@@ -15,7 +15,7 @@ from zsntta_cli.paper.printed.tables import (
     group_name,
     row_name,
 )
-from zsntta_cli.settings import FP32, PAPER_FOLDERS, EncoderChoice, is_tiny
+from zsntta_cli.settings import FP32, KNOWN_FOLDERS, EncoderChoice, is_tiny
 
 BUILT_IN = "shapes"  # stands in for every ID set
 
@@ -70,7 +70,7 @@ class PaperEncoder:
         theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
             return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
-        listed = PAPER_FOLDERS.get(folder)
+        listed = KNOWN_FOLDERS.get(folder)
         return cell.encoder == (listed.model if listed else USUAL_ENCODER)
 
 

@@ -5,11 +5,12 @@ runs in float32. Features of either lie in folders of their own.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from zsntta_cli.cache.folder import set_names
-from zsntta_cli.settings import AMP, FP32, PAPER_FOLDERS
+from zsntta_cli.settings import AMP, FP32, PAPER_ENCODERS
 
 _OFFICIAL = "official"  # of simulation.runs.PRESETS
 
@@ -28,7 +29,7 @@ def usual_precision(root: Path, preset: str, has_cuda: Callable[[], bool]) -> Pr
     Where features of the other one are all that there are, these are taken, with a note.
     """
     wanted = AMP if preset == _OFFICIAL and has_cuda() else FP32
-    cached = {choice.precision for slug, choice in PAPER_FOLDERS.items() if set_names(root, slug)}
+    cached = [precision for precision in (FP32, AMP) if _has_features(root, precision)]
     if wanted in cached or not cached:
         return PrecisionChoice(wanted)
     [other] = cached
@@ -38,3 +39,8 @@ def usual_precision(root: Path, preset: str, has_cuda: Callable[[], bool]) -> Pr
             "; the paper's numbers were made under autocast: --precision amp says what is missing"
         )
     return PrecisionChoice(other, note)
+
+
+def _has_features(root: Path, precision: str) -> bool:
+    choices = (replace(encoder, precision=precision) for encoder in PAPER_ENCODERS)
+    return any(set_names(root, choice.slug) for choice in choices)

@@ -29,7 +29,7 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
-from zsntta_cli.settings import PAPER_FOLDERS
+from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
@@ -96,7 +96,7 @@ class Standing(Obtained):
         if not any(encoder.is_of_paper(cell) for cell in every):
             theirs = ", ".join(dict.fromkeys(cell.encoder for cell in every))
             return [f"nothing is published of {encoder.named.slug} here, but of {theirs}"]
-        if encoder.named.folder and encoder.named.folder not in PAPER_FOLDERS:
+        if encoder.named.folder and encoder.named.folder not in KNOWN_FOLDERS:
             return [f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights"]
         return []
 

@@ -19,11 +19,6 @@ FEATURES, DATA = Path("features"), Path("data")  # where feature files and data 
 _OPENAI, _EMBEDDED = "openai", "embedded"
 
 
-def is_tiny(name: str) -> bool:
-    """Whether a model's name, or a folder's, is that of the embedded encoder, in any precision."""
-    return name in {TINY, *(f"{TINY}-{precision}" for precision in PRECISIONS)}
-
-
 @dataclass(frozen=True)
 class EncoderChoice:
     """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
@@ -61,12 +56,17 @@ class EncoderChoice:
 
 # Sec. 5.1 and the table of backbones.
 PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
-# By the folders of their features: the paper's numbers were made under autocast.
-PAPER_FOLDERS = {
+# These and the embedded one, in any precision, by the folders of their features.
+KNOWN_FOLDERS = {
     choice.slug: choice
-    for encoder in PAPER_ENCODERS
-    for choice in (encoder, replace(encoder, precision=AMP))
+    for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
+    for choice in (replace(encoder, precision=precision) for precision in PRECISIONS)
 }
+
+
+def is_tiny(folder: str) -> bool:
+    """Whether a folder's name is that of the embedded encoder, in any precision."""
+    return folder in KNOWN_FOLDERS and KNOWN_FOLDERS[folder].model == TINY
 
 
 @dataclass(frozen=True)
