@@ -12,8 +12,8 @@ from string import ascii_lowercase
 from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import (
-    DEVIATIONS,
     MISPRINT,
+    OTHER_IMAGES,
     OUTSIDE,
     UNKNOWN,
     WITHIN,
@@ -25,12 +25,12 @@ from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTabl
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
-_MARKS = {WITHIN: "=", OUTSIDE: "!"}
+_MARKS = {WITHIN: "=", OUTSIDE: "!", OTHER_IMAGES: "?"}
 _DIGITS = {"time_s": 4}  # of a metric; two of all others
 _RULE = (
-    f"{_MARKS[WITHIN]} within: |difference| <= {DEVIATIONS} of its standard deviations, which come "
-    f"from the measured seeds or else the paper's ± (tables 20, 21), and 0.005 for rounding; "
-    f"{_MARKS[OUTSIDE]} outside; neither: no spread is known"
+    f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
+    f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
+    "or else the paper's ±, tables 20 and 21), which OOD images take part, and rounding"
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
 
@@ -200,6 +200,16 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
         from zsntta_cli.simulation.notes import strongest  # NumPy, which printed numbers do without
 
         notes += [f"note: {text}" for text in strongest(n for r in records for n in r.notes)]
+    sets = dict.fromkeys(
+        name
+        for c in comparisons
+        if c.measured and c.verdict == OTHER_IMAGES
+        for name in c.measured.miscounted
+    )
+    if sets:
+        notes.append(
+            f"{_MARKS[OTHER_IMAGES]} not judged, for it is of other images: {', '.join(sets)}"
+        )
     if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
         notes.append(_RULE)
     return notes
@@ -221,13 +231,14 @@ def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """One line: cells within, outside, without a known spread, and the largest difference."""
+    """One line: how many numbers are within, outside or not judged, and the largest difference."""
     counts = Counter(c.verdict for c in comparisons)
     measured = sum(c.measured is not None and not math.isnan(c.measured.mean) for c in comparisons)
     if not any(c.published for c in comparisons):
         return f"{measured:,} numbers measured, nothing is published of them"
     parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
     parts += [f"{counts[UNKNOWN]:,} without a known spread"]
+    parts += [f"{counts[OTHER_IMAGES]:,} of other images"] * bool(counts[OTHER_IMAGES])
     parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
     printed_numbers = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
     line = f"{sum(counts[v] for v in counts if v):,} of {printed_numbers:,} numbers compared: "
