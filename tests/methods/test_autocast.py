@@ -10,9 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from made import CONFIG, decisions
+from PIL import Image
 
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.encoders.clip import autocast_note, load_encoder
+from zsntta_cli.detection.images import NoiseDetector
+from zsntta_cli.encoders.clip import autocast_note, has_cuda, load_encoder
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import tent, tpt
 from zsntta_cli.methods.live.adaptation import norm_layers
@@ -137,6 +139,33 @@ def test_a_detector_keeps_its_kind_of_logits(tmp_path):
     for other in others:
         assert isinstance(other.logit_scale, AutocastScale)
         assert np.array_equal(other.predict(images[40:].astype(np.float32)).score, expected)
+
+
+def test_a_detector_of_images_has_the_logits_of_its_encoder(tmp_path):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8))
+    detector = NoiseDetector(NAMES, "tiny", precision="amp")
+    [first] = detector.update([image])
+    assert isinstance(detector.logit_scale, AutocastScale)
+    detector.save(tmp_path / "state.h5")
+    again = NoiseDetector.load(tmp_path / "state.h5")
+    assert isinstance(again.logit_scale, AutocastScale)
+    assert again.encoder.identity["precision"] == "amp"
+    plain = NoiseDetector(NAMES, "tiny")
+    [other] = plain.update([image])
+    assert type(plain.logit_scale) is float
+    assert first.score != other.score
+    assert first.score == pytest.approx(other.score, abs=0.05)
+
+
+def test_without_a_driver_torch_is_not_asked_for_cuda(monkeypatch):
+    def missing(_name):
+        raise OSError
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("ctypes.CDLL", missing)
+    assert not has_cuda()
+    monkeypatch.setattr("ctypes.CDLL", lambda _name: None)
+    assert has_cuda()
 
 
 # The encoder
