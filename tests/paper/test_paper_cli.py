@@ -201,6 +201,16 @@ def test_nothing_cached_and_a_gpu_is_a_command_with_amp(zsntta, on_cuda):
     fails(result, f"by {OURS}-amp: type zsntta extract --dataset cifar10 ", " --precision amp")
 
 
+def test_a_precision_alone_is_of_each_of_the_papers_encoders(zsntta):
+    fails(
+        zsntta("paper", "25", "--precision", "amp"), "by RN50-openai-amp", "by ViT-L-14-openai-amp",
+        "--model RN50 --precision amp", "--model ViT-L-14 --precision amp",
+    )  # fmt: skip
+    fails(
+        zsntta("paper", "25", "--precision", "half"), "precision is 'half', must be one of", code=2
+    )
+
+
 def test_an_imported_folder_stands_beside_the_papers_encoder(named, tmp_path):
     (tmp_path / "features" / OURS).rename(tmp_path / "features" / "mine")
     result = named("paper", "10", "--encoder", "mine")

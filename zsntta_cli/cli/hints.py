@@ -343,7 +343,7 @@ def _folders(given: Given) -> dict[str, Any]:
 
 def _of_encoder(given: Given, folder: str) -> Given:
     """What was typed; with the folder of the encoder, where no option names one."""
-    named = any(given.get(name) for name in ("encoder", "model", "pretrained", "precision"))
+    named = any(given.get(name) for name in ("encoder", "model", "pretrained"))
     return given if named or not folder else {**given, "encoder": folder}
 
 

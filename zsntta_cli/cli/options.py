@@ -80,6 +80,11 @@ class ModelOptions:
         """Whether any of the options is given."""
         return any(value is not None for value in vars(self).values())
 
+    @property
+    def names_model(self) -> bool:
+        """Whether one encoder is named, and not only the precision of whichever it is."""
+        return any(value for name, value in vars(self).items() if name != "precision")
+
     def choice(self) -> EncoderChoice:
         """The encoder that is named.
 

@@ -20,7 +20,7 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.cli.output import Form, form_of
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, EncoderChoice, LiveSettings
+from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -110,7 +110,7 @@ def paper(
     from zsntta_cli.paper.runs import Wishes
 
     check_choice("preset", preset, tuple(PRESETS))
-    paper_encoder = _paper_encoder(choice, features_dir, preset)
+    paper_encoder = _paper_encoder(encoder, features_dir, preset)
     wishes = Wishes(features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())))
     settings = live_options.settings(choice)
     if name is None and not check and not everything:
@@ -129,14 +129,19 @@ def paper(
         results.show_tables(tables, wishes, execution, (written, output), ctx.params)
 
 
-def _paper_encoder(choice: EncoderChoice | None, root: Path, preset: str) -> "PaperEncoder":
-    """What is measured with; a note says if the features that are there choose the precision."""
+def _paper_encoder(options: EncoderOptions, root: Path, preset: str) -> "PaperEncoder":
+    """What is measured with: the paper's encoders in some precision, where none is named.
+
+    A note says where the features that are there choose it.
+    """
     from zsntta_cli.encoders.clip import has_cuda
     from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.precision import usual_precision
 
-    if choice:
-        return PaperEncoder(choice)
+    if options.names_model:
+        return PaperEncoder(options.choice())
+    if options.precision:
+        return PaperEncoder(precision=options.choice().precision)
     precision, note = usual_precision(root, preset, has_cuda)
     if note:
         say(note, err=True)
