@@ -19,7 +19,7 @@ from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.settings import EncoderChoice
 
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("fp32", "bf16", "amp")
 WANTED = ("avx512_bf16", "amx_bf16")  # what a processor multiplies such numbers with
 HEAD = ("precision", "images/s", "of fp32", "cosine", "least", "same class, %")
 

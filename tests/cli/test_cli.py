@@ -200,7 +200,7 @@ def test_missing_things_name_the_command_to_type(cached):
      (("--noise-every", 0), "noise-every is 0, must be 1 or more"),
      (("--preset", "best"), "preset is 'best', must be one of: paper, official"),
      (("--prompt", "a photo"), "prompt 'a photo' is neither one of code, paper nor"),
-     (("--precision", "int8"), "precision is 'int8', must be one of: fp32")],
+     (("--precision", "int8"), "precision is 'int8', must be one of: fp32, fp16, bf16, amp.")],
 )  # fmt: skip
 def test_values_out_of_range(cached, options, line):
     method = () if "--method" in options else ("--method", "adand")

@@ -20,6 +20,7 @@ GIVEN = {
     "weights of one's own": {"model": "RN50", "pretrained": "my weights/x.pt"},
     "folders": {"features_dir": Path("my features"), "data_root": Path("~/the data")},
     "an encoder of the paper's": {"encoder": "ViT-L-14-openai"},
+    "an encoder of the paper's under autocast": {"encoder": "ViT-L-14-openai-amp"},
     "an encoder made elsewhere": {"encoder": "mine", "features_dir": Path("my features")},
 }
 SETS = ("cifar10", "cifar10-c:fog:1", "pets37", "svhn", "mine", "noise-poisson")

@@ -389,6 +389,7 @@ def test_completion_knows_methods_sets_encoders_and_words(cached, tmp_path):
     assert "noise-gaussian" not in completion.cached(context, "")
     assert completion.encoders(context, "t") == ["tiny"]
     assert completion.presets("t") == ["tuned"]
+    assert completion.precisions("a") == ["amp"]
     assert completion.word_sets("c") == ["cma", "csp"]
     (tmp_path / "features" / "tiny" / "words-czech.h5").touch()
     (tmp_path / "features" / "tiny" / "words-csp-nouns.h5").touch()

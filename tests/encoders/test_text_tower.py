@@ -39,9 +39,10 @@ def small(tmp_path):
     open_clip.factory._MODEL_CONFIGS.update(known)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
 @pytest.mark.parametrize("model", ["small", "small-quickgelu"])
-def test_its_features_are_those_of_the_whole_encoder(small, model):
-    choice = EncoderChoice(model, str(small))
+def test_its_features_are_those_of_the_whole_encoder(small, model, precision):
+    choice = EncoderChoice(model, str(small), precision)
     whole = load_encoder(choice, "cpu")
     tower, identity = load_text_tower(choice, "cpu")
     assert (tower.encode(PROMPTS) == whole.encode_texts(PROMPTS)).all()

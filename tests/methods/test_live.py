@@ -265,7 +265,7 @@ def test_decisions_are_those_of_the_plain_way(method, tower, request):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "amp"])
 def test_on_a_gpu(precision, registered, weights):
     encoder = load_encoder(EncoderChoice("clip-live-quickgelu", weights, precision), "cuda")
     reference = load_encoder(EncoderChoice("clip-live-quickgelu", weights), "cpu")

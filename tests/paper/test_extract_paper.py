@@ -7,6 +7,7 @@ from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli import datasets
+from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.extracting import paper_extractions
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.settings import PAPER_ENCODERS
@@ -39,6 +40,13 @@ def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_pat
     assert again.stdout.count("there already") == len(there)
     missing = zsntta("paper", "17", *TINY).stderr
     assert "missing" not in missing
+
+
+def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
+    wishes = Wishes(tmp_path, PaperEncoder(precision="amp"))
+    choices = [e.choice for e in paper_extractions(wishes, tmp_path)]
+    assert choices == [dataclasses.replace(e, precision="amp") for e in PAPER_ENCODERS]
+    assert all(e.absent or e.sets for e in paper_extractions(wishes, tmp_path))
 
 
 @pytest.mark.usefixtures("offline")

@@ -262,6 +262,8 @@ def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
     assert published("10", model="RN50") == ({"RN50-openai"}, {False})
     assert published("10", folder="RN50-openai") == ({"RN50-openai"}, {False})
     assert published("10", folder="mine") == ({"mine"}, {True})
+    assert published("10", folder="RN50-openai-amp") == ({"RN50-openai-amp"}, {False})
+    assert published("10", folder="ViT-B-16-openai-amp") == ({"ViT-B-16-openai-amp"}, {True})
     assert published("10", precision="bf16") == ({"ViT-B-16-openai-bf16"}, {True})
     assert published("25", folder="mine") == ({"mine"}, {False})
     found = cells(find_table("25"), PaperEncoder(EncoderChoice("ViT-L-14")))

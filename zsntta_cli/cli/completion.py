@@ -8,7 +8,7 @@ from zsntta_cli.cache.folder import encoder_names, set_names
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import FEATURES, EncoderChoice
+from zsntta_cli.settings import FEATURES, PRECISIONS, EncoderChoice
 from zsntta_cli.settings.prompts import WORD_SETS, set_of
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -28,6 +28,7 @@ def _among(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 methods = _among(METHODS)
 presets = _among(PRESETS)
+precisions = _among(PRECISIONS)
 known_sets = _among(CATALOGUE)
 word_sets = _among(WORD_SETS)
 

@@ -8,7 +8,15 @@ import typer
 from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.options import DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.settings import DATA, FEATURES, PAPER_ENCODERS, TINY, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import (
+    DATA,
+    FEATURES,
+    KNOWN_FOLDERS,
+    PAPER_ENCODERS,
+    TINY,
+    EncoderChoice,
+    ExtractSettings,
+)
 
 app = group("The known sets: list (also without a command), show one, verify one.", lists=True)
 
@@ -81,10 +89,10 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     for file in stored(features_dir):
         names = cached.setdefault(file.encoder_name, [])
         names += [file.name] if file.header else []  # no unfinished or broken ones
-    choices = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    listed = [choice.slug for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)]
     rows = []
-    for slug in dict.fromkeys([*choices, *cached]):
-        choice = choices.get(slug, EncoderChoice(folder=slug))
+    for slug in dict.fromkeys([*listed, *cached]):
+        choice = KNOWN_FOLDERS.get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
         rows.append((slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets))
     _print_table(("Folder", "Options", "Weights", "Cached sets"), rows)

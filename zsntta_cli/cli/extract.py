@@ -121,7 +121,8 @@ def extract(
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
         settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
-        wish = PaperWish(data_root, features_dir, choice if model.is_named else None, limit)
+        named = choice if model.names_model else None
+        wish = PaperWish(data_root, features_dir, named, limit, choice.precision)
         extract_paper(wish, device, settings, reporter, dry_run)
         return
     if dry_run:

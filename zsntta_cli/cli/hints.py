@@ -28,7 +28,7 @@ from zsntta_cli.errors import (
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
-    PAPER_ENCODERS,
+    KNOWN_FOLDERS,
     TINY,
     EncoderChoice,
     ExtractSettings,
@@ -343,7 +343,7 @@ def _folders(given: Given) -> dict[str, Any]:
 
 def _of_encoder(given: Given, folder: str) -> Given:
     """What was typed; with the folder of the encoder, where no option names one."""
-    named = any(given.get(name) for name in ("encoder", "model", "pretrained", "precision"))
+    named = any(given.get(name) for name in ("encoder", "model", "pretrained"))
     return given if named or not folder else {**given, "encoder": folder}
 
 
@@ -414,8 +414,9 @@ def _choice(given: Given) -> EncoderChoice | None:
     folder = _folder(given)
     if folder is None:
         return EncoderChoice(**named)
-    known = {choice.slug: choice for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)}
-    return known.get(folder) or _made_here(Path(given.get("features_dir", FEATURES)), folder)
+    return KNOWN_FOLDERS.get(folder) or _made_here(
+        Path(given.get("features_dir", FEATURES)), folder
+    )
 
 
 def _made_here(root: Path, folder: str) -> EncoderChoice | None:

@@ -67,12 +67,23 @@ class ModelOptions:
             help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
         ),
     ] = None
-    precision: Annotated[str | None, typer.Option(help="fp32, fp16 or bf16. [fp32]")] = None
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]",
+            autocompletion=completion.precisions,
+        ),
+    ] = None
 
     @property
     def is_named(self) -> bool:
         """Whether any of the options is given."""
         return any(value is not None for value in vars(self).values())
+
+    @property
+    def names_model(self) -> bool:
+        """Whether one encoder is named, and not only the precision of whichever it is."""
+        return any(value for name, value in vars(self).items() if name != "precision")
 
     def choice(self) -> EncoderChoice:
         """The encoder that is named.

@@ -97,11 +97,13 @@ class Encoding:
         Raises:
             EncoderError: it cannot be had. StoreError: what is kept is another's.
         """
-        from zsntta_cli.encoders.clip import load_encoder
+        from zsntta_cli.encoders.clip import autocast_note, load_encoder
 
         choice = self._loadable()
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
+        if note := autocast_note(encoder):
+            self.reporter.note(note)
         self.store.set_identity(encoder.identity)
         self._check_same(self.store.identity or {}, encoder.identity)
         if not self.store.is_kept:

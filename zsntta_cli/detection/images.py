@@ -21,6 +21,7 @@ from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.methods.scores import scale_under
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
@@ -116,10 +117,14 @@ class NoiseDetector(OnlineDetector):
         """The classes as the encoder sees their names or their photos."""
         if self._photos is not None:
             classes = encoded_photos(self.encoder, self._photos)
-            return FrozenModel(classes.features, classes.scale, None)
+            return FrozenModel(classes.features, self._under(classes.scale), None)
         texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
         scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
-        return FrozenModel.checked(texts, scale, bias, *self._other_texts())
+        return FrozenModel.checked(texts, self._under(scale), bias, *self._other_texts())
+
+    def _under(self, scale: float) -> float:
+        """A logit scale, for logits as the encoder's precision has them."""
+        return scale_under(self.identity.get("precision"), scale)
 
     def _other_texts(self) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
         """Text features of the other words, and of the classes in their prompt."""

@@ -14,7 +14,7 @@ from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, i
 from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.methods.base import MoreText
-from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.scores import AutocastScale, unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import check, check_choice
 
@@ -67,7 +67,7 @@ def checked_scale(logit_scale: Any) -> float:
     value, bounds = _plain(logit_scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
     wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
-    return float(value)
+    return value if isinstance(value, AutocastScale) else float(value)
 
 
 class MeantScale(float):
@@ -76,7 +76,8 @@ class MeantScale(float):
 
 def warn_of_logarithm(logit_scale: Any) -> None:
     """Warn of a scale as CLIP's checkpoints have it, of which the exponential is meant."""
-    if isinstance(logit_scale, MeantScale) or not _LOGARITHMS[0] < logit_scale < _LOGARITHMS[1]:
+    is_meant = isinstance(logit_scale, MeantScale | AutocastScale)
+    if is_meant or not _LOGARITHMS[0] < logit_scale < _LOGARITHMS[1]:
         return
     value = f"{logit_scale:.5g}"
     warnings.warn(

@@ -20,6 +20,7 @@ from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
+from zsntta_cli.methods.scores import scale_under
 from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ def _restored(
     for name, column in columns.items():
         if not name.startswith(_LEARNED) or not isinstance(column, np.ndarray):
             raise ValueError(f"'{short(name)}' is nothing that a detector learns.")
-    scale = header.get("logit_scale")
+    scale: Any = header.get("logit_scale")
+    if isinstance(scale, float):
+        scale = scale_under(_object(header, "encoder").get("precision"), MeantScale(scale))
     detector = OnlineDetector(
-        text, MeantScale(scale) if isinstance(scale, float) else scale, str(header.get("method")),  # type: ignore[arg-type]
+        text, scale, str(header.get("method")),
         class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"),
         other_features=None if others is None else others.more_text,
         names_beside=None if others is None else others.more_names,

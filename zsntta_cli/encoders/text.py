@@ -1,7 +1,7 @@
 """Prompts to text features: as fast as their lengths allow, and with a context to be tuned."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.encoders.weights import check_reachable
 from zsntta_cli.errors import EncoderError, first_line
+from zsntta_cli.settings import AMP, FP32
 
 if TYPE_CHECKING:
     import open_clip
@@ -19,6 +20,20 @@ Tokenize = Callable[[list[str]], "torch.Tensor"]  # prompts to tokens (C, L)
 
 BATCH = 256  # prompts at a time
 _GROUP, _GROUPS = 32, 8  # the least prompts of about one length, and the most groups
+
+
+def autocast(device: "torch.device", precision: str) -> AbstractContextManager[Any]:
+    """What the operations of an encoder run under: under amp, autocast to float16.
+
+    Matrix products and convolutions are made in float16 there, of weights that stay float32. It is
+    to end where features or logits are had, and these are to be made float32: of what comes after,
+    norms and softmax, CUDA's autocast makes float32 and the CPU's does not.
+    """
+    import torch
+
+    if precision != AMP:
+        return nullcontext()
+    return torch.autocast(device.type, torch.float16)
 
 
 def tokenizer_source(model: str) -> str:
@@ -66,8 +81,10 @@ class TextTower:
         model: "open_clip.CLIP",
         tokenize: "Tokenize",
         device: "torch.device",
+        precision: str = FP32,
     ) -> None:
         self._model, self._tokenize, self._device = model, tokenize, device
+        self._precision = precision
 
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-norm text features (C, D) of prompts."""
@@ -98,7 +115,7 @@ class TextTower:
         lengths = tokens.argmax(dim=1) if self._cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
-        with self._replacing(context):
+        with self._replacing(context), autocast(self._device, self._precision):
             features = torch.cat([self._cut(tokens[rows]) for rows in order.tensor_split(groups)])
         return torch.nn.functional.normalize(features.float(), dim=-1)[order.argsort()]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import EncoderError, first_line, near
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
+from zsntta_cli.settings import AMP, FP32, RANDOM_WEIGHTS, TINY, EncoderChoice, is_tiny
 
 if TYPE_CHECKING:
     import open_clip
@@ -142,7 +142,7 @@ def load_text_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str] | N
     Raises:
         EncoderError: no such model, or weights that cannot be had.
     """
-    is_apart = choice.model != TINY and ":" not in choice.model and choice.precision == "fp32"
+    is_apart = choice.model != TINY and ":" not in choice.model and choice.precision in (FP32, AMP)
     if not is_apart or choice.pretrained == RANDOM_WEIGHTS:
         return None
     try:
@@ -375,6 +375,6 @@ def family_of(name: str) -> str:
 
 def encoder_cites(name: str) -> tuple[str, ...]:
     """What an encoder is of, beside CLIP: keys of report/references.bib."""
-    if name == TINY:
+    if is_tiny(name):
         return ("zsntta",)
     return FAMILIES[family].cites if (family := family_of(name)) else ()

@@ -12,7 +12,7 @@ from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
-from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction.cluster import Cluster
@@ -97,6 +97,8 @@ def extract(
 def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
     encoder = load_encoder(choice, device)
     if note := activation_note(choice):
+        reporter.note(note)
+    if note := autocast_note(encoder):
         reporter.note(note)
     return encoder
 

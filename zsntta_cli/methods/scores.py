@@ -2,6 +2,12 @@
 
 MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
 arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
+
+Of features that were made under autocast (`--precision amp`) logits are what autocast makes of them
+on a GPU, in the released code's order, (scale * image / |image|) @ text.T: norms and quotients are
+float32, for they are on its list, or a float32 is among what they are of; a product takes both of
+its sides in float16, adds up exactly or nearly so, and rounds its sums to float16, which near 25
+has steps of 1/64; softmax is of float32 again.
 """
 
 from collections.abc import Iterator
@@ -12,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows, float32_of
+from zsntta_cli.settings import AMP
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
@@ -29,6 +36,18 @@ class ZeroShot:
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
     noise_score: NDArray[np.float64]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
+
+
+class AutocastScale(float):
+    """The logit scale of an encoder under autocast: logits by it are those of autocast.
+
+    Being a number, it reaches whoever makes logits with the scale itself.
+    """
+
+
+def scale_under(precision: object, scale: float) -> float:
+    """A logit scale that makes logits as an encoder of this precision does."""
+    return AutocastScale(scale) if precision == AMP else scale
 
 
 def unit(features: NDArray[np.floating]) -> NDArray[Any]:
@@ -55,7 +74,22 @@ def _logits_in(
     logit_scale: float,
 ) -> NDArray[np.float32]:
     """Scaled cosines made in `room` (2, N, D), used again: getting memory is what costs."""
+    if isinstance(logit_scale, AutocastScale):
+        return _autocast_logits(features, text_features, logit_scale)
     return _product(_scaled_in(room, features, logit_scale), text_features)
+
+
+def _autocast_logits(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], scale: AutocastScale
+) -> NDArray[np.float32]:
+    """Scaled cosines (N, C) that are float16 numbers, as autocast makes them.
+
+    Products of halves have few digits: float64 sums of them are exact but for the last bits, so no
+    order of adding, number of rows or processor moves a logit by one of its large steps.
+    """
+    images = unit(features.astype(np.float32)) * np.float32(scale)
+    rows, text = (side.astype(np.float16).astype(np.float64) for side in (images, text_features))
+    return (rows @ text.T).astype(np.float16).astype(np.float32)
 
 
 def _scaled_in(

@@ -15,7 +15,7 @@ from zsntta_cli.paper.printed.tables import (
     group_name,
     row_name,
 )
-from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
+from zsntta_cli.settings import FP32, KNOWN_FOLDERS, EncoderChoice, is_tiny
 
 BUILT_IN = "shapes"  # stands in for every ID set
 
@@ -44,15 +44,21 @@ class PaperEncoder:
     """What is measured with: a named encoder, or each cell's own where none is named."""
 
     named: EncoderChoice | None = None
+    precision: str = FP32  # where none is named
+
+    @property
+    def usual(self) -> EncoderChoice:
+        """The encoder of what names none: figures, timings."""
+        return self.named or EncoderChoice(precision=self.precision)
 
     @property
     def is_built_in(self) -> bool:
         """Whether it is the embedded one, of which there are built-in sets alone."""
-        return self.named is not None and self.named.slug == TINY
+        return self.named is not None and is_tiny(self.named.slug)
 
     def choice(self, cell: Printed) -> EncoderChoice:
         """The encoder of a cell."""
-        return self.named or EncoderChoice(cell.encoder)
+        return self.named or EncoderChoice(cell.encoder, precision=self.precision)
 
     def is_of_paper(self, cell: Printed) -> bool:
         """Whether a cell's published numbers are of this encoder, or of one that may be it.
@@ -64,8 +70,8 @@ class PaperEncoder:
         theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
             return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
-        is_of_list = folder in {choice.slug for choice in PAPER_ENCODERS}
-        return folder == theirs.slug if is_of_list else cell.encoder == USUAL_ENCODER
+        listed = KNOWN_FOLDERS.get(folder)
+        return cell.encoder == (listed.model if listed else USUAL_ENCODER)
 
 
 def cells(table: PaperTable, encoder: PaperEncoder) -> list[PaperCell]:

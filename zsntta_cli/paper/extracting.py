@@ -1,7 +1,7 @@
 """What is to be extracted for the paper's tables and figures: sets and noise images, by encoder."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zsntta_cli import datasets
@@ -36,7 +36,9 @@ def paper_extractions(
     runs = all_runs(wishes)
     for number in SHOWN_FIGURES:
         runs += figure_runs(number, wishes)
-    choices = [wishes.encoder.named] if wishes.encoder.named else PAPER_ENCODERS
+    named, precision = wishes.encoder.named, wishes.encoder.precision
+    of_paper = [replace(encoder, precision=precision) for encoder in PAPER_ENCODERS]
+    choices = [named] if named else of_paper
     return [
         _of_encoder(choice, wishes.root, [r for r in runs if r.encoder == folder], data_root, limit)
         for choice in choices

@@ -28,7 +28,7 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import Failures, run_all
-from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
@@ -109,7 +109,7 @@ class Standing(Obtained):
         if not any(encoder.is_of_paper(cell) for cell in every):
             theirs = ", ".join(dict.fromkeys(cell.encoder for cell in every))
             return [f"nothing is published of {encoder.named.slug} here, but of {theirs}"]
-        if encoder.named.folder and encoder.named.folder != EncoderChoice(USUAL_ENCODER).slug:
+        if encoder.named.folder and encoder.named.folder not in KNOWN_FOLDERS:
             return [f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights"]
         return []
 
@@ -162,7 +162,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     Raises:
         SettingsError: a figure that shows no results.
     """
-    folder = folder_name(wishes.root, wishes.encoder.named or EncoderChoice())
+    folder = folder_name(wishes.root, wishes.encoder.usual)
     return [wishes.changed(run) for run in found(number).runs(folder, _bench(wishes))]
 
 
@@ -215,7 +215,7 @@ def _live(
 
 def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
     """Time and memory of methods with their encoder, as records that say nothing else."""
-    encoder, samples = wishes.encoder.named or EncoderChoice(), execution.samples
+    encoder, samples = wishes.encoder.usual, execution.samples
     if runs and encoder.folder:
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []

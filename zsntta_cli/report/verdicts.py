@@ -18,7 +18,7 @@ from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, Verdi
 from zsntta_cli.errors import printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
-from zsntta_cli.settings import LARGE_MEGAPIXELS, TINY
+from zsntta_cli.settings import LARGE_MEGAPIXELS, is_tiny
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
@@ -101,7 +101,7 @@ class Tally:
         detector, request = run.detector, run.request
         is_asked = request.rule.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
-        is_embedded = run.encoding.name == TINY
+        is_embedded = is_tiny(run.encoding.name)
         return cls(
             detector.method, *numbers, not request.on_arrival, is_asked, run.left_out, is_embedded
         )

@@ -11,7 +11,7 @@ from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, s
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.settings import TINY, EncoderChoice
+from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
@@ -125,4 +125,4 @@ def axes_of(method: str, axes: Axes, own: Mapping[str, Axes]) -> dict[str, Seque
 
 def default_id_set(encoder: EncoderChoice) -> str:
     """The ID set that is meant where none is named."""
-    return "shapes" if encoder.slug == TINY else "cifar10"
+    return "shapes" if is_tiny(encoder.slug) else "cifar10"

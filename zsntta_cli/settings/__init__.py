@@ -5,13 +5,15 @@ How a setting is declared stands in options.py, prompts and word lists in prompt
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
+FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
+PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY = "local", "ray"
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _OPENAI, _EMBEDDED = "openai", "embedded"
@@ -23,11 +25,11 @@ class EncoderChoice:
 
     model: str = "ViT-B-16"
     pretrained: str = _OPENAI  # a tag, a checkpoint's path, or "none": random weights
-    precision: str = "fp32"
+    precision: str = FP32
     folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
 
     def __post_init__(self) -> None:
-        check_choice("precision", self.precision, ("fp32", "fp16", "bf16"))
+        check_choice("precision", self.precision, PRECISIONS)
         if self.model == TINY:
             message = (
                 f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
@@ -43,7 +45,7 @@ class EncoderChoice:
         weights = Path(self.pretrained).stem if self.is_file else self.pretrained
         complete = self.model == TINY or ":" in self.model  # names its weights already
         parts = [self.model] if complete else [self.model, weights]
-        parts += [self.precision] if self.precision != "fp32" else []
+        parts += [self.precision] if self.precision != FP32 else []
         return re.sub(r"[^\w.-]+", "-", "-".join(parts))
 
     @property
@@ -54,6 +56,17 @@ class EncoderChoice:
 
 # Sec. 5.1 and the table of backbones.
 PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
+# These and the embedded one, in any precision, by the folders of their features.
+KNOWN_FOLDERS = {
+    choice.slug: choice
+    for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
+    for choice in (replace(encoder, precision=precision) for precision in PRECISIONS)
+}
+
+
+def is_tiny(folder: str) -> bool:
+    """Whether a folder's name is that of the embedded encoder, in any precision."""
+    return folder in KNOWN_FOLDERS and KNOWN_FOLDERS[folder].model == TINY
 
 
 @dataclass(frozen=True)

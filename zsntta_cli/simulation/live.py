@@ -21,7 +21,7 @@ from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, limited, pick_rows
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
@@ -203,6 +203,8 @@ class LiveSession:
         choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
+            if note := autocast_note(self._encoders[choice]):
+                self.reporter.note(note)
         encoder = self._encoders[choice]
         if mismatch := difference(made_by, encoder.identity):
             raise StoreError(

@@ -9,7 +9,7 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import NOTHING_DONE
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.extraction.plan import Failures
@@ -24,6 +24,7 @@ class PaperWish:
     features_dir: Path
     choice: EncoderChoice | None
     limit: int | None
+    precision: str = FP32  # of the paper's encoders, where none is named
 
 
 def extract_paper(
@@ -41,7 +42,7 @@ def extract_paper(
     from zsntta_cli.paper.extracting import paper_extractions
     from zsntta_cli.paper.runs import Wishes
 
-    wishes = Wishes(wish.features_dir, PaperEncoder(wish.choice))
+    wishes = Wishes(wish.features_dir, PaperEncoder(wish.choice, wish.precision))
     extractions = paper_extractions(wishes, wish.data_root, wish.limit)
     failures: Failures = {}
     for extraction in extractions:

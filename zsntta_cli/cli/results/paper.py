@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import DryRun
 from zsntta_cli.cli.options import (
     EncoderOptions,
@@ -29,6 +29,7 @@ from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
+    from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
 
@@ -117,12 +118,12 @@ def paper(
         results.show_published_figures(figures, output)
         results.show_published(tables, written, output)
         return
-    from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.runs import Wishes
 
     check_choice("preset", preset, tuple(PRESETS))
+    paper_encoder = _paper_encoder(encoder, features_dir, preset)
     wishes = Wishes(
-        features_dir, PaperEncoder(choice), preset, tuple(dict.fromkeys(seed or ())),
+        features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())),
         cached_prompt(prompt) if prompt else "", _own_values(own or ()),
     )  # fmt: skip
     settings = live_options.settings(choice)
@@ -158,6 +159,25 @@ def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
                 )
             values.append((method, name, given[0]))
     return tuple(values)
+
+
+def _paper_encoder(options: EncoderOptions, root: Path, preset: str) -> "PaperEncoder":
+    """What is measured with: the paper's encoders in some precision, where none is named.
+
+    A note says where the features that are there choose it.
+    """
+    from zsntta_cli.encoders.clip import has_cuda
+    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.precision import usual_precision
+
+    if options.names_model:
+        return PaperEncoder(options.choice())
+    if options.precision:
+        return PaperEncoder(precision=options.choice().precision)
+    precision, note = usual_precision(root, preset, has_cuda)
+    if note:
+        say(note, err=True)
+    return PaperEncoder(precision=precision)
 
 
 def _check_usage(

@@ -27,6 +27,7 @@ from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
+from zsntta_cli.methods.scores import scale_under
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to be compared
@@ -201,7 +202,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
         others = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
-        text, scale, request.rule.method, class_names=names,
+        text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias, score=request.rule.score,
         **others,
     )  # fmt: skip

@@ -98,7 +98,7 @@ class Adapted:
     """Parameters that an optimiser changes: of those in half precision, float32 masters."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], precision: str) -> None:
-        """`precision` of the encoder: "fp32", "fp16" or "bf16"."""
+        """`precision` of the encoder; under amp no loss is scaled, as in the released code."""
         self._parameters = parameters
         self.masters = [
             p if p.dtype == torch.float32 else p.detach().float().requires_grad_()

@@ -56,7 +56,9 @@ class LiveData:
     def logits(self, features: torch.Tensor, text_features: torch.Tensor) -> torch.Tensor:
         """Scaled cosines (B, C) of raw image features (B, D) and unit text features (C, D)."""
         unit = torch.nn.functional.normalize(features, dim=-1)
-        return self.stream.pool.logit_scale * unit @ text_features.T
+        with self.encoder.autocast():
+            logits = self.stream.pool.logit_scale * unit @ text_features.T
+        return logits.float()
 
     def adapts_on(
         self, pipeline: str, items: NDArray[np.int64], is_noise: NDArray[np.bool_]
