@@ -88,9 +88,12 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     except OSError as error:
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
+        packed = " and ".join(entry.packed)
+        base = SetName.parse(name).base
         raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there; "
-            f"it is to be had from {entry.home}.",
+            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there"
+            f"{f', or {packed}' if packed else ''}; it is to be had from {entry.home}"
+            f"{f', or by: zsntta datasets get {base}' if entry.files else ''}.",
             remedy="data-root",
         ) from error
 

@@ -34,6 +34,16 @@ class Reader:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A file that a set, or a part of it, is fetched from."""
+
+    address: str
+    file: str  # where it is put, below the data root
+    checksum: str = ""  # "md5:…" or "sha256:…", as published; none where none is
+    unpacks: str = ""  # its folder of this name is put here, below the data root; else it stays
+
+
+@dataclass(frozen=True)
 class DatasetEntry:
     """A known data set."""
 
@@ -52,6 +62,8 @@ class DatasetEntry:
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
     cites: tuple[str, ...] = ()  # keys of report/references.bib
+    packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
+    files: tuple[Download, ...] = ()  # what `datasets get` fetches
 
 
 # The paper's 44 ID-OOD pairs.
@@ -61,6 +73,9 @@ _PARTNERS = ("inaturalist", "sun", "texture", "places")
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
 _SEVERITY_1 = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+_HUB = "https://huggingface.co/datasets"
+_VGG = "https://www.robots.ox.ac.uk/~vgg/data"
+_BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
 _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
@@ -69,12 +84,20 @@ _ID_SETS = {
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
+        files=(Download(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", "cifar-10-python.tar.gz",
+            "md5:c58f30108f718f92721af3b95e74349a", "cifar-10-batches-py",
+        ),),
     ),
     "cifar100": DatasetEntry(
         "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
+        files=(Download(
+            "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz", "cifar-100-python.tar.gz",
+            "md5:eb9058c3a382ffc7106e4002c42a8d85", "cifar-100-python",
+        ),),
     ),
     "cub200": DatasetEntry(
         "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
@@ -82,6 +105,10 @@ _ID_SETS = {
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
         cites=("wah2011caltech",),
+        files=(Download(
+            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
+            "CUB_200_2011.tgz", "md5:97eceeb196236b17998738112f37df78", "CUB_200_2011",
+        ),),
     ),
     "cars196": DatasetEntry(
         "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
@@ -97,6 +124,10 @@ _ID_SETS = {
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
         cites=("bossard2014food",),
+        files=(Download(
+            "http://data.vision.ee.ethz.ch/cvl/food-101.tar.gz", "food-101.tar.gz",
+            "md5:85eeb15f3717b99a5da872d97d918f87", "food-101",
+        ),),
     ),
     "pets37": DatasetEntry(
         "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
@@ -105,42 +136,78 @@ _ID_SETS = {
         "images/*.jpg",
         megabytes=811, licence="CC BY-SA 4.0", downloads=True,
         cites=("parkhi2012cats",),
+        files=(
+            Download(
+                f"{_VGG}/pets/data/images.tar.gz", "oxford-iiit-pet/images.tar.gz",
+                "md5:5c4f3ee8e5d25df40f4fd59a7f44e54c", "oxford-iiit-pet/images",
+            ),
+            Download(
+                f"{_VGG}/pets/data/annotations.tar.gz", "oxford-iiit-pet/annotations.tar.gz",
+                "md5:95a8c909bbe2e81eed6a22bccdf3f68f", "oxford-iiit-pet/annotations",
+            ),
+        ),
     ),
     "imagenet": DatasetEntry(
-        "id", 50_000, 1_000, "val", Reader("readers.imagenet:by_wnid", path="imagenet/val"),
+        "id", 50_000, 1_000, "val", Reader("readers.validation:imagenet", path="imagenet"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
         cites=("deng2009imagenet", "russakovsky2015imagenet"),
+        packed=("imagenet/ILSVRC2012_img_val.tar", "imagenet/ILSVRC2012_devkit_t12.tar.gz"),
     ),
     "imagenet-sketch": DatasetEntry(  # the paper's ImageNet-K
-        "id", 50_889, 1_000, "all", Reader("readers.imagenet:by_wnid", path="sketch"),
+        "id", 50_889, 1_000, "all",
+        Reader("readers.imagenet:by_wnid", path="sketch", packed="ImageNet-Sketch.zip"),
         partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
         cites=("wang2019learning",),
+        packed=("ImageNet-Sketch.zip",),
+        files=(Download(
+            f"{_HUB}/songweig/imagenet_sketch/resolve/main/data/ImageNet-Sketch.zip",
+            "ImageNet-Sketch.zip",
+        ),),
     ),
     "imagenet-a": DatasetEntry(
-        "id", 7_500, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-a", subset="a"),
+        "id", 7_500, 200, "all",
+        Reader("readers.imagenet:by_wnid", path="imagenet-a", packed="imagenet-a.tar", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
         cites=("hendrycks2021natural",),
+        packed=("imagenet-a.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-a.tar", "imagenet-a.tar", "md5:c3e55429088dc681f30d81f4726b6595"
+        ),),
     ),
     "imagenet-v2": DatasetEntry(
         "id", 10_000, 1_000, "matched-frequency",
-        Reader("readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val"),
+        Reader(
+            "readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val",
+            packed="imagenetv2-matched-frequency.tar.gz",
+        ),
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
         licence="repository MIT; images not stated",
         cites=("recht2019imagenet",),
+        packed=("imagenetv2-matched-frequency.tar.gz",),
+        files=(Download(
+            f"{_HUB}/vaishaal/ImageNetV2/resolve/main/imagenetv2-matched-frequency.tar.gz",
+            "imagenetv2-matched-frequency.tar.gz",
+            "sha256:f0c37fdf925916b19ea1323cd9a2208cdb6959ba2c32eef2a7fc393835c9ca7c",
+        ),),
     ),
     "imagenet-r": DatasetEntry(
-        "id", 30_000, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-r", subset="r"),
+        "id", 30_000, 200, "all",
+        Reader("readers.imagenet:by_wnid", path="imagenet-r", packed="imagenet-r.tar", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
         licence="repository MIT; images not stated",
         cites=("hendrycks2021many",),
+        packed=("imagenet-r.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-r.tar", "imagenet-r.tar", "md5:a61312130a589d0ca1a8fca1f2bd3337"
+        ),),
     ),
 }  # fmt: skip
 
@@ -150,6 +217,10 @@ _OOD_SETS = {
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
         cites=("netzer2011reading",),
+        files=(Download(
+            "http://ufldl.stanford.edu/housenumbers/test_32x32.mat", "svhn/test_32x32.mat",
+            "md5:eb5a983be6a315427106f1b164d9cef3",
+        ),),
     ),
     "lsun": DatasetEntry(
         "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
@@ -163,24 +234,34 @@ _OOD_SETS = {
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
         cites=("van2018inaturalist", "huang2021mos"),
+        packed=("iNaturalist.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/iNaturalist.tar.gz", "iNaturalist.tar.gz"),),
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
         cites=("xiao2010sun", "huang2021mos"),
+        packed=("SUN.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/SUN.tar.gz", "SUN.tar.gz"),),
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
         cites=("zhou2017places", "huang2021mos"),
+        packed=("Places.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/Places.tar.gz", "Places.tar.gz"),),
     ),
     "texture": DatasetEntry(
         "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
         cites=("cimpoi2014describing",),
+        files=(Download(
+            f"{_VGG}/dtd/download/dtd-r1.0.1.tar.gz", "dtd/dtd-r1.0.1.tar.gz",
+            "md5:fff73e5086ae6bdbea199a49dfb8a4c1", "dtd/dtd",
+        ),),
     ),
     "ninco": DatasetEntry(
         "ood", 5_879, 64, "all",
@@ -188,6 +269,11 @@ _OOD_SETS = {
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",),
+        packed=("NINCO.tar.gz",),
+        files=(Download(
+            "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
+            "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",
+        ),),
     ),
 }  # fmt: skip
 
@@ -199,6 +285,11 @@ _SHIFTED_SETS = {
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
+        packed=("CIFAR-10-C.tar",),
+        files=(Download(
+            "https://zenodo.org/records/2535967/files/CIFAR-10-C.tar", "CIFAR-10-C.tar",
+            "md5:56bf5dcef84df0e2308c6dcbcbbd8499",
+        ),),
     ),
     "cifar100-c": DatasetEntry(
         "shift", 10_000, 100, "test, corrupted",
@@ -207,6 +298,11 @@ _SHIFTED_SETS = {
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=_SEVERITY_1,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
+        packed=("CIFAR-100-C.tar",),
+        files=(Download(
+            "https://zenodo.org/records/3555552/files/CIFAR-100-C.tar", "CIFAR-100-C.tar",
+            "md5:11f0ed0f1191edbf9fa23466ae6021d3",
+        ),),
     ),
     "imagenet-c": DatasetEntry(
         "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
