@@ -72,7 +72,7 @@ _PARTNERS = ("inaturalist", "sun", "texture", "places")
 
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
-_SEVERITY_1 = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
 _HUB = "https://huggingface.co/datasets"
 _VGG = "https://www.robots.ox.ac.uk/~vgg/data"
 _BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
@@ -283,7 +283,7 @@ _SHIFTED_SETS = {
         Reader("readers.corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
-        licence="CC BY 4.0", parameters=_SEVERITY_1,
+        licence="CC BY 4.0", parameters=SEVERITY,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
         packed=("CIFAR-10-C.tar",),
         files=(Download(
@@ -296,7 +296,7 @@ _SHIFTED_SETS = {
         Reader("readers.corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
-        licence="CC BY 4.0", parameters=_SEVERITY_1,
+        licence="CC BY 4.0", parameters=SEVERITY,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
         packed=("CIFAR-100-C.tar",),
         files=(Download(
@@ -308,7 +308,7 @@ _SHIFTED_SETS = {
         "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
-        parameters=_SEVERITY_1,
+        parameters=SEVERITY,
         cites=("hendrycks2019benchmarking",),
     ),
 }  # fmt: skip

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
+BAD_NPY = (ValueError, EOFError, SyntaxError, TokenError)  # NumPy's own of an .npy that is none
 _LARGEST = 2**30  # bytes of a member: more is no image, but a bomb
 
 
@@ -151,7 +153,7 @@ def array_in(name: str, path: Path, file: str) -> NDArray[Any]:
         raise DatasetError(f"data set '{name}': {path} has no {file}.")
     try:
         return _mapped(path, member)
-    except (ValueError, EOFError) as error:
+    except BAD_NPY as error:
         raise DatasetError(f"data set '{name}': {file} in {path} is broken or no .npy.") from error
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.archives import array_in
+from zsntta_cli.datasets.readers.archives import BAD_NPY, array_in
 from zsntta_cli.datasets.readers.folders import require_path
 from zsntta_cli.datasets.readers.imagenet import by_wnids
 from zsntta_cli.errors import DatasetError
@@ -100,7 +100,7 @@ def _array(name: str, folder: Path, file: str) -> NDArray[Any]:
     path = folder / file
     try:
         return np.load(require_path(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except BAD_NPY as error:
         raise DatasetError(f"data set '{name}': {path} is broken or no .npy file.") from error
 
 

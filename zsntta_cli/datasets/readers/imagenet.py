@@ -73,7 +73,8 @@ def _class_members(
 ) -> ImageSet:
     """The images of an archive with a folder a class: the same set as its folder would be."""
     members, read = open_archive(name, path)
-    images = images_among(members)
+    if not (images := images_among(members)):
+        raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     places = dict(zip(below_common_folder(list(images)), images.values(), strict=True))
     by_class: dict[str, list[tuple[str, ...]]] = {folder: [] for folder in index}
     folders = {place[0] if len(place) > 1 else "." for place in places}
