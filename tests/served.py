@@ -23,6 +23,7 @@ class Served:
     paths: list[str] = field(default_factory=list)
     address: str = ""
     after_cut: object = None  # is called whenever a connection broke off
+    hold: threading.Event | None = None  # a connection stays open, silent, until this is set
 
 
 @contextlib.contextmanager
@@ -70,6 +71,8 @@ def answer(handler, served):
         body = body[: served.cuts.pop(0)]
     handler.wfile.write(body)
     handler.wfile.flush()
+    if served.hold:
+        served.hold.wait()
     if len(body) < len(content) - (start or 0) and served.after_cut:
         served.after_cut(served)
 

@@ -23,7 +23,7 @@ from typing import IO, Any
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import take_name, write_whole, writing
 
-_BLOCK = 2**20  # bytes read at a time
+_BLOCK = 2**20  # bytes written at a time, at most
 _TIMEOUT = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
 _PAUSE = 1.0  # seconds before the second of these, twice as many before each further one
@@ -232,7 +232,7 @@ def _append(response: Any, path: Path, start: int, advance: Callable[[int], None
     """Write a response's body behind the bytes that there are."""
     with path.open("r+b") as file:
         file.seek(start)
-        while block := response.read(_BLOCK):
+        while block := response.read1(_BLOCK):
             _write(file, path, block)
             advance(file.tell())
 
