@@ -5,8 +5,10 @@ against the list of the open_clip that is installed. Files of the hub are others
 in another format, of which no digest is published.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from zsntta_cli.files import sha256
 
@@ -26,8 +28,21 @@ OPENAI_SHA256 = {  # by open_clip's name of the model
 
 def published_tag(model: str, weights: Path) -> str:
     """The tag of a model's weights that a file has; nothing of any other file."""
-    digest = OPENAI_SHA256.get(model.removesuffix("-quickgelu"))
-    return OPENAI if digest and digest_of(weights) == digest else ""
+    return _tag(model, digest_of(weights)) if _plain(model) in OPENAI_SHA256 else ""
+
+
+def by_tag(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What is recorded of an encoder, with the tag of its weights instead of their file's path."""
+    tag = _tag(str(identity.get("model")), identity.get("weights_sha256"))
+    return {**identity, "pretrained": tag} if tag else dict(identity)
+
+
+def _tag(model: str, digest: object) -> str:
+    return OPENAI if digest and digest == OPENAI_SHA256.get(_plain(model)) else ""
+
+
+def _plain(model: str) -> str:
+    return model.removesuffix("-quickgelu")
 
 
 def digest_of(weights: Path) -> str:
