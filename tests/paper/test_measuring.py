@@ -10,9 +10,10 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import aggregates, comparing, measuring
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import OUTSIDE, UNKNOWN, WITHIN, Comparison, Measured
-from zsntta_cli.paper.printed.published import PaperNumber, remark_on
+from zsntta_cli.paper.printed.published import PaperNumber, printed, remark_on
 from zsntta_cli.paper.printed.tables import TABLES, find_table
 from zsntta_cli.paper.runs import Wishes, all_runs, count_items, streams
+from zsntta_cli.paper.sampling import Variance
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record
@@ -135,7 +136,8 @@ def test_the_spread_of_a_difference_to_zs_clip_is_that_of_the_difference():
 
 def comparison(measured, published, deviation, cell=None, **values):
     found = Measured(measured, **values)
-    return Comparison(cell or cell_of(10), "acc_h", found, PaperNumber(published), deviation)
+    variance = Variance(deviation**2)
+    return Comparison(cell or cell_of(10), "acc_h", found, PaperNumber(published), variance)
 
 
 def test_a_cell_is_judged_by_two_deviations_of_the_difference_and_rounding():
@@ -161,10 +163,14 @@ def test_the_spread_is_the_seeds_or_else_the_papers_for_the_same_runs():
     found = measuring.compare([cell], five, results)
     std = math.sqrt(2.5)  # of 70, 71, 72, 73, 74 percent
     assert found[2].deviation == pytest.approx(std * math.sqrt(1 / 5 + 1))
-    # Another L is another run: nothing is known of it.
+    # Another L is another run: AdaND's ± of table 20 stands for it, of its eight streams.
     other = cell_of(22, id_set="cifar10", ood_set="svhn", setting="update_every=32")
     run = streams(other, WISHES)[0][0]
-    assert math.isnan(measuring.compare([other], WISHES, {run: record(run, 0.7)})[0].deviation)
+    [first, *_] = measuring.compare([other], WISHES, {run: record(run, 0.7)})
+    stds = [c.numbers[0].std for c in printed(20) if c.method == "adand" and c.ood_set != "average"]
+    usual = sum(std**2 for std in stds) / 8
+    assert first.deviation == pytest.approx(math.sqrt(2 * usual))
+    assert first.variance.freedom == pytest.approx(32)
     same = cell_of(22, id_set="cifar10", ood_set="svhn", setting="update_every=128")
     run = streams(same, WISHES)[0][0]
     found = measuring.compare([same], WISHES, {run: record(run, 0.7)})

@@ -61,6 +61,7 @@ class DatasetEntry:
     downloads: bool = False  # whether it is fetched where it is not on disk
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
+    also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
@@ -268,7 +269,7 @@ _OOD_SETS = {
         Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
-        cites=("bitterwolf2023or",),
+        cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
         packed=("NINCO.tar.gz",),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",

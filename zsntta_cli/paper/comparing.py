@@ -1,7 +1,6 @@
-"""Measured beside published: the difference, and whether it is more than the seeds make.
+"""Measured beside published: the difference, and whether chance alone makes one as large.
 
-A cell is judged only by a spread that is known: that of the measured seeds, or else the ± that the
-paper prints for the same runs (tables 20 and 21). Light: no NumPy.
+What chance makes is in spreads.py. Light: no NumPy.
 """
 
 import math
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.printed.published import PaperNumber, Remark, remark_on
+from zsntta_cli.paper.sampling import Variance
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 WITHIN, OUTSIDE, UNKNOWN, MISPRINT = "within", "outside", "no spread known", "misprint"
-DEVIATIONS = 2  # |difference| of more than so many of its standard deviations is outside
+OTHER_IMAGES = "other images"  # of a set that is not the published one, by its count
 ROUNDING = 0.005  # percent: what a printed number may be off by its two digits
 
 
@@ -31,6 +31,7 @@ class Measured:
     seeds: tuple[int, ...] = (0,)  # those that all of its sets have
     lacks: str = ""  # why an average is none: which sets it has
     records: "tuple[Record, ...]" = ()  # that it is of
+    miscounted: tuple[str, ...] = ()  # its sets that are not the published ones, by their counts
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,12 @@ class Comparison:
     metric: str
     measured: Measured | None
     published: PaperNumber | None
-    deviation: float = math.nan  # of the difference; nan where none is known
+    variance: Variance = Variance(math.nan)  # noqa: RUF009 -- it is frozen; of the difference
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the difference of two runs; nan where none is known."""
+        return math.sqrt(self.variance.value)
 
     @property
     def remark(self) -> Remark | None:
@@ -57,15 +63,21 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """WITHIN, OUTSIDE, UNKNOWN or MISPRINT; nothing where there is no difference."""
+        """WITHIN, OUTSIDE, or why it is neither; nothing where there is no difference."""
         if math.isnan(self.difference):
             return ""
         if self.remark and self.remark.is_wrong:
             return MISPRINT
+        if self.measured and self.measured.miscounted:
+            return OTHER_IMAGES
         if math.isnan(self.deviation):
             return UNKNOWN
-        most = DEVIATIONS * self.deviation + ROUNDING
-        return WITHIN if abs(self.difference) <= most + 1e-9 else OUTSIDE
+        return WITHIN if abs(self.difference) <= self.most + 1e-9 else OUTSIDE
+
+    @property
+    def most(self) -> float:
+        """The largest difference that chance alone makes in 95 % of all reproductions."""
+        return self.variance.deviations * self.deviation + ROUNDING
 
 
 def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:

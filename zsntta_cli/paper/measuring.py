@@ -6,12 +6,15 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.paper.cells import PaperCell, cells
-from zsntta_cli.paper.comparing import ROUNDING, Comparison, Measured
+from zsntta_cli.paper.cells import PaperCell
+from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
-from zsntta_cli.paper.printed.tables import FIVE_SEEDS, METHOD_NAMES, TABLES, set_name
-from zsntta_cli.paper.runs import Streams, Wishes, streams
+from zsntta_cli.paper.printed.tables import METHOD_NAMES, set_name
+from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, needed_files, streams
+from zsntta_cli.paper.sampling import Variance
+from zsntta_cli.paper.spreads import difference_variance, order_spreads
 from zsntta_cli.results import frame
+from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -22,29 +25,29 @@ _MINUS = "_minus_zs-clip"
 
 def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> list[Comparison]:
     """All metrics of a table's cells beside what is published."""
-    spreads = _paper_spreads(wishes) if any(cell.published for cell in every) else {}
+    printed = order_spreads(wishes) if any(cell.published for cell in every) else None
+    miscounted = miscounted_files(wishes.root, results)
     comparisons = []
     for cell in every:
         runs, base = streams(cell, wishes), _base(cell, every, wishes)
-        once = streams(cell, replace(wishes, seeds=(0,)))
         for metric, number in zip_longest(cell.metrics, cell.published):
             measured = measure(runs, base, results, metric)
-            paper_spread = spreads.get((once, metric), math.nan)
-            deviation = _deviation(measured, paper_spread, len(cell.table.seeds))
-            comparisons.append(Comparison(cell, metric, measured, number, deviation))
+            if measured and miscounted:
+                measured = replace(measured, miscounted=_counts((*runs, *base), miscounted))
+            variance = Variance(math.nan)
+            if measured and printed and not measured.lacks:
+                variance = difference_variance(
+                    measured, [part for part in (runs, base) if part], results,
+                    metric.removesuffix(_MINUS), printed, len(cell.table.seeds),
+                )  # fmt: skip
+            comparisons.append(Comparison(cell, metric, measured, number, variance))
     return comparisons
 
 
-def _deviation(measured: Measured | None, paper_spread: float, seeds: int) -> float:
-    """The standard deviation of measured - published, the means of so many seeds each.
-
-    One spread stands for both: the measured seeds', or else the paper's.
-    """
-    if measured is None or measured.lacks:
-        return math.nan
-    count = len(measured.seeds)
-    std = measured.std if count > 1 else paper_spread
-    return std * math.sqrt(1 / count + 1 / seeds)
+def _counts(runs: Streams, miscounted: Mapping[NeededFile, str]) -> tuple[str, ...]:
+    """The sets of some streams that are not the published ones, each once."""
+    files = needed_files(run for of_set in runs for run in of_set)
+    return tuple(f"'{file[1]}' ({miscounted[file]})" for file in files if file in miscounted)
 
 
 def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Streams:
@@ -102,18 +105,3 @@ def value(record: Record, metric: str) -> float:
     if metric == "memory_gib":
         return record.memory / 2**30
     return 100 * record.metric(metric)
-
-
-def _paper_spreads(wishes: Wishes) -> dict[tuple[Streams, str], float]:
-    """The ± that the paper prints, by the streams that it is of and by metric.
-
-    A printed ± of 0.00 may be up to half of its last digit.
-    """
-    once = replace(wishes, seeds=(0,))
-    return {
-        (streams(cell, once), metric): max(number.std, ROUNDING)
-        for table in TABLES
-        if table.seeds == FIVE_SEEDS
-        for cell in cells(table, wishes.encoder)
-        for metric, number in zip(cell.metrics, cell.published, strict=False)
-    }
