@@ -35,7 +35,8 @@ def serving(**how):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            answer(self, served)
+            with contextlib.suppress(ConnectionError):  # whoever asked was killed
+                answer(self, served)
 
         def log_message(self, *_):
             pass

@@ -44,7 +44,7 @@ def show(
 
 @app.command(cls=Command)
 def get(
-    names: Annotated[list[str], typer.Argument(help="Known sets.", metavar="NAME …")],
+    names: Annotated[list[str], typer.Argument(help="Known sets.")],
     data_root: DataRoot = DATA,
     mirror: Annotated[str, typer.Option(help="An address with the same files: ADDRESS/FILE.")] = "",
 ) -> None:

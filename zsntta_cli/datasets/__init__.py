@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import SetName, SetParts
-from zsntta_cli.errors import DatasetError, first_line, near
+from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -104,13 +104,9 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
         packed = " and ".join(entry.packed)
-        base = SetName.parse(name).base
-        raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there"
-            f"{f', or {packed}' if packed else ''}; it is to be had from {entry.home}"
-            f"{f', or by: zsntta datasets get {base}' if entry.files else ''}.",
-            remedy="data-root",
-        ) from error
+        wanted = f"{entry.layout}, or {packed}," if packed else entry.layout
+        where = f"{root} ({reason})"
+        raise IncompleteSet(name, where, wanted, entry.home, bool(entry.files)) from error
 
 
 def has_text(images: "ImageSet") -> bool:

@@ -161,8 +161,8 @@ def _check_room(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise DatasetError(
-            f"{needed / 1e9:,.1f} GB are needed in {folder}, {free / 1e9:,.1f} GB are free: make "
-            f"room, or give another folder as --data-root."
+            f"{needed / 1e9:,.1f} GB are needed in {folder}, {free / 1e9:,.1f} GB are free",
+            remedy="other-room",
         )
 
 
