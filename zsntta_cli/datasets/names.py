@@ -11,6 +11,7 @@ from pathlib import Path
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
+SIZES, LISTS = "image_sizes", "lists"  # keys of what a feature file says beside its identity
 _PREFIXES = {"noise-": NOISE, "words-": WORDS}
 _LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"

@@ -19,18 +19,21 @@ _LARGEST = 2**30  # bytes of a member: more is no image, but a bomb
 
 def is_archive(path: Path) -> bool:
     """Whether a path is to be read here, and not as a folder."""
-    return not path.is_dir() and (path.is_file() or path.name.lower().endswith(tuple(KINDS)))
+    return not path.is_dir() and (path.is_file() or bool(kind_of(path)))
 
 
-def archive(name: str, path: Path) -> ImageSet:
+def archive(name: str, path: Path, within: str = "") -> ImageSet:
     """The images of an archive: folders below the one that all images share are labels.
+
+    `within`: where it has a folder of this name, only what is in it is the set.
 
     Raises:
         DatasetError: not there, cut off, of another kind, without images, or with images beside
             class folders.
     """
     members, read = open_archive(name, path)
-    images = images_among(members)
+    every = images_among(members)
+    images = {parts: every[parts] for parts in every if within in parts[:-1]} or every
     if not images:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     places = _below_common_folder(list(images))
@@ -52,7 +55,7 @@ def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:
 
     The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
     """
-    packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
+    packed = [p for p in sorted(root.glob(f"{path.partition('/')[0]}.*")) if kind_of(p)]
     if packed and not (root / path).exists():
         return archive(name, packed[0])
     return folder(name, require_path(root / path))
@@ -74,6 +77,11 @@ class MemberImages(StoredImages):
         if member.size > _LARGEST:
             raise OSError(f"{member.size:,} bytes are no image")
         return read(member)
+
+
+def kind_of(path: Path) -> str:
+    """The ending that says what kind of archive a path is; nothing of another file."""
+    return next((kind for kind in KINDS if path.name.lower().endswith(kind)), "")
 
 
 def open_archive(name: str, path: Path) -> tuple[list[Member], Read]:
