@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
-from zsntta_cli.datasets.names import LISTS, REST, SIZES, TUNE, image_parts
+from zsntta_cli.datasets.names import BESIDE, REST, TUNE, image_parts
 from zsntta_cli.errors import SettingsError, StoreError, short
 
 
@@ -152,7 +152,7 @@ def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArr
 
 def _compared(source: Mapping[str, Any]) -> dict[str, Any]:
     """What of a source must agree: older versions said less beside its identity."""
-    return {key: value for key, value in source.items() if key not in (SIZES, LISTS)}
+    return {key: value for key, value in source.items() if key not in BESIDE}
 
 
 def _write(
