@@ -51,6 +51,7 @@ class DatasetEntry:
     downloads: bool = False  # whether it is fetched where it is not on disk
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
+    also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     side: int = 0  # of square images that are all as large
     variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
@@ -190,7 +191,7 @@ _OOD_SETS = {
         "ood", 5_879, 64, "all", Reader("readers.ninco:ood_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
-        cites=("bitterwolf2023or",),
+        cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
     ),
     "lsun-c": DatasetEntry(
         "ood", 10_000, 0, "test, crops of ODIN", Reader("readers.lsun:odin", path="LSUN/test"),
@@ -206,7 +207,7 @@ _OOD_SETS = {
     ),
     "ssb-hard": DatasetEntry(
         "ood", 49_000, 980, "hard classes",
-        Reader("readers.lists:openood", path="ssb_hard", listed="test_ssb_hard.txt"),
+        Reader("readers.lists:openood", path="ssb_hard", listed="ssb_hard.txt"),
         home=f"{_OPENOOD_HOME} (images_largescale/ssb_hard)", layout="ssb_hard/<wnid>/*.JPEG",
         licence=_IMAGENET_TERMS, cites=("vaze2022open", "zhang2023openood"),
     ),
@@ -215,6 +216,7 @@ _OOD_SETS = {
         Reader("readers.lists:openood", path="openimage_o/images", listed="openimage_o.txt"),
         home="https://github.com/haoqiwang/vim", layout="openimage_o/images/*.jpg",
         licence="CC BY 2.0 (images of OpenImages)", cites=("wang2022vim", "zhang2023openood"),
+        also_images=(15_869,),  # OpenOOD's test list, which leaves 1,763 to choose settings on
     ),
     "imagenet-o": DatasetEntry(
         "ood", 2_000, 200, "all",

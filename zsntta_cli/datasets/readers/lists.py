@@ -26,10 +26,11 @@ def openood(name: str, root: Path, *, path: str, listed: str) -> ImageSet:
     """A set of OpenOOD's: a folder or an archive; of it what the list has, where there is one."""
     is_within = (root / _IMAGES / path).exists()
     images = folder_or_archive(name, root / _IMAGES if is_within else root, path=path)
-    for place in (root / listed, root / _LISTS / listed):
-        if place.is_file():
-            return _chosen(images, place, path)
-    return images
+    places = (
+        place / file for place in (root, root / _LISTS) for file in (listed, f"test_{listed}")
+    )
+    place = next((place for place in places if place.is_file()), None)
+    return _chosen(images, place, path) if place else images
 
 
 def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
