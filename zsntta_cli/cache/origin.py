@@ -13,6 +13,7 @@ from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache.features import Difference, FeatureSet
+from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 
 ENCODING = {  # what encodes images and class names: its name here, and as it is distributed
@@ -32,7 +33,8 @@ _ENCODER = (
     "preprocessing", "logit_scale", "logit_bias",
 )  # fmt: skip
 _SOURCE = (
-    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized", "as_shown",
+    "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
+    "as_shown",
 )  # fmt: skip
 _RECORDED = ("created", "prompt")  # and never compared
 
@@ -93,7 +95,7 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
     values = {
         **{key: identity.get(key) for key in (*_MACHINE, *_ENCODER)},
         **{key: machine[key] for key in _MACHINE if key in machine},
-        **{key: source.get(key) for key in ("images", "imported", "split", "as_shown")},
+        **{key: source.get(key) for key in ("images", SIZES, "imported", "split", "as_shown")},
         "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
         "model": _without_place(identity.get("model"), "local-dir:"),
         "pretrained": _without_place(identity.get("pretrained")),

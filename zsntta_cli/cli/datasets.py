@@ -95,6 +95,8 @@ def verify(
     classes = f"{len(images.class_names)} classes" if images.class_names else "no classes"
     opened = ", every image opened" if deep else ""
     say(f"{images.name}: {len(images):,} images, {classes}{opened}: ok")
+    for note in status.facts(images):
+        say(f"note: {note}", err=True)
 
 
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:

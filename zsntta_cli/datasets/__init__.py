@@ -48,11 +48,13 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         return _read(known(str(name)), str(name), data_root)
     name.check_own(is_known=name.base in CATALOGUE)
     from zsntta_cli.datasets.images import translate_wnids
-    from zsntta_cli.datasets.readers import archives, folders, shards
+    from zsntta_cli.datasets.readers import archives, databases, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     try:
+        if databases.is_database(name.path):
+            return databases.database(name.base, name.path)
         read = archives.archive if archives.is_archive(name.path) else folders.folder
         return translate_wnids(read(name.base, name.path))
     except OSError as error:

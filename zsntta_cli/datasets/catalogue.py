@@ -65,6 +65,8 @@ class DatasetEntry:
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
+    side: int = 0  # of square images that are all as large
+    variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
 
 
 # The paper's 44 ID-OOD pairs.
@@ -76,7 +78,10 @@ _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXi
 SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
 _HUB = "https://huggingface.co/datasets"
 _VGG = "https://www.robots.ox.ac.uk/~vgg/data"
+_DROPBOX = "https://www.dropbox.com/s"
 _BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
+_ODIN_HOME = "https://github.com/facebookresearch/odin"
+_OPENOOD_HOME = "https://github.com/Jingkang50/OpenOOD"
 _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
@@ -224,10 +229,10 @@ _OOD_SETS = {
         ),),
     ),
     "lsun": DatasetEntry(
-        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
-        home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
-        layout="lsun/ with images, in class folders or not", licence="not stated",
-        cites=("yu2015lsun",),
+        "ood", 10_000, 10, "test", Reader("readers.lsun:full_size"),
+        home="https://github.com/fyu/lsun (test_lmdb.zip)",
+        layout="lsun/ with data.mdb of test_lmdb.zip or its exported images", licence="not stated",
+        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
@@ -265,15 +270,56 @@ _OOD_SETS = {
         ),),
     ),
     "ninco": DatasetEntry(
-        "ood", 5_879, 64, "all",
-        Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
+        "ood", 5_879, 64, "all", Reader("readers.ninco:ood_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
-        packed=("NINCO.tar.gz",),
+        packed=("NINCO_all.tar.gz",),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
             "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",
+        ),),
+    ),
+    "lsun-c": DatasetEntry(
+        "ood", 10_000, 0, "test, crops of ODIN", Reader("readers.lsun:odin", path="LSUN/test"),
+        home=f"{_ODIN_HOME} (LSUN.tar.gz)", layout="LSUN/test/*.png", licence="not stated",
+        cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
+        packed=("LSUN.tar.gz",),
+        files=(Download(f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz?dl=1", "LSUN.tar.gz"),),
+    ),
+    "lsun-r": DatasetEntry(
+        "ood", 10_000, 0, "test, resized by ODIN",
+        Reader("readers.lsun:odin", path="LSUN_resize/LSUN_resize"),
+        home=f"{_ODIN_HOME} (LSUN_resize.tar.gz)", layout="LSUN_resize/LSUN_resize/*.png",
+        licence="not stated",
+        cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
+        packed=("LSUN_resize.tar.gz",),
+        files=(Download(
+            f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz?dl=1", "LSUN_resize.tar.gz"
+        ),),
+    ),
+    "ssb-hard": DatasetEntry(
+        "ood", 49_000, 980, "hard classes",
+        Reader("readers.lists:openood", path="ssb_hard", listed="ssb_hard.txt"),
+        home=f"{_OPENOOD_HOME} (images_largescale/ssb_hard)", layout="ssb_hard/<wnid>/*.JPEG",
+        licence=_IMAGENET_TERMS, cites=("vaze2022open", "zhang2023openood"),
+    ),
+    "openimage-o": DatasetEntry(
+        "ood", 17_632, 0, "all",
+        Reader("readers.lists:openood", path="openimage_o/images", listed="openimage_o.txt"),
+        home="https://github.com/haoqiwang/vim", layout="openimage_o/images/*.jpg",
+        licence="CC BY 2.0 (images of OpenImages)", cites=("wang2022vim", "zhang2023openood"),
+        also_images=(15_869,),  # OpenOOD's test list, which leaves 1,763 to choose settings on
+    ),
+    "imagenet-o": DatasetEntry(
+        "ood", 2_000, 200, "all",
+        Reader("readers.archives:folder_or_archive", path="imagenet-o"),
+        home="https://github.com/hendrycks/natural-adv-examples (imagenet-o.tar)",
+        layout="imagenet-o/<wnid>/*.JPEG", licence="repository MIT; images not stated",
+        cites=("hendrycks2021natural",),
+        packed=("imagenet-o.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-o.tar", "imagenet-o.tar", "md5:86bd7a50c1c4074fb18fc5f219d6d50b"
         ),),
     ),
 }  # fmt: skip
@@ -314,6 +360,76 @@ _SHIFTED_SETS = {
     ),
 }  # fmt: skip
 
+# CoOp's eleven, as the literature of prompts has them: test splits, names and prompts of its own,
+# so "coop-pets" is not the paper's pets37.
+_COOP_HOME = "https://github.com/KaiyangZhou/CoOp/blob/main/DATASETS.md"
+
+
+def _of_coop(
+    images: int, classes: int, read: Reader, layout: str, prompt: str, cited: str
+) -> DatasetEntry:
+    return DatasetEntry(
+        "id", images, classes, "test split of CoOp", read, prompt, home=_COOP_HOME, layout=layout,
+        licence="that of the original set", cites=(cited, "zhou2022learning"),
+    )  # fmt: skip
+
+
+def _by_split(
+    images: int, classes: int, path: str, split: str, within: str, prompt: str, cited: str
+) -> DatasetEntry:
+    """A set with a file `split_zhou_<split>.json`, whose paths are those below a folder."""
+    split = f"split_zhou_{split}.json"
+    read = Reader("readers.lists:coop", path=path, split=split, images=within)
+    folder = f" and {within}/" * bool(within)
+    return _of_coop(images, classes, read, f"{path}/ with {split}{folder}", prompt, cited)
+
+
+_PHOTO = "a photo of a {}."
+_COOP_SETS = {
+    "coop-imagenet": _of_coop(
+        50_000, 1_000, Reader("readers.lists:coop_imagenet", path="imagenet"),
+        "imagenet/ with classnames.txt and images/val/<wnid>/*.JPEG", _PHOTO, "deng2009imagenet",
+    ),
+    "coop-caltech101": _by_split(
+        2_465, 100, "caltech-101", "Caltech101", "101_ObjectCategories", _PHOTO,
+        "li2022caltech",
+    ),
+    "coop-pets": _by_split(
+        3_669, 37, "oxford_pets", "OxfordPets", "images", "a photo of a {}, a type of pet.",
+        "parkhi2012cats",
+    ),
+    "coop-cars": _by_split(
+        8_041, 196, "stanford_cars", "StanfordCars", "", _PHOTO, "krause20133d"
+    ),
+    "coop-flowers102": _by_split(
+        2_463, 102, "oxford_flowers", "OxfordFlowers", "jpg", "a photo of a {}, a type of flower.",
+        "nilsback2008automated",
+    ),
+    "coop-food101": _by_split(
+        30_300, 101, "food-101", "Food101", "images", "a photo of {}, a type of food.",
+        "bossard2014food",
+    ),
+    "coop-aircraft": _of_coop(
+        3_333, 100, Reader("readers.lists:aircraft", path="fgvc_aircraft"),
+        "fgvc_aircraft/ with variants.txt, images_variant_test.txt and images/*.jpg",
+        "a photo of a {}, a type of aircraft.", "maji2013fine",
+    ),
+    "coop-sun397": _by_split(
+        19_850, 397, "sun397", "SUN397", "SUN397", _PHOTO, "xiao2010sun"
+    ),
+    "coop-dtd": _by_split(
+        1_692, 47, "dtd", "DescribableTextures", "images", "{} texture.", "cimpoi2014describing"
+    ),
+    "coop-eurosat": _by_split(
+        8_100, 10, "eurosat", "EuroSAT", "2750", "a centered satellite photo of {}.",
+        "helber2019eurosat",
+    ),
+    "coop-ucf101": _by_split(
+        3_783, 101, "ucf101", "UCF101", "UCF-101-midframes", "a photo of a person doing {}.",
+        "soomro2012ucf101",
+    ),
+}  # fmt: skip
+
 _DRAWN = Reader("drawn.builtin:read")
 _AT_HAND = "drawn on demand"
 _LETTERS, _DIGITS = "a photo of the letter {}.", "a photo of the digit {}."
@@ -341,6 +457,6 @@ BUILTIN: dict[str, DatasetEntry] = {
     ),
 }  # fmt: skip
 
-CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN
+CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _COOP_SETS | BUILTIN
 
 plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")

@@ -21,7 +21,8 @@ from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header,
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.names import SIZES, SetName, noise_name, words_name
+from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError
@@ -227,7 +228,7 @@ class Extractor:
             kind=kind,
             name=images.name,
             encoder=self.encoder.identity,
-            source=images.identity() | ({"skipped": skipped} if skipped else {}),
+            source={**images.identity(), **_beside(images, kind), **_left_out(skipped)},
             blocks=itertools.chain([kept] if len(kept) else [], parts.blocks()),
             labels=images.labels[readable],
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
@@ -265,6 +266,16 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def _left_out(skipped: Sequence[str]) -> dict[str, object]:
+    return {"skipped": skipped} if skipped else {}
+
+
+def _beside(images: ImageSet, kind: str) -> dict[str, object]:
+    """What a file says of its images beside their identity, which it has no part in."""
+    sizes = in_words(image_sizes(images)) if kind == DATASET else ""
+    return {**images.facts, **({SIZES: sizes} if sizes else {})}
 
 
 def _gpu_name(encoder: Encoder) -> str | None:

@@ -126,6 +126,9 @@ class StreamSettings(Settings):
         "repeat", "Too few OOD images: repeat them, or cap the ratio.", choices=("repeat", "cap")
     )
     rounded_odds: bool = option(False, "OOD:ID odds rounded to two digits: 0.33, not 1/3.")
+    swapped_names: bool = option(  # of the released code; nothing to swap in other sets
+        False, "Food-101's cheesecake and cheese plate under each other's name."
+    )
     limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
 
 

@@ -27,15 +27,18 @@ def is_archive(path: Path) -> bool:
     return not path.is_dir() and (path.is_file() or bool(kind_of(path)))
 
 
-def archive(name: str, path: Path) -> ImageSet:
+def archive(name: str, path: Path, within: str = "") -> ImageSet:
     """The images of an archive: folders below the one that all images share are labels.
+
+    `within`: where it has a folder of this name, only what is in it is the set.
 
     Raises:
         DatasetError: not there, cut off, of another kind, without images, or with images beside
             class folders.
     """
     members, read = open_archive(name, path)
-    images = images_among(members)
+    every = images_among(members)
+    images = {parts: every[parts] for parts in every if within in parts[:-1]} or every
     if not images:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     places = below_common_folder(list(images))
