@@ -28,11 +28,16 @@ def on_disk(entry: DatasetEntry, data_root: Path) -> str:
     patterns = _patterns(entry.layout)
     counts = [_count(pattern, data_root, not entry.parameters) for pattern in patterns]
     if not any(counts):
-        return NO
+        return YES if _is_packed(entry, data_root) else NO
     images = sum(n for p, n in zip(patterns, counts, strict=True) if _of_images(p))
     if any(map(_of_images, patterns)) and images < entry.images and not entry.parameters:
         return f"{images:,} of {entry.images:,} images"
     return YES if all(counts) else PARTLY
+
+
+def _is_packed(entry: DatasetEntry, data_root: Path) -> bool:
+    """Whether the archives are there that are read instead of the layout."""
+    return bool(entry.packed) and all((data_root / file).is_file() for file in entry.packed)
 
 
 def _patterns(layout: str) -> list[str]:

@@ -32,6 +32,7 @@ from zsntta_cli.extraction.words import embed_words, text_features, word_set, wr
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside
+from zsntta_cli.settings.published import by_tag
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -186,7 +187,7 @@ class Extractor:
         """Whether class names of this encoder's set are not embedded under all of some prompts."""
         if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
             return False
-        return difference(header.identity, self._request, self._request) is None
+        return difference(by_tag(header.identity), self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
@@ -299,7 +300,7 @@ def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
     """Refuse features of another encoder than the one asked for."""
-    if mismatch := difference(existing.identity, request, request):
+    if mismatch := difference(by_tag(existing.identity), request, request):
         raise StoreError(
             f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
             f"{mismatch.other})",

@@ -5,16 +5,17 @@ How a setting is declared stands in options.py, prompts and word lists in prompt
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
+from zsntta_cli.settings.published import OPENAI, published_tag
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
 LOCAL, RAY = "local", "ray"
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
-_OPENAI, _EMBEDDED = "openai", "embedded"
+_EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class EncoderChoice:
     """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
 
     model: str = "ViT-B-16"
-    pretrained: str = _OPENAI  # a tag, a checkpoint's path, or "none": random weights
+    pretrained: str = OPENAI  # a tag, a checkpoint's path, or "none": random weights
     precision: str = "fp32"
     folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
 
@@ -32,7 +33,7 @@ class EncoderChoice:
             message = (
                 f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
             )
-            check(self.pretrained in (_OPENAI, _EMBEDDED), message)
+            check(self.pretrained in (OPENAI, _EMBEDDED), message)
             object.__setattr__(self, "pretrained", _EMBEDDED)
 
     @property
@@ -50,6 +51,12 @@ class EncoderChoice:
     def is_file(self) -> bool:
         """Whether `pretrained` is a checkpoint's path and no tag."""
         return Path(self.pretrained).is_file()
+
+    @property
+    def as_published(self) -> "EncoderChoice":
+        """The choice with the tag that its file of weights is known by, as it is without one."""
+        tag = self.is_file and published_tag(self.model, Path(self.pretrained))
+        return replace(self, pretrained=tag) if tag else self
 
 
 # Sec. 5.1 and the table of backbones.
