@@ -249,6 +249,7 @@ def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path
     assert "open_clip_model.safetensors" in str(error.value)
     assert "https://huggingface.co/timm/vit_base_patch16_clip_224.openai" in str(error.value)
     assert "take its path as the weights of ViT-B-16-quickgelu" in str(error.value)
+    assert "/ViT-B-16.pt and take its path as those of ViT-B-16 (" in str(error.value)
 
 
 def test_a_hub_name_without_a_network_fails_at_once(monkeypatch):

@@ -63,10 +63,10 @@ class DatasetEntry:
     parameters: str = ""  # what follows the name
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
-    side: int = 0  # of square images that are all as large
-    variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
     packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
+    side: int = 0  # of square images that are all as large
+    variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
 
 
 # The paper's 44 ID-OOD pairs.
@@ -75,13 +75,13 @@ _PARTNERS = ("inaturalist", "sun", "texture", "places")
 
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
-_ODIN_HOME = "https://github.com/facebookresearch/odin"
-_DROPBOX = "https://www.dropbox.com/s/raw"
-_OPENOOD_HOME = "https://github.com/Jingkang50/OpenOOD"
 SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
 _HUB = "https://huggingface.co/datasets"
 _VGG = "https://www.robots.ox.ac.uk/~vgg/data"
+_DROPBOX = "https://www.dropbox.com/s/raw"
 _BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
+_ODIN_HOME = "https://github.com/facebookresearch/odin"
+_OPENOOD_HOME = "https://github.com/Jingkang50/OpenOOD"
 _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
@@ -274,7 +274,7 @@ _OOD_SETS = {
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
-        packed=("NINCO.tar.gz",),
+        packed=("NINCO_all.tar.gz",),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
             "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",

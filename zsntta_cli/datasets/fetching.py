@@ -10,8 +10,9 @@ import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.status import BUILT_IN, YES, on_disk
@@ -36,7 +37,8 @@ def fetch(
         DatasetError: it has no plain address, cannot be had, or is not what it should be.
         StoreError: it cannot be written.
     """
-    state = on_disk(entry, root)
+    unpacked = replace(entry, packed=()) if any(file.unpacks for file in entry.files) else entry
+    state = on_disk(unpacked, root)
     if state in (BUILT_IN, YES):
         return ["it is built in" if state == BUILT_IN else f"it is in {root} already"]
     if not entry.files:
@@ -47,7 +49,7 @@ def fetch(
     lines = [
         line for file in entry.files for line in _Fetch(name, file, root, reporter).run(mirror)
     ]
-    if (state := on_disk(entry, root)) != YES:
+    if (state := on_disk(unpacked, root)) != YES:
         places = " and ".join(str(root / (file.unpacks or file.file)) for file in entry.files)
         raise DatasetError(
             f"{places} should be the whole set, but are not ({state}): move them away."
@@ -87,7 +89,7 @@ class _Fetch:
         """Fetch the file: what is known of its content."""
         address = self.file.address
         if mirror:
-            address = f"{mirror.rstrip('/')}/{address.rpartition('/')[2]}"
+            address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
         with contextlib.ExitStack() as stack:
             progress = _Progress(self, part, stack)
             transfer(address, part, progress.reach, progress.begin)
