@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets import sizes, status
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.images import limited
@@ -409,3 +410,51 @@ def test_facts_have_digests_that_sha256sum_gives(tmp_path):
     assert said[3].startswith("sha256 of split_zhou_OxfordPets.json: ")
     flat = datasets.load_images("coop-pets", tmp_path)
     assert np.array_equal(flat.labels, [1, 0])
+
+
+# --- as it is typed ---
+
+
+def test_odins_images_are_taken_for_lsun_by_a_link(zsntta, tmp_path):
+    for i in range(3):
+        picture(tmp_path / "data" / "LSUN" / "test" / f"{i}.png", (36, 36), (80 * i, 0, 0))
+    (tmp_path / "data" / "lsun").symlink_to(tmp_path / "data" / "LSUN" / "test")
+    features = ("--model", "tiny", "--features-dir", tmp_path / "f")
+    result = zsntta("extract", "--dataset", "lsun", "--dataset", "lsun-c", *features)
+    assert result.exit_code == 0, result.stderr
+    as_lsun, as_itself = (
+        hdf5.read_features(tmp_path / "f" / "tiny" / f"{name}.h5") for name in ("lsun", "lsun-c")
+    )
+    assert as_lsun.digest == as_itself.digest
+    assert as_lsun.source["image_sizes"] == "36 x 36"
+    verified = zsntta("datasets", "verify", "lsun")
+    assert verified.exit_code == 1
+    assert "its images are 36 x 36: they are those of 'lsun-c'." in verified.stderr
+    assert "they are those of" not in zsntta("datasets", "verify", "lsun-c").stderr
+
+
+def test_an_lmdb_is_extracted_and_a_zip_told_of(zsntta, tmp_path, values):
+    write_database(tmp_path / "data" / "lsun" / "test_lmdb", values)
+    result = zsntta("extract", "--dataset", "lsun", "--model", "tiny", "--features-dir", "f")
+    assert result.exit_code == 0, result.stderr
+    path = tmp_path / "f" / "tiny" / "lsun.h5"
+    assert hdf5.read_features(path).source["image_sizes"] == "20 x 16 to 24 x 16"
+    assert set(hdf5.read_sample_ids(path)) == {key.decode() for key in KEYS}
+    shutil.rmtree(tmp_path / "data" / "lsun" / "test_lmdb")
+    (tmp_path / "data" / "lsun" / "test_lmdb.zip").write_bytes(b"PK")
+    zipped = zsntta("datasets", "verify", "lsun")
+    assert zipped.exit_code == 1
+    assert zipped.stderr.strip().endswith("unzip data/lsun/test_lmdb.zip -d data/lsun")
+
+
+def test_what_lies_there_is_seen(zsntta, tmp_path):
+    split(tmp_path / "data", "coop-pets")
+    shown = zsntta("datasets", "show", "coop-pets").stdout
+    assert "a photo of a {}, a type of pet." in shown
+    assert "3,669" in shown
+    assert status.on_disk(CATALOGUE["coop-pets"], tmp_path / "data") == "yes"
+    assert status.on_disk(CATALOGUE["coop-dtd"], tmp_path / "data") == "no"
+    (tmp_path / "data" / "oxford_pets" / "split_zhou_OxfordPets.json").unlink()
+    assert status.on_disk(CATALOGUE["coop-pets"], tmp_path / "data") == "in part"
+    write_database(tmp_path / "data" / "lsun", {b"a": b"b"})
+    assert status.on_disk(CATALOGUE["lsun"], tmp_path / "data") == "yes"

@@ -7,6 +7,7 @@ the *origin* of a set, flat and as plain values, without any path of the machine
 
 import functools
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -95,12 +96,13 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
     values = {
         **{key: identity.get(key) for key in (*_MACHINE, *_ENCODER)},
         **{key: machine[key] for key in _MACHINE if key in machine},
-        **{key: source.get(key) for key in ("images", SIZES, "imported", "split", "as_shown")},
+        **{key: source.get(key) for key in ("images", "imported", "split", "as_shown")},
         "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
         "model": _without_place(identity.get("model"), "local-dir:"),
         "pretrained": _without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
         "kind": features.kind,
+        SIZES: _sizes(source.get(SIZES)),
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
         "skipped": len(skipped) if isinstance(skipped, list) else None,
         "normalized": features.normalized or None,
@@ -121,6 +123,11 @@ def _without_place(name: Any, prefix: str = "") -> Any:
     if not isinstance(name, str) or not name.startswith(prefix):
         return name
     return prefix + PurePath(name.removeprefix(prefix)).name
+
+
+def _sizes(value: Any) -> str | None:
+    """Sizes of images in words, if they are that and not whatever a stranger's file has there."""
+    return value if isinstance(value, str) and re.fullmatch(r"[\dx ,a-z]{1,80}", value) else None
 
 
 def _as_text(values: Any) -> str | None:

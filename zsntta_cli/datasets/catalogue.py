@@ -78,7 +78,7 @@ _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXi
 SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
 _HUB = "https://huggingface.co/datasets"
 _VGG = "https://www.robots.ox.ac.uk/~vgg/data"
-_DROPBOX = "https://www.dropbox.com/s"
+_DROPBOX = "https://www.dropbox.com/s/raw"
 _BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
 _ODIN_HOME = "https://github.com/facebookresearch/odin"
 _OPENOOD_HOME = "https://github.com/Jingkang50/OpenOOD"
@@ -283,20 +283,23 @@ _OOD_SETS = {
     "lsun-c": DatasetEntry(
         "ood", 10_000, 0, "test, crops of ODIN", Reader("readers.lsun:odin", path="LSUN/test"),
         home=f"{_ODIN_HOME} (LSUN.tar.gz)", layout="LSUN/test/*.png", licence="not stated",
-        cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
         packed=("LSUN.tar.gz",),
-        files=(Download(f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz?dl=1", "LSUN.tar.gz"),),
+        files=(Download(
+            f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz", "LSUN.tar.gz",
+            "md5:458a0a0ab8e5f1cb4516d7400568e460",
+        ),),
+        cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
     ),
     "lsun-r": DatasetEntry(
         "ood", 10_000, 0, "test, resized by ODIN",
         Reader("readers.lsun:odin", path="LSUN_resize/LSUN_resize"),
         home=f"{_ODIN_HOME} (LSUN_resize.tar.gz)", layout="LSUN_resize/LSUN_resize/*.png",
-        licence="not stated",
-        cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
-        packed=("LSUN_resize.tar.gz",),
+        licence="not stated", packed=("LSUN_resize.tar.gz",),
         files=(Download(
-            f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz?dl=1", "LSUN_resize.tar.gz"
+            f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz", "LSUN_resize.tar.gz",
+            "md5:278b7b31c8cb7e804a1465a8ce03a2dc",
         ),),
+        cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
     ),
     "ssb-hard": DatasetEntry(
         "ood", 49_000, 980, "hard classes",
