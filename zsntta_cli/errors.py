@@ -9,6 +9,7 @@ ZsnttaError
 │   ├── UnknownMethod   a method of a record that only its own code can run again
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
+│   └── IncompleteSet   a known set that is not, or not whole, in the data root
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
@@ -107,6 +108,23 @@ class NotOfMethods(SettingsError):
         return (
             f"{self.setting} is no setting of {', '.join(self.chosen)}: it is one of "
             f"{', '.join(self.having)}."
+        )
+
+
+class IncompleteSet(DatasetError):
+    """A known set that is not, or not whole, in the data root."""
+
+    remedy = "data-root"
+
+    def __init__(self, name: str, where: str, wanted: str, home: str, is_fetched: bool) -> None:
+        super().__init__(name, where, wanted, home, is_fetched)
+        self.name, self.where, self.wanted, self.home = name, where, wanted, home
+        self.is_fetched = is_fetched  # by `datasets get`
+
+    def __str__(self) -> str:
+        return (
+            f"data set '{self.name}' is not whole in {self.where}: put {self.wanted} there; it is "
+            f"to be had from {self.home}"
         )
 
 

@@ -53,9 +53,14 @@ def whole_file(path: Path) -> Iterator[Path]:
                 with temporary.open("rb") as content, path.open("wb", buffering=0) as sink:
                     shutil.copyfileobj(content, sink)
             else:
-                sync(temporary)
-                os.replace(temporary, target)
-                sync(folder)
+                take_name(temporary, target)
+
+
+def take_name(finished: Path, path: Path) -> None:
+    """Give a finished file the name that it was written for, once it is durable."""
+    sync(finished)
+    os.replace(finished, path)
+    sync(path.parent)
 
 
 def check_target(path: Path) -> bool:
@@ -104,6 +109,31 @@ def _create_temporary(folder: Path) -> tuple[Path, int]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def scratch_folder(folder: Path) -> Iterator[Path]:
+    """A new folder in a folder, gone at the end unless it was renamed; see `scratch_file`."""
+    sweep(folder)
+    path, descriptor = _create_folder(folder)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _create_folder(folder: Path) -> tuple[Path, int]:
+    while True:
+        path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+        path.mkdir()
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if path.exists():  # not swept before it was locked
+                return path, descriptor
+            os.close(descriptor)
+
+
 def sweep(folder: Path) -> None:
     """Remove what killed writers left behind: one's own temporary files that nobody has locked."""
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
@@ -111,9 +141,11 @@ def sweep(folder: Path) -> None:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                is_folder = stat.S_ISDIR(status.st_mode)
+                is_own = status.st_uid == os.geteuid()
+                if is_own and (is_folder or stat.S_ISREG(status.st_mode)):
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    path.unlink()
+                    shutil.rmtree(path) if is_folder else path.unlink()
             finally:
                 os.close(descriptor)
 

@@ -301,6 +301,24 @@ def test_what_does_not_fit(folder, arrays, parts):
     refused("all.npz: ", *parts, features=savez("all.npz", **ALL | arrays))
 
 
+@pytest.mark.parametrize("name", ["cifar10-c:fog:1", "cifar100-c:all:5", "imagenet-c:snow:3"])
+def test_a_set_with_parameters_has_the_name_that_an_extraction_gives(folder, name):
+    features, _ = imported(name=name, features=savez("all.npz", **ALL))
+    assert features.path == Path(f"features/imported/{name}.h5")
+    assert (features.name, list(features.text_features)) == (name, [PROMPT])
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("cifar10-c:fog", "must be cifar10-c:CORRUPTION:SEVERITY"), ("cifar10-c:fog:6", "severity 1"),
+     ("cifar10-c:frog:1", "must be cifar10-c:"), ("cifar10:fog:1", "no data set 'cifar10:fog:1'"),
+     ("pets:a", "no data set"), ("cifar10-c:../x:1", "must be cifar10-c:"), (":fog:1", "no data"),
+     ("noise-gaussian:fog:1", "no data set"), ("cifar10-c:", "must be cifar10-c:")],
+)  # fmt: skip
+def test_parameters_that_no_set_has(folder, name, part):
+    refused(part, error=SettingsError, features=savez("all.npz", **ALL), name=name)
+
+
 def test_labels_too_large_without_class_names(folder):
     path = savez("f.npz", features=RAW, labels=LABELS.astype(np.uint64) + 2**31)
     refused("a label is 2147483650, must be at most 2147483647.", features=path)

@@ -431,7 +431,9 @@ def test_a_missing_set_is_one_line_and_exit_code_1(zsntta):
 
 
 def test_the_papers_44_pairs():
-    id_sets = {n: e for n, e in CATALOGUE.items() if e.role == "id" and n not in BUILTIN}
+    own = {n: e for n, e in CATALOGUE.items() if e.role == "id" and n not in BUILTIN}
+    id_sets = {n: e for n, e in own.items() if not n.startswith("coop-")}
+    assert len(own) - len(id_sets) == 11
     assert len(id_sets) == 11
     pairs = {(name, ood) for name in id_sets for ood in datasets.partners(name)}
     assert len(pairs) == 44
@@ -442,7 +444,7 @@ def test_the_papers_44_pairs():
 
 def test_every_set_of_the_benchmark_says_where_to_get_it():
     sets = {name: entry for name, entry in CATALOGUE.items() if name not in BUILTIN}
-    assert len(sets) == 21
+    assert len(sets) == 21 + 5 + 11
     for name, entry in sets.items():
         assert entry.home, name
         assert entry.layout, name

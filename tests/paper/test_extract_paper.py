@@ -65,6 +65,10 @@ def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
     assert "lsun.h5: 5 images" in result.stdout
     assert "note: 'lsun' is not the published set: it has 5 of 10,000 images." in result.stderr
     assert "not extracted: places: " in result.stderr
+    command = result.stdout.splitlines()[-1].split()
+    assert command[:3] == ["zsntta", "datasets", "get"]
+    assert {"ninco", "cifar10-c"} <= set(command)
+    assert not {"imagenet", "places"} & set(command)
     assert "Sets that are not at hand" in result.stdout
     for name in ("imagenet-sketch", "cifar10-c", "ninco"):
         assert name in result.stdout

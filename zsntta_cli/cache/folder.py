@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
-from zsntta_cli.files import sha256
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.published import digest_of
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.features import Header
@@ -28,15 +28,19 @@ def folder_name(root: Path, choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
     Files of weights are told apart by their content: hub downloads all have one name. The name ends
-    with digits of the digest, but for folders that were made before it did.
+    with digits of the digest, but for folders that were made before it did. A file that is known by
+    its digest goes by its tag, but where its features were stored before that was looked at.
     """
     if choice.folder or not choice.is_file:
         return choice.slug
-    digest = sha256(Path(choice.pretrained))
+    digest = digest_of(Path(choice.pretrained))
+    own = f"{choice.slug}-{digest[:_DIGITS]}"
     made_before = [file.header for file in stored(root, choice.slug) if file.header]
     if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
         return choice.slug
-    return f"{choice.slug}-{digest[:_DIGITS]}"
+    return (
+        choice.as_published.slug if choice.as_published != choice and not stored(root, own) else own
+    )
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:

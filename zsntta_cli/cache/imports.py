@@ -25,9 +25,11 @@ from zsntta_cli.cache.import_checks import (
     no_labels,
 )
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
+from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import OWN_NAMES, SetName, is_own_name, noise_name
-from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
+from zsntta_cli.datasets.readers import corruptions
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
@@ -56,7 +58,9 @@ class ImportPlan:
     logit_bias: float | None = None  # of a sigmoid model
 
     def __post_init__(self) -> None:
-        for what, value in (("name", self.name), ("encoder", self.encoder)):
+        _check_parameters(self.name)
+        base = SetName.parse(self.name).base
+        for what, value in (("name", base), ("encoder", self.encoder)):
             if not is_own_name(value):
                 raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
         if not is_scale(self.logit_scale):
@@ -93,6 +97,18 @@ class ImportPlan:
             "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
             **sigmoid,
         }  # fmt: skip
+
+
+def _check_parameters(name: str) -> None:
+    """Refuse `NAME:…` but of known sets that have such parts, as an extraction would."""
+    if ":" not in name:
+        return
+    try:
+        if datasets.known(name).parameters == SEVERITY:
+            corruptions.parameters(name)
+    except DatasetError as error:
+        raise SettingsError(str(error)) from error
+    check_plain("name", name)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ the *origin* of a set, flat and as plain values, without any path of the machine
 
 import functools
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache.features import Difference, FeatureSet
+from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 
 ENCODING = {  # what encodes images and class names: its name here, and as it is distributed
@@ -32,7 +34,8 @@ _ENCODER = (
     "preprocessing", "logit_scale", "logit_bias",
 )  # fmt: skip
 _SOURCE = (
-    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized", "as_shown",
+    "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
+    "as_shown",
 )  # fmt: skip
 _RECORDED = ("created", "prompt")  # and never compared
 
@@ -99,6 +102,7 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
         "pretrained": _without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
         "kind": features.kind,
+        SIZES: _sizes(source.get(SIZES)),
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
         "skipped": len(skipped) if isinstance(skipped, list) else None,
         "normalized": features.normalized or None,
@@ -119,6 +123,11 @@ def _without_place(name: Any, prefix: str = "") -> Any:
     if not isinstance(name, str) or not name.startswith(prefix):
         return name
     return prefix + PurePath(name.removeprefix(prefix)).name
+
+
+def _sizes(value: Any) -> str | None:
+    """Sizes of images in words, if they are that and not whatever a stranger's file has there."""
+    return value if isinstance(value, str) and re.fullmatch(r"[\dx ,a-z]{1,80}", value) else None
 
 
 def _as_text(values: Any) -> str | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
-from zsntta_cli.datasets.names import REST, TUNE, image_parts
+from zsntta_cli.datasets.names import BESIDE, REST, TUNE, image_parts
 from zsntta_cli.errors import SettingsError, StoreError, short
 
 
@@ -150,6 +150,11 @@ def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArr
     return is_drawn
 
 
+def _compared(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a source must agree: older versions said less beside its identity."""
+    return {key: value for key, value in source.items() if key not in BESIDE}
+
+
 def _write(
     whole: FeatureSet,
     name: str,
@@ -167,7 +172,7 @@ def _write(
     source = {**whole.source, "split": {**of, **split_by}}
     if target.exists():
         existing = read_features(target)
-        if (existing.source, existing.identity) != (source, whole.identity):
+        if (_compared(existing.source), existing.identity) != (_compared(source), whole.identity):
             remedy = "other-part" if "part" in split_by else "other-split"
             raise StoreError(f"{target} holds another split or set", remedy=remedy)
         missing = [text for text in texts if text.template not in existing.text_features]

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
-_RESUMABLE = ("detect", "extract", "demo", "simulate", "run", "paper", "board")
+_RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper", "board")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
 _HELP = {"help_option_names": ["-h", "--help"]}
 

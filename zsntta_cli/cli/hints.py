@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
+    IncompleteSet,
     MissingFeatures,
     MissingSets,
     MissingText,
@@ -84,6 +85,7 @@ _REMEDIES = {
     "other-folder": "delete it, or take another --features-dir",
     "other-part": "draw the images by another --seed, or delete both parts",
     "other-prompt": "take another with --prompt",
+    "other-room": "make room, or take another folder with --data-root",
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "raw": "leave --normalized out for raw features",
@@ -99,7 +101,7 @@ Given = Mapping[str, Any]  # the parameters of the command that failed
 
 def worded(error: ZsnttaError, given: Given) -> str:
     """An error's line, with what to type behind a colon where there is something."""
-    remedy = _REMEDIES.get(error.remedy, "") or mend(error, given)
+    remedy = mend(error, given) or _REMEDIES.get(error.remedy, "")
     return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
 
 
@@ -107,6 +109,12 @@ def worded(error: ZsnttaError, given: Given) -> str:
 def mend(_error: ZsnttaError, _given: Given) -> str:
     """What to type to mend an error; nothing where no command does."""
     return ""
+
+
+@mend.register
+def _(error: IncompleteSet, _given: Given) -> str:
+    fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
+    return fetch * error.is_fetched + _REMEDIES["data-root"]
 
 
 @mend.register

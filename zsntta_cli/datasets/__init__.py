@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import SetName, SetParts
-from zsntta_cli.errors import DatasetError, first_line, near
+from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         return _read(known(str(name)), str(name), data_root)
     name.check_own(is_known=name.base in CATALOGUE)
     from zsntta_cli.datasets.images import translate_wnids
-    from zsntta_cli.datasets.readers import archives, folders, shards
+    from zsntta_cli.datasets.readers import archives, databases, folders, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path)
     try:
+        if databases.is_database(name.path):
+            return databases.database(name.base, name.path)
         read = archives.archive if archives.is_archive(name.path) else folders.folder
         return translate_wnids(read(name.base, name.path))
     except OSError as error:
@@ -112,11 +114,10 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     except OSError as error:
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
-        raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({reason}): put {entry.layout} there; "
-            f"it is to be had from {entry.home}.",
-            remedy="data-root",
-        ) from error
+        packed = " and ".join(entry.packed)
+        wanted = f"{entry.layout}, or {packed}," if packed else entry.layout
+        where = f"{root} ({reason})"
+        raise IncompleteSet(name, where, wanted, entry.home, bool(entry.files)) from error
 
 
 def has_text(images: "ImageSet") -> bool:

@@ -34,6 +34,16 @@ class Reader:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A file that a set, or a part of it, is fetched from."""
+
+    address: str
+    file: str  # where it is put, below the data root
+    checksum: str = ""  # "md5:…" or "sha256:…", as published; none where none is
+    unpacks: str = ""  # its folder of this name is put here, below the data root; else it stays
+
+
+@dataclass(frozen=True)
 class DatasetEntry:
     """A known data set."""
 
@@ -53,6 +63,10 @@ class DatasetEntry:
     parameters: str = ""  # what follows the name
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
+    packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
+    files: tuple[Download, ...] = ()  # what `datasets get` fetches
+    side: int = 0  # of square images that are all as large
+    variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
 
 
 # The paper's 44 ID-OOD pairs.
@@ -61,7 +75,13 @@ _PARTNERS = ("inaturalist", "sun", "texture", "places")
 
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
-_SEVERITY_1 = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+_HUB = "https://huggingface.co/datasets"
+_VGG = "https://www.robots.ox.ac.uk/~vgg/data"
+_DROPBOX = "https://www.dropbox.com/s/raw"
+_BERKELEY = "https://people.eecs.berkeley.edu/~hendrycks"
+_ODIN_HOME = "https://github.com/facebookresearch/odin"
+_OPENOOD_HOME = "https://github.com/Jingkang50/OpenOOD"
 _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
@@ -70,12 +90,20 @@ _ID_SETS = {
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
+        files=(Download(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", "cifar-10-python.tar.gz",
+            "md5:c58f30108f718f92721af3b95e74349a", "cifar-10-batches-py",
+        ),),
     ),
     "cifar100": DatasetEntry(
         "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
+        files=(Download(
+            "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz", "cifar-100-python.tar.gz",
+            "md5:eb9058c3a382ffc7106e4002c42a8d85", "cifar-100-python",
+        ),),
     ),
     "cub200": DatasetEntry(
         "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
@@ -83,6 +111,10 @@ _ID_SETS = {
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
         cites=("wah2011caltech",),
+        files=(Download(
+            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
+            "CUB_200_2011.tgz", "md5:97eceeb196236b17998738112f37df78", "CUB_200_2011",
+        ),),
     ),
     "cars196": DatasetEntry(
         "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
@@ -98,6 +130,10 @@ _ID_SETS = {
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
         cites=("bossard2014food",),
+        files=(Download(
+            "http://data.vision.ee.ethz.ch/cvl/food-101.tar.gz", "food-101.tar.gz",
+            "md5:85eeb15f3717b99a5da872d97d918f87", "food-101",
+        ),),
     ),
     "pets37": DatasetEntry(
         "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
@@ -106,42 +142,78 @@ _ID_SETS = {
         "images/*.jpg",
         megabytes=811, licence="CC BY-SA 4.0", downloads=True,
         cites=("parkhi2012cats",),
+        files=(
+            Download(
+                f"{_VGG}/pets/data/images.tar.gz", "oxford-iiit-pet/images.tar.gz",
+                "md5:5c4f3ee8e5d25df40f4fd59a7f44e54c", "oxford-iiit-pet/images",
+            ),
+            Download(
+                f"{_VGG}/pets/data/annotations.tar.gz", "oxford-iiit-pet/annotations.tar.gz",
+                "md5:95a8c909bbe2e81eed6a22bccdf3f68f", "oxford-iiit-pet/annotations",
+            ),
+        ),
     ),
     "imagenet": DatasetEntry(
-        "id", 50_000, 1_000, "val", Reader("readers.imagenet:by_wnid", path="imagenet/val"),
+        "id", 50_000, 1_000, "val", Reader("readers.validation:imagenet", path="imagenet"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
         cites=("deng2009imagenet", "russakovsky2015imagenet"),
+        packed=("imagenet/ILSVRC2012_img_val.tar", "imagenet/ILSVRC2012_devkit_t12.tar.gz"),
     ),
     "imagenet-sketch": DatasetEntry(  # the paper's ImageNet-K
-        "id", 50_889, 1_000, "all", Reader("readers.imagenet:by_wnid", path="sketch"),
+        "id", 50_889, 1_000, "all",
+        Reader("readers.imagenet:by_wnid", path="sketch", packed="ImageNet-Sketch.zip"),
         partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
         cites=("wang2019learning",),
+        packed=("ImageNet-Sketch.zip",),
+        files=(Download(
+            f"{_HUB}/songweig/imagenet_sketch/resolve/main/data/ImageNet-Sketch.zip",
+            "ImageNet-Sketch.zip",
+        ),),
     ),
     "imagenet-a": DatasetEntry(
-        "id", 7_500, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-a", subset="a"),
+        "id", 7_500, 200, "all",
+        Reader("readers.imagenet:by_wnid", path="imagenet-a", packed="imagenet-a.tar", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
         cites=("hendrycks2021natural",),
+        packed=("imagenet-a.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-a.tar", "imagenet-a.tar", "md5:c3e55429088dc681f30d81f4726b6595"
+        ),),
     ),
     "imagenet-v2": DatasetEntry(
         "id", 10_000, 1_000, "matched-frequency",
-        Reader("readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val"),
+        Reader(
+            "readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val",
+            packed="imagenetv2-matched-frequency.tar.gz",
+        ),
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
         licence="repository MIT; images not stated",
         cites=("recht2019imagenet",),
+        packed=("imagenetv2-matched-frequency.tar.gz",),
+        files=(Download(
+            f"{_HUB}/vaishaal/ImageNetV2/resolve/main/imagenetv2-matched-frequency.tar.gz",
+            "imagenetv2-matched-frequency.tar.gz",
+            "sha256:f0c37fdf925916b19ea1323cd9a2208cdb6959ba2c32eef2a7fc393835c9ca7c",
+        ),),
     ),
     "imagenet-r": DatasetEntry(
-        "id", 30_000, 200, "all", Reader("readers.imagenet:by_wnid", path="imagenet-r", subset="r"),
+        "id", 30_000, 200, "all",
+        Reader("readers.imagenet:by_wnid", path="imagenet-r", packed="imagenet-r.tar", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
         licence="repository MIT; images not stated",
         cites=("hendrycks2021many",),
+        packed=("imagenet-r.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-r.tar", "imagenet-r.tar", "md5:a61312130a589d0ca1a8fca1f2bd3337"
+        ),),
     ),
 }  # fmt: skip
 
@@ -151,12 +223,16 @@ _OOD_SETS = {
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
         cites=("netzer2011reading",),
+        files=(Download(
+            "http://ufldl.stanford.edu/housenumbers/test_32x32.mat", "svhn/test_32x32.mat",
+            "md5:eb5a983be6a315427106f1b164d9cef3",
+        ),),
     ),
     "lsun": DatasetEntry(
-        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
-        home="https://github.com/fyu/lsun (test_lmdb.zip: export its images)",
-        layout="lsun/ with images, in class folders or not", licence="not stated",
-        cites=("yu2015lsun",),
+        "ood", 10_000, 10, "test", Reader("readers.lsun:full_size"),
+        home="https://github.com/fyu/lsun (test_lmdb.zip)",
+        layout="lsun/ with data.mdb of test_lmdb.zip or its exported images", licence="not stated",
+        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
@@ -164,31 +240,90 @@ _OOD_SETS = {
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
         cites=("van2018inaturalist", "huang2021mos"),
+        packed=("iNaturalist.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/iNaturalist.tar.gz", "iNaturalist.tar.gz"),),
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
         cites=("xiao2010sun", "huang2021mos"),
+        packed=("SUN.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/SUN.tar.gz", "SUN.tar.gz"),),
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
         cites=("zhou2017places", "huang2021mos"),
+        packed=("Places.tar.gz",),
+        files=(Download(f"{_MOS_HOME}/Places.tar.gz", "Places.tar.gz"),),
     ),
     "texture": DatasetEntry(
         "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
         cites=("cimpoi2014describing",),
+        files=(Download(
+            f"{_VGG}/dtd/download/dtd-r1.0.1.tar.gz", "dtd/dtd-r1.0.1.tar.gz",
+            "md5:fff73e5086ae6bdbea199a49dfb8a4c1", "dtd/dtd",
+        ),),
     ),
     "ninco": DatasetEntry(
-        "ood", 5_879, 64, "all",
-        Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
+        "ood", 5_879, 64, "all", Reader("readers.ninco:ood_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
+        packed=("NINCO_all.tar.gz",),
+        files=(Download(
+            "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
+            "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",
+        ),),
+    ),
+    "lsun-c": DatasetEntry(
+        "ood", 10_000, 0, "test, crops of ODIN", Reader("readers.lsun:odin", path="LSUN/test"),
+        home=f"{_ODIN_HOME} (LSUN.tar.gz)", layout="LSUN/test/*.png", licence="not stated",
+        packed=("LSUN.tar.gz",),
+        files=(Download(
+            f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz", "LSUN.tar.gz",
+            "md5:458a0a0ab8e5f1cb4516d7400568e460",
+        ),),
+        cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
+    ),
+    "lsun-r": DatasetEntry(
+        "ood", 10_000, 0, "test, resized by ODIN",
+        Reader("readers.lsun:odin", path="LSUN_resize/LSUN_resize"),
+        home=f"{_ODIN_HOME} (LSUN_resize.tar.gz)", layout="LSUN_resize/LSUN_resize/*.png",
+        licence="not stated", packed=("LSUN_resize.tar.gz",),
+        files=(Download(
+            f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz", "LSUN_resize.tar.gz",
+            "md5:278b7b31c8cb7e804a1465a8ce03a2dc",
+        ),),
+        cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
+    ),
+    "ssb-hard": DatasetEntry(
+        "ood", 49_000, 980, "hard classes",
+        Reader("readers.lists:openood", path="ssb_hard", listed="ssb_hard.txt"),
+        home=f"{_OPENOOD_HOME} (images_largescale/ssb_hard)", layout="ssb_hard/<wnid>/*.JPEG",
+        licence=_IMAGENET_TERMS, cites=("vaze2022open", "zhang2023openood"),
+    ),
+    "openimage-o": DatasetEntry(
+        "ood", 17_632, 0, "all",
+        Reader("readers.lists:openood", path="openimage_o/images", listed="openimage_o.txt"),
+        home="https://github.com/haoqiwang/vim", layout="openimage_o/images/*.jpg",
+        licence="CC BY 2.0 (images of OpenImages)", cites=("wang2022vim", "zhang2023openood"),
+        also_images=(15_869,),  # OpenOOD's test list, which leaves 1,763 to choose settings on
+    ),
+    "imagenet-o": DatasetEntry(
+        "ood", 2_000, 200, "all",
+        Reader("readers.archives:folder_or_archive", path="imagenet-o"),
+        home="https://github.com/hendrycks/natural-adv-examples (imagenet-o.tar)",
+        layout="imagenet-o/<wnid>/*.JPEG", licence="repository MIT; images not stated",
+        cites=("hendrycks2021natural",),
+        packed=("imagenet-o.tar",),
+        files=(Download(
+            f"{_BERKELEY}/imagenet-o.tar", "imagenet-o.tar", "md5:86bd7a50c1c4074fb18fc5f219d6d50b"
+        ),),
     ),
 }  # fmt: skip
 
@@ -198,23 +333,103 @@ _SHIFTED_SETS = {
         Reader("readers.corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
-        licence="CC BY 4.0", parameters=_SEVERITY_1,
+        licence="CC BY 4.0", parameters=SEVERITY,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
+        packed=("CIFAR-10-C.tar",),
+        files=(Download(
+            "https://zenodo.org/records/2535967/files/CIFAR-10-C.tar", "CIFAR-10-C.tar",
+            "md5:56bf5dcef84df0e2308c6dcbcbbd8499",
+        ),),
     ),
     "cifar100-c": DatasetEntry(
         "shift", 10_000, 100, "test, corrupted",
         Reader("readers.corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
-        licence="CC BY 4.0", parameters=_SEVERITY_1,
+        licence="CC BY 4.0", parameters=SEVERITY,
         cites=("hendrycks2019benchmarking", "krizhevsky2009learning"),
+        packed=("CIFAR-100-C.tar",),
+        files=(Download(
+            "https://zenodo.org/records/3555552/files/CIFAR-100-C.tar", "CIFAR-100-C.tar",
+            "md5:11f0ed0f1191edbf9fa23466ae6021d3",
+        ),),
     ),
     "imagenet-c": DatasetEntry(
         "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
-        parameters=_SEVERITY_1,
+        parameters=SEVERITY,
         cites=("hendrycks2019benchmarking",),
+    ),
+}  # fmt: skip
+
+# CoOp's eleven, as the literature of prompts has them: test splits, names and prompts of its own,
+# so "coop-pets" is not the paper's pets37.
+_COOP_HOME = "https://github.com/KaiyangZhou/CoOp/blob/main/DATASETS.md"
+
+
+def _of_coop(
+    images: int, classes: int, read: Reader, layout: str, prompt: str, cited: str
+) -> DatasetEntry:
+    return DatasetEntry(
+        "id", images, classes, "test split of CoOp", read, prompt, home=_COOP_HOME, layout=layout,
+        licence="that of the original set", cites=(cited, "zhou2022learning"),
+    )  # fmt: skip
+
+
+def _by_split(
+    images: int, classes: int, path: str, split: str, within: str, prompt: str, cited: str
+) -> DatasetEntry:
+    """A set with a file `split_zhou_<split>.json`, whose paths are those below a folder."""
+    split = f"split_zhou_{split}.json"
+    read = Reader("readers.lists:coop", path=path, split=split, images=within)
+    folder = f" and {within}/" * bool(within)
+    return _of_coop(images, classes, read, f"{path}/ with {split}{folder}", prompt, cited)
+
+
+_PHOTO = "a photo of a {}."
+_COOP_SETS = {
+    "coop-imagenet": _of_coop(
+        50_000, 1_000, Reader("readers.lists:coop_imagenet", path="imagenet"),
+        "imagenet/ with classnames.txt and images/val/<wnid>/*.JPEG", _PHOTO, "deng2009imagenet",
+    ),
+    "coop-caltech101": _by_split(
+        2_465, 100, "caltech-101", "Caltech101", "101_ObjectCategories", _PHOTO,
+        "li2022caltech",
+    ),
+    "coop-pets": _by_split(
+        3_669, 37, "oxford_pets", "OxfordPets", "images", "a photo of a {}, a type of pet.",
+        "parkhi2012cats",
+    ),
+    "coop-cars": _by_split(
+        8_041, 196, "stanford_cars", "StanfordCars", "", _PHOTO, "krause20133d"
+    ),
+    "coop-flowers102": _by_split(
+        2_463, 102, "oxford_flowers", "OxfordFlowers", "jpg", "a photo of a {}, a type of flower.",
+        "nilsback2008automated",
+    ),
+    "coop-food101": _by_split(
+        30_300, 101, "food-101", "Food101", "images", "a photo of {}, a type of food.",
+        "bossard2014food",
+    ),
+    "coop-aircraft": _of_coop(
+        3_333, 100, Reader("readers.lists:aircraft", path="fgvc_aircraft"),
+        "fgvc_aircraft/ with variants.txt, images_variant_test.txt and images/*.jpg",
+        "a photo of a {}, a type of aircraft.", "maji2013fine",
+    ),
+    "coop-sun397": _by_split(
+        19_850, 397, "sun397", "SUN397", "SUN397", _PHOTO, "xiao2010sun"
+    ),
+    "coop-dtd": _by_split(
+        1_692, 47, "dtd", "DescribableTextures", "images", "{} texture.", "cimpoi2014describing"
+    ),
+    "coop-eurosat": _by_split(
+        8_100, 10, "eurosat", "EuroSAT", "2750", "a centered satellite photo of {}.",
+        "helber2019eurosat",
+    ),
+    "coop-ucf101": _by_split(
+        3_783, 101, "ucf101", "UCF101", "UCF-101-midframes", "a photo of a person doing {}.",
+        "soomro2012ucf101",
     ),
 }  # fmt: skip
 
@@ -245,6 +460,6 @@ BUILTIN: dict[str, DatasetEntry] = {
     ),
 }  # fmt: skip
 
-CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | BUILTIN
+CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _COOP_SETS | BUILTIN
 
 plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class ImageSet:
     reload: "Callable[[], ImageSet] | None" = None  # the same again in another process; picklable
     folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
     reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
 
     def __len__(self) -> int:
         return len(self.labels)

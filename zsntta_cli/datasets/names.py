@@ -11,6 +11,8 @@ from pathlib import Path
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
+# Keys of what a feature file says of its images beside what these are: older files do not.
+BESIDE = SIZES, LISTS = "image_sizes", "lists"
 _PREFIXES = {"noise-": NOISE, "words-": WORDS}
 _LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"

@@ -1,8 +1,9 @@
 """What there is of a set: on disk, cached, and whether it is as the catalogue says."""
 
 import glob
+import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from zsntta_cli.datasets import miscounted, whole_counts
-from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
+from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets.sizes import Sizes, image_sizes, in_words
 from zsntta_cli.errors import first_line
 
 BUILT_IN, YES, NO, PARTLY = "built in", "yes", "no", "in part"
@@ -25,11 +28,16 @@ def on_disk(entry: DatasetEntry, data_root: Path) -> str:
     patterns = _patterns(entry.layout)
     counts = [_count(pattern, data_root, not entry.parameters) for pattern in patterns]
     if not any(counts):
-        return NO
+        return YES if _is_packed(entry, data_root) else NO
     images = sum(n for p, n in zip(patterns, counts, strict=True) if _of_images(p))
     if any(map(_of_images, patterns)) and images < entry.images and not entry.parameters:
         return f"{images:,} of {entry.images:,} images"
     return YES if all(counts) else PARTLY
+
+
+def _is_packed(entry: DatasetEntry, data_root: Path) -> bool:
+    """Whether the archives are there that are read instead of the layout."""
+    return bool(entry.packed) and all((data_root / file).is_file() for file in entry.packed)
 
 
 def _patterns(layout: str) -> list[str]:
@@ -56,6 +64,7 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
     """What is wrong with a set that was read, its images unopened; nothing if all is well."""
     if expected is not None:
         yield from _differences(images, expected)
+        yield from _other_sizes(images, expected)
     if len(set(images.sample_ids)) < len(images):
         yield f"{len(images) - len(set(images.sample_ids)):,} sample ids are there twice"
     if not images.class_names:
@@ -77,6 +86,41 @@ def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     flat = expected.role == "ood" and not images.class_names
     if len(images.class_names) != expected.classes and not flat:
         yield f"{len(images.class_names)} classes, must be {expected.classes}"
+
+
+def _other_sizes(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
+    """What images have another size than they should, and which variant of the set has that."""
+    if not (expected.side or expected.variants):
+        return
+    sizes = image_sizes(images)
+    if not sizes or _is_square(sizes, expected.side):
+        return
+    own = [name for name in expected.variants if _is_square(sizes, CATALOGUE[name].side)]
+    if own:
+        yield f"its images are {in_words(sizes)}: they are those of '{own[0]}'"
+    elif expected.side:
+        yield f"its images are {in_words(sizes)}, must be {expected.side} x {expected.side}"
+
+
+def _is_square(sizes: Sizes, side: int) -> bool:
+    return bool(side) and set(sizes) == {(side, side)}
+
+
+def facts(images: ImageSet) -> Iterator[str]:
+    """What tells a set from others of its name: sizes of images, and digests of its lists."""
+    yield f"images of {in_words(image_sizes(images)) or 'no size'}"
+    lists: Mapping[str, str] = {
+        "its sample ids": _digest(images.sample_ids),
+        **({"its class names": _digest(images.class_names)} if images.class_names else {}),
+        **images.facts.get(LISTS, {}),
+    }
+    yield from (f"sha256 of {name}: {digest}" for name, digest in lists.items())
+
+
+def _digest(lines: Sequence[str]) -> str:
+    """The digest of a file with these lines, as sha256sum has it."""
+    content = "".join(f"{line}\n" for line in lines)
+    return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
 
 
 def broken(images: ImageSet, advance: Callable[[int], None], workers: int) -> Iterator[str]:

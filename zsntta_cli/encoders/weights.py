@@ -254,10 +254,12 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
+    url = str(tag.get("url", ""))
+    openai = f", or get {url} and take its path as those of {choice.model}" * ("openai" in url)
     return (
         f"cannot download the weights '{choice.pretrained}' of {choice.model}: get "
         f"{_WEIGHTS} from https://huggingface.co/{hub} and take its path as the weights of "
-        f"{choice.model.removesuffix(suffix)}{suffix} ({reason})."
+        f"{choice.model.removesuffix(suffix)}{suffix}{openai} ({reason})."
     )
 
 

@@ -21,7 +21,8 @@ from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header,
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.names import SIZES, SetName, noise_name, words_name
+from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError
@@ -31,6 +32,7 @@ from zsntta_cli.extraction.words import embed_words, text_features, word_set, wr
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside
+from zsntta_cli.settings.published import by_tag
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -185,7 +187,7 @@ class Extractor:
         """Whether class names of this encoder's set are not embedded under all of some prompts."""
         if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
             return False
-        return difference(header.identity, self._request, self._request) is None
+        return difference(by_tag(header.identity), self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
@@ -226,7 +228,7 @@ class Extractor:
             kind=kind,
             name=images.name,
             encoder=self.encoder.identity,
-            source=images.identity() | ({"skipped": skipped} if skipped else {}),
+            source={**images.identity(), **_beside(images, kind), **_left_out(skipped)},
             blocks=itertools.chain([kept] if len(kept) else [], parts.blocks()),
             labels=images.labels[readable],
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
@@ -266,6 +268,16 @@ class Extractor:
         )
 
 
+def _left_out(skipped: Sequence[str]) -> dict[str, object]:
+    return {"skipped": skipped} if skipped else {}
+
+
+def _beside(images: ImageSet, kind: str) -> dict[str, object]:
+    """What a file says of its images beside their identity, which it has no part in."""
+    sizes = in_words(image_sizes(images)) if kind == DATASET else ""
+    return {**images.facts, **({SIZES: sizes} if sizes else {})}
+
+
 def _gpu_name(encoder: Encoder) -> str | None:
     """The model of the GPU that an encoder runs on, if it does."""
     if encoder.identity.get("device") != "cuda":
@@ -288,7 +300,7 @@ def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
     """Refuse features of another encoder than the one asked for."""
-    if mismatch := difference(existing.identity, request, request):
+    if mismatch := difference(by_tag(existing.identity), request, request):
         raise StoreError(
             f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
             f"{mismatch.other})",

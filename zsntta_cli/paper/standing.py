@@ -9,6 +9,7 @@ from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets
 from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
+from zsntta_cli.paper.lsun import lsun_note, variant_runs
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
@@ -89,7 +90,8 @@ class Standing(Obtained):
         lines += self._changed()
         if self.wishes.encoder.is_built_in:
             lines.append("built-in sets stand in for the paper's; equal rows are one")
-        return lines + self._other_encoder(table)
+        told = lsun_note(self.wishes, all_runs(self.wishes, [table]), self.records)
+        return [*lines, *self._other_encoder(table), *filter(None, [told])]
 
     def _changed(self) -> list[str]:
         """What is measured in another way than the paper's tables say."""
@@ -138,7 +140,9 @@ def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) ->
     Raises:
         MissingSets: not one run has all of its features.
     """
-    return Standing(**vars(_obtain(all_runs(wishes, tables), wishes, execution)))
+    wanted = all_runs(wishes, tables)
+    wanted += variant_runs(wishes, wanted)
+    return Standing(**vars(_obtain(wanted, wishes, execution)))
 
 
 def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustration:

@@ -136,17 +136,20 @@ def set_card(
         "download": f"{entry.megabytes:,} MB" if entry.megabytes else "",
         "licence": entry.licence,
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
+        "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
         "on disk": status.on_disk(entry, data_root),
         "cached for": "\n".join(encoders_with(features_dir, name)) or "no encoder",
-        "to get it": _way(entry, data_root),
+        "to get it": _way(name, entry, data_root),
         "commands": "\n".join(commands),
     }
     return card(name, facts)
 
 
-def _way(entry: DatasetEntry, data_root: Path) -> str:
+def _way(name: str, entry: DatasetEntry, data_root: Path) -> str:
     if not entry.layout:
         return "nothing to do: it is built in"
     if entry.downloads:
         return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+    if entry.files:
+        return f"zsntta datasets get {name.partition(':')[0]}"
     return "download it from its home and lay it out as above, then verify"

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
-OF_STREAM = ("encoder", "ratio", "order", "ood_fill", "rounded_odds", "limit", FEATURES)
+OF_STREAM = (
+    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
+)  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
 
@@ -407,7 +409,8 @@ _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 # Which runs saw the same samples.
 
 _Key = tuple[str, ...]  # names, and a digest last
-_KIND = ("order", "ood_fill", "rounded_odds", "limit")  # ratio and seed apart, and injection
+# Ratio and seed apart, and injection.
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
+from zsntta_cli.settings.published import OPENAI, published_tag
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
@@ -16,7 +17,7 @@ FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY = "local", "ray"
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
-_OPENAI, _EMBEDDED = "openai", "embedded"
+_EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class EncoderChoice:
     """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
 
     model: str = "ViT-B-16"
-    pretrained: str = _OPENAI  # a tag, a checkpoint's path, or "none": random weights
+    pretrained: str = OPENAI  # a tag, a checkpoint's path, or "none": random weights
     precision: str = FP32
     folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
 
@@ -34,7 +35,7 @@ class EncoderChoice:
             message = (
                 f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
             )
-            check(self.pretrained in (_OPENAI, _EMBEDDED), message)
+            check(self.pretrained in (OPENAI, _EMBEDDED), message)
             object.__setattr__(self, "pretrained", _EMBEDDED)
 
     @property
@@ -52,6 +53,12 @@ class EncoderChoice:
     def is_file(self) -> bool:
         """Whether `pretrained` is a checkpoint's path and no tag."""
         return Path(self.pretrained).is_file()
+
+    @property
+    def as_published(self) -> "EncoderChoice":
+        """The choice with the tag that its file of weights is known by, as it is without one."""
+        tag = self.is_file and published_tag(self.model, Path(self.pretrained))
+        return replace(self, pretrained=tag) if tag else self
 
 
 # Sec. 5.1 and the table of backbones.
@@ -132,6 +139,9 @@ class StreamSettings(Settings):
         "repeat", "Too few OOD images: repeat them, or cap the ratio.", choices=("repeat", "cap")
     )
     rounded_odds: bool = option(False, "OOD:ID odds rounded to two digits: 0.33, not 1/3.")
+    swapped_names: bool = option(  # of the released code; nothing to swap in other sets
+        False, "Food-101's cheesecake and cheese plate under each other's name."
+    )
     limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
 
 

@@ -20,7 +20,7 @@ from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, limited, pick_rows
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import BESIDE, SetName
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
@@ -250,7 +250,8 @@ def stream_images(
 def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images that have features, in the order of these."""
     images = _load_images(source, settings, image_size)
-    made_from = {k: v for k, v in source.source.items() if k not in ("skipped", "split")}
+    beside = {"skipped", "split", *BESIDE}
+    made_from = {k: v for k, v in source.source.items() if k not in beside}
     if images.identity() != made_from:
         raise DatasetError(
             f"the images of '{source.name}' are not those that {source.path} was made from",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName
+from zsntta_cli.datasets.names import IMAGENET, SetName, SetParts
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -39,6 +39,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "evidence": 0.1,
         "score_temperature": 2.0,
     },
+}
+_OF_SETS: dict[tuple[str, str], dict[str, Any]] = {  # by preset and ID set, parts of it included
+    ("official", "food101"): {"swapped_names": True},
 }
 
 
@@ -100,7 +103,8 @@ def build_run(
     check_choice("preset", preset, tuple(PRESETS))
     chosen = METHODS[method]
     family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
-    flat = {**chosen.defaults, **family, **PRESETS[preset], **values}
+    of_set = _OF_SETS.get((preset, SetParts.parse(id_set).whole), {})
+    flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
     stream = _pick(StreamSettings, flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none

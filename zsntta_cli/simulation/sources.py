@@ -77,6 +77,8 @@ class Library:
         """
         encoder_name, stream = settings.encoder, settings.stream
         id_set = self.read(encoder_name, settings.id_set)
+        if stream.swapped_names:
+            id_set = dataclasses.replace(id_set, labels=_swapped(id_set))
         if not id_set.class_names or (id_set.labels < 0).any():
             lacks = "class labels" if id_set.class_names else "class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
@@ -204,6 +206,24 @@ class Library:
             cached_names = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
         return dataclasses.replace(read_features(path), name=name)  # of a copy that was renamed
+
+
+_SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
+
+
+def _swapped(id_set: FeatureSet) -> NDArray[np.int32]:
+    """Labels (N,) as where two names of Food-101 are swapped; those of a set without these two.
+
+    The released code names these two classes the wrong way round. Whether the names of classes are
+    swapped or those of images, the numbers of a shuffled stream are the same.
+    """
+    names = [name.replace("_", " ").lower() for name in id_set.class_names]
+    if not all(name in names for name in _SWAPPED):
+        return id_set.labels
+    one, other = map(names.index, _SWAPPED)
+    renamed = np.arange(len(names), dtype=np.int32)
+    renamed[[one, other]] = other, one
+    return np.where(id_set.labels < 0, id_set.labels, renamed[id_set.labels])
 
 
 def _check_same_encoder(id_set: FeatureSet, other: FeatureSet) -> None:

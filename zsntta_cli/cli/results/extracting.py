@@ -90,3 +90,5 @@ def _say_what_is_absent(extractions: "Sequence[PaperExtraction]") -> None:
         megabytes = f"{entry.megabytes:,}" if entry.megabytes else ""
         table.add_row(*map(Text, (base, f"{entry.images:,}", megabytes, entry.home, entry.layout)))
     console().print(table)
+    if fetched := [base for base in bases if datasets.CATALOGUE[base].files]:
+        say(f"zsntta datasets get {' '.join(fetched)}")

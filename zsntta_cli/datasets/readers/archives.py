@@ -3,47 +3,49 @@
 An archive is what its folder would be: the same labels, order, sample ids and digest.
 """
 
+import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
+BAD_NPY = (ValueError, EOFError, SyntaxError, TokenError)  # NumPy's own of an .npy that is none
 _LARGEST = 2**30  # bytes of a member: more is no image, but a bomb
 
 
 def is_archive(path: Path) -> bool:
     """Whether a path is to be read here, and not as a folder."""
-    return not path.is_dir() and (path.is_file() or path.name.lower().endswith(tuple(KINDS)))
+    return not path.is_dir() and (path.is_file() or bool(kind_of(path)))
 
 
-def archive(name: str, path: Path) -> ImageSet:
+def archive(name: str, path: Path, within: str = "") -> ImageSet:
     """The images of an archive: folders below the one that all images share are labels.
+
+    `within`: where it has a folder of this name, only what is in it is the set.
 
     Raises:
         DatasetError: not there, cut off, of another kind, without images, or with images beside
             class folders.
     """
     members, read = open_archive(name, path)
-    images = images_among(members)
+    every = images_among(members)
+    images = {parts: every[parts] for parts in every if within in parts[:-1]} or every
     if not images:
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    places = _below_common_folder(list(images))
+    places = below_common_folder(list(images))
     labels, class_names = by_folder(name, path, places)
-    stored = MemberImages([(read, member) for member in images.values()])
-    return ImageSet(
-        name,
-        stored,
-        np.array(labels, np.int32),
-        ["/".join(place) for place in places],
-        class_names,
-        fingerprint=",".join(str(member.size) for member in images.values()),
-        reading=stored.reading(len(images)),
+    ids = ["/".join(place) for place in places]
+    return member_images(
+        name, [(read, member) for member in images.values()], labels, ids, class_names
     )
 
 
@@ -52,7 +54,7 @@ def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:
 
     The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
     """
-    packed = sorted(root.glob(f"{path.partition('/')[0]}.*"))
+    packed = [p for p in sorted(root.glob(f"{path.partition('/')[0]}.*")) if kind_of(p)]
     if packed and not (root / path).exists():
         return archive(name, packed[0])
     return folder(name, require_path(root / path))
@@ -76,16 +78,41 @@ class MemberImages(StoredImages):
         return read(member)
 
 
-def open_archive(name: str, path: Path) -> tuple[list[Member], Read]:
-    """The regular files of an archive, and what reads one of them.
+def member_images(
+    name: str,
+    members: Sequence[tuple[Read, Member]],
+    labels: Sequence[int],
+    ids: Sequence[str],
+    class_names: Sequence[str],
+) -> ImageSet:
+    """A set of members of archives, with what was found out of them."""
+    stored = MemberImages(members)
+    return ImageSet(
+        name,
+        stored,
+        np.array(labels, np.int32),
+        ids,
+        class_names,
+        fingerprint=",".join(str(member.size) for _, member in members),
+        reading=stored.reading(len(members)),
+    )
+
+
+def kind_of(path: Path) -> str:
+    """The ending that says what kind of archive a path is; nothing of another file."""
+    return next((kind for kind in KINDS if path.name.lower().endswith(kind)), "")
+
+
+def open_archive(name: str, path: Path, kind: str = "") -> tuple[list[Member], Read]:
+    """The regular files of an archive, by its ending or of a `kind`, and what reads one of them.
 
     Raises:
         DatasetError: not there, cut off, or of another kind.
     """
     if not path.is_file():
         raise DatasetError(f"data set '{name}': there is no file {path}.")
-    kind = next((k for k in KINDS if path.name.lower().endswith(k)), None)
-    if kind is None:
+    kind = kind or kind_of(path)
+    if not kind:
         raise DatasetError(
             f"data set '{name}': cannot read {path}: give a folder or a file with one of the "
             f"endings {', '.join(KINDS)}."
@@ -117,7 +144,38 @@ def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:
     return PurePosixPath(parts[-1]).suffix.lower() in suffixes
 
 
-def _below_common_folder(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def array_in(name: str, path: Path, file: str) -> NDArray[Any]:
+    """An .npy of a plain .tar, by its name; its numbers are read from the disk as they are used.
+
+    Raises:
+        DatasetError: no whole tar, without such a file, or that is no .npy.
+    """
+    members, _ = open_archive(name, path, ".tar")
+    member = next((m for m in members if PurePosixPath(m.path).name == file), None)
+    if member is None:
+        raise DatasetError(f"data set '{name}': {path} has no {file}.")
+    try:
+        return _mapped(path, member)
+    except BAD_NPY as error:
+        raise DatasetError(f"data set '{name}': {file} in {path} is broken or no .npy.") from error
+
+
+def _mapped(path: Path, member: Member) -> NDArray[Any]:
+    with path.open("rb") as tar:
+        tar.seek(member.offset)
+        is_first = np.lib.format.read_magic(tar) == (1, 0)
+        header = (
+            np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+        )
+        shape, is_fortran, kind = header(tar)
+        start = tar.tell()
+    if kind.hasobject or start + kind.itemsize * math.prod(shape) > member.offset + member.size:
+        raise ValueError("it ends before its numbers do")
+    order: Literal["F", "C"] = "F" if is_fortran else "C"
+    return np.memmap(path, kind, "r", start, shape, order)
+
+
+def below_common_folder(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Paths without the folders that all have in common; sorted, so the ends tell."""
     first, last, depth = places[0][:-1], places[-1][:-1], 0
     while depth < min(len(first), len(last)) and first[depth] == last[depth]:

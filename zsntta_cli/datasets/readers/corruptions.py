@@ -7,6 +7,7 @@ Benchmarking Neural Network Robustness to Common Corruptions and Perturbations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.readers.archives import BAD_NPY, array_in
 from zsntta_cli.datasets.readers.folders import require_path
 from zsntta_cli.datasets.readers.imagenet import by_wnids
 from zsntta_cli.errors import DatasetError
@@ -72,11 +74,14 @@ def imagenet_c(name: str, root: Path) -> ImageSet:
 
 
 def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
-    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, read where they lie."""
+    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar."""
     corruptions, severity = parameters(name)
     class_names = CIFAR10 if classes == "cifar10" else CIFAR100
-    labels = _array(name, root / path / "labels.npy")
-    pixels = [_array(name, root / path / f"{c}.npy") for c in corruptions]
+    read = partial(array_in, name, root / f"{path}.tar")
+    if (root / path).exists() or not (root / f"{path}.tar").is_file():
+        read = partial(_array, name, root / path)
+    labels = read("labels.npy")
+    pixels = [read(f"{c}.npy") for c in corruptions]
     _check(name, labels, pixels, len(class_names))
     size = len(labels) // SEVERITIES
     rows = slice((severity - 1) * size, severity * size)
@@ -91,10 +96,11 @@ def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
     )
 
 
-def _array(name: str, path: Path) -> NDArray[Any]:
+def _array(name: str, folder: Path, file: str) -> NDArray[Any]:
+    path = folder / file
     try:
         return np.load(require_path(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except BAD_NPY as error:
         raise DatasetError(f"data set '{name}': {path} is broken or no .npy file.") from error
 
 

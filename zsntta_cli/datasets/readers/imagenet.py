@@ -4,12 +4,18 @@
 (from open_clip, MIT) and marks the 200 classes of ImageNet-A and of ImageNet-R.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.readers.archives import (
+    below_common_folder,
+    images_among,
+    member_images,
+    open_archive,
+)
 from zsntta_cli.datasets.readers.folders import images_in, listed_images, require_path
 from zsntta_cli.errors import DatasetError
 
@@ -32,8 +38,12 @@ def classes(subset: str = "") -> tuple[ImageNetClass, ...]:
     return tuple(row for row in rows if subset in row.subsets)
 
 
-def by_wnid(name: str, root: Path, *, path: str, subset: str = "") -> ImageSet:
-    """The images of a set with one folder a wnid at `path` under the data root."""
+def by_wnid(name: str, root: Path, *, path: str, packed: str, subset: str = "") -> ImageSet:
+    """The images of a set with one folder a wnid at `path` under the data root, or its archive."""
+    if _is_packed(root, path, packed):
+        rows = classes(subset)
+        index = {row.wnid: label for label, row in enumerate(rows)}
+        return _class_members(name, root / packed, index, [row.name for row in rows])
     return by_wnids(name, root, [path], subset)
 
 
@@ -44,11 +54,41 @@ def by_wnids(name: str, root: Path, paths: list[str], subset: str = "") -> Image
     return _class_folders(name, root, paths, index, [row.name for row in rows])
 
 
-def by_number(name: str, root: Path, *, path: str) -> ImageSet:
+def by_number(name: str, root: Path, *, path: str, packed: str) -> ImageSet:
     """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
     names = [row.name for row in classes()]
     index = {str(label): label for label in range(len(names))}
+    if _is_packed(root, path, packed):
+        return _class_members(name, root / packed, index, names)
     return _class_folders(name, root, [path], index, names)
+
+
+def _is_packed(root: Path, path: str, packed: str) -> bool:
+    """Whether an archive is there and its folder is not."""
+    return not (root / path).exists() and (root / packed).is_file()
+
+
+def _class_members(
+    name: str, path: Path, index: Mapping[str, int], class_names: list[str]
+) -> ImageSet:
+    """The images of an archive with a folder a class: the same set as its folder would be."""
+    members, read = open_archive(name, path)
+    if not (images := images_among(members)):
+        raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
+    places = dict(zip(below_common_folder(list(images)), images.values(), strict=True))
+    by_class: dict[str, list[tuple[str, ...]]] = {folder: [] for folder in index}
+    folders = {place[0] if len(place) > 1 else "." for place in places}
+    _check_folders(name, path, folders, index)
+    for place in places:
+        by_class[place[0]].append(place)
+    order = [place for folder in index for place in by_class[folder]]
+    return member_images(
+        name,
+        [(read, places[place]) for place in order],
+        [index[place[0]] for place in order],
+        ["/".join(place) for place in order],
+        class_names,
+    )
 
 
 def _class_folders(
@@ -57,7 +97,7 @@ def _class_folders(
     image_paths: list[Path] = []
     labels: list[int] = []
     for path in paths:
-        _check_folders(name, require_path(root / path), index)
+        _check_folders(name, root / path, _folders_in(require_path(root / path)), index)
         for folder, label in index.items():
             images = images_in(root / path / folder)
             image_paths += images
@@ -68,9 +108,12 @@ def _class_folders(
     return listed_images(name, base, image_paths, labels, class_names)
 
 
-def _check_folders(name: str, path: Path, index: Mapping[str, int]) -> None:
+def _folders_in(path: Path) -> set[str]:
+    return {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
+
+
+def _check_folders(name: str, path: Path, folders: Set[str], index: Mapping[str, int]) -> None:
     """Raise DatasetError unless every class has its folder, and every folder is a class."""
-    folders = {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
     missing, unknown = sorted(index.keys() - folders), sorted(folders - index.keys())
     if missing:
         raise DatasetError(

@@ -38,7 +38,9 @@ def _tar(path: Path) -> tuple[list[Member], Read]:
 
 
 def _tar_gz(path: Path) -> tuple[list[Member], Read]:
-    """List a .tar.gz, and note points to start reading from."""
+    """List a .tar.gz, and note points to start reading from; ImageNet-V2's is a plain tar."""
+    if not _is_gzip(path):
+        return _tar(path)
     from indexed_gzip import IndexedGzipFile
 
     file = IndexedGzipFile(str(path), spacing=_SPACING, buffer_size=_BUFFER)
@@ -47,6 +49,11 @@ def _tar_gz(path: Path) -> tuple[list[Member], Read]:
         pass
     _check_end(path, file.tell())
     return members, _GzipSlice(file)
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 def _check_end(path: Path, size: int) -> None:

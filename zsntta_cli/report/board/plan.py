@@ -22,7 +22,7 @@ MIDDLE = 0.5  # where scores are ranked and pairs are told
 GAUSSIAN = "gaussian"
 ALL_SETS = ""  # in Plan.words: for every ID set
 # All see the same streams: a preset's are not taken.
-_STREAM = {"placement": "periodic", "rounded_odds": False}
+_STREAM = {"placement": "periodic", "rounded_odds": False, "swapped_names": False}
 
 
 class Pair(NamedTuple):

@@ -1,0 +1,114 @@
+"""`zsntta datasets get` as a user has it."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made import fails
+from served import serving
+
+from zsntta_cli.datasets import CATALOGUE, transfer
+
+CONTENT = bytes(range(256)) * 2000
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(transfer, "_PAUSE", 0.0)
+
+
+def known_as(monkeypatch, name, content=CONTENT):
+    """Let a set's checksum be that of what is served."""
+    import hashlib
+
+    (file,) = CATALOGUE[name].files
+    digest = f"md5:{hashlib.md5(content).hexdigest()}"
+    files = (replace(file, checksum=digest),)
+    monkeypatch.setitem(CATALOGUE, name, replace(CATALOGUE[name], files=files))
+
+
+def test_get(zsntta, monkeypatch):
+    known_as(monkeypatch, "svhn")
+    with serving(content=CONTENT, cuts=[1000]) as served:
+        result = zsntta("datasets", "get", "svhn", "--mirror", served.address + "/")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout == "svhn: data/svhn/test_32x32.mat: 512,000 bytes, md5 as published\n"
+        assert served.paths == ["/test_32x32.mat"] * 2
+        again = zsntta("datasets", "get", "svhn", "--mirror", served.address)
+        assert again.stdout == "svhn: it is in data already\n"
+    assert Path("data/svhn/test_32x32.mat").read_bytes() == CONTENT
+    assert len(served.asked) == 2
+
+
+def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
+    known_as(monkeypatch, "svhn")
+    with serving(content=CONTENT, statuses=[404]) as served:
+        result = zsntta("datasets", "get", "cub200", "cars196", "svhn", "shapes", "--data-root",
+                        "d", "--mirror", served.address)  # fmt: skip
+    assert result.stdout.splitlines() == [
+        "svhn: d/svhn/test_32x32.mat: 512,000 bytes, md5 as published",
+        "shapes: it is built in",
+    ]
+    assert result.stderr.splitlines() == [
+        f"cub200: {served.address}/CUB_200_2011.tgz answers 404 Not Found.",
+        "cars196: no plain address is known: get it from a mirror: the official download is dead "
+        "(github.com/pytorch/vision/issues/7545) and put stanford_cars/ with cars_train/*.jpg, "
+        "cars_test/*.jpg, cars_test_annos_withlabels.mat, devkit/cars_meta.mat and "
+        "devkit/cars_train_annos.mat into d.",
+        "error: 2 of 4 sets are not there: cub200, cars196.",
+    ]
+    assert result.exit_code == 1
+
+
+def test_unknown_names_are_refused_before_the_first(zsntta):
+    with serving(content=CONTENT) as served:
+        fails(zsntta("datasets", "get", "svhn", "cub", "--mirror", served.address), "no data set")
+    assert served.asked == []
+
+
+def test_a_corrupted_set_is_fetched_as_a_whole(zsntta, monkeypatch):
+    known_as(monkeypatch, "cifar10-c")
+    with serving(content=CONTENT) as served:
+        zsntta("datasets", "get", "cifar10-c:fog:1", "--mirror", served.address)
+    assert served.paths == ["/CIFAR-10-C.tar"]
+    assert Path("data/CIFAR-10-C.tar").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "mirror", ["nonsense", "http://[", "http://127.0.0.1:1", "ftp://", "file:///x"]
+)
+def test_an_address_that_is_none(zsntta, mirror):
+    result = zsntta("datasets", "get", "svhn", "--mirror", mirror)
+    assert result.exit_code == 1
+    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["svhn", "error"]
+    assert not any(Path("data").rglob("*.*"))
+
+
+def test_show_tells_the_command(zsntta):
+    assert "zsntta datasets get sun" in zsntta("datasets", "show", "sun").stdout
+    assert "zsntta datasets get cifar10-c │" in " ".join(
+        zsntta("datasets", "show", "cifar10-c:fog:1").stdout.split()
+    )
+
+
+def test_ctrl_c_leaves_the_part_and_the_same_command_goes_on(tmp_path):
+    """A server that stops sending holds the command; it is interrupted then."""
+    with serving(content=CONTENT, more=1, hold=threading.Event()) as served:
+        command = [sys.executable, "-m", "zsntta_cli", "datasets", "get", "sun",
+                   "--mirror", served.address]  # fmt: skip
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        part = tmp_path / "data" / "SUN.tar.gz.part"
+        while process.poll() is None and not (part.exists() and part.stat().st_size):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+        served.hold.set()
+    assert process.returncode == 130
+    assert "interrupted: what was finished is kept; the same command resumes." in stderr
+    assert part.stat().st_size > 0
+    assert not (tmp_path / "data" / "SUN.tar.gz").exists()

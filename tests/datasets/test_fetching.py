@@ -1,0 +1,426 @@
+"""Sets are fetched whole or not at all, whatever a server and a connection do."""
+
+import hashlib
+import io
+import json
+import random
+import re
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made import Notes
+from served import serving
+
+from zsntta_cli.datasets import fetching, transfer
+from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
+from zsntta_cli.datasets.status import on_disk
+from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.progress import Silent
+
+CONTENT = random.Random(1).randbytes(300_000)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(transfer, "_PAUSE", 0.0)
+    monkeypatch.setattr(transfer, "_BLOCK", 1000)
+
+
+def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
+    digest = hashlib.md5(served.content).hexdigest()
+    download = Download(f"{served.address}/{file}", file,
+                        f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
+    return DatasetEntry("ood", 1, 1, "all", None, layout=layout or file, files=(download,))
+
+
+def fetch(served, root, **how):
+    return fetching.fetch("photos", entry(served, **how), root, Silent())
+
+
+def tar(files, mode="w:gz"):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode=mode) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+# --- One file ---
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_is_the_same_to_the_bit_wherever_connections_break_off(tmp_path, ranges, seed):
+    places = random.Random(seed)
+    cuts = [places.randrange(len(CONTENT)) for _ in range(3)]
+    with serving(content=CONTENT, ranges=ranges, cuts=cuts) as served:
+        lines = fetch(served, tmp_path)
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+    assert [path.name for path in tmp_path.iterdir()] == ["photos.bin"]
+    assert lines == [f"{tmp_path}/photos.bin: 300,000 bytes, md5 as published"]
+
+
+def test_a_second_run_goes_on_with_the_part(tmp_path):
+    with serving(content=CONTENT, cuts=[100_000, *[0] * 20]) as served:
+        with pytest.raises(DatasetError, match="broke off after 100,000 bytes"):
+            fetch(served, tmp_path)
+        assert (tmp_path / "photos.bin.part").stat().st_size == 100_000
+        served.cuts.clear()
+        served.asked.clear()
+        fetch(served, tmp_path)
+    assert served.asked == ["bytes=100000-"]
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("etag", ['"{}"', 'W/"{}"', ""])
+def test_a_file_that_changed_is_fetched_from_its_start(tmp_path, etag):
+    """Nothing tells but the length where a server names no version."""
+    newer = CONTENT[::-1] + b"and more"
+    with serving(content=CONTENT, etag=etag.format(1), cuts=[100_000]) as served:
+
+        def change(served):
+            served.content, served.etag = newer, etag.format(2)
+
+        served.after_cut = change
+        digest = hashlib.md5(newer).hexdigest()
+        fetch(served, tmp_path, checksum=f"md5:{digest}")
+    assert (tmp_path / "photos.bin").read_bytes() == newer
+
+
+def test_a_part_of_another_address_is_not_gone_on_with(tmp_path):
+    with (
+        serving(content=CONTENT, cuts=[100_000, *[0] * 20]) as served,
+        pytest.raises(DatasetError),
+    ):
+        fetch(served, tmp_path)
+    with serving(content=CONTENT[::-1]) as served:
+        fetch(served, tmp_path)
+    assert served.asked == [""]
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT[::-1]
+
+
+@pytest.mark.parametrize("record", [None, b"", b"[]", b'{"size": 7}', b'{"address": 1, "x": 2}'])
+def test_a_part_of_unknown_origin_is_not_gone_on_with(tmp_path, record):
+    (tmp_path / "photos.bin.part").write_bytes(b"something else")
+    if record is not None:
+        (tmp_path / "photos.bin.part.json").write_bytes(record)
+    with serving(content=CONTENT) as served:
+        fetch(served, tmp_path)
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "how", [{"more": 10}, {"more": 10, "ranges": False}, {"starts": 7}, {"length": False}]
+)
+def test_what_lies_about_lengths_gives_the_file_or_nothing(tmp_path, how):
+    with serving(content=CONTENT, cuts=[50_000, 60_000], **how) as served:
+        try:
+            fetch(served, tmp_path)
+        except DatasetError:
+            assert not (tmp_path / "photos.bin").exists()
+        else:
+            assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+def test_a_part_that_is_longer_than_the_file_begins_again(tmp_path):
+    with serving(content=CONTENT, cuts=[100_000]) as served:
+        served.after_cut = lambda served: setattr(served, "content", CONTENT[:10])
+        fetch(served, tmp_path, checksum=f"md5:{hashlib.md5(CONTENT[:10]).hexdigest()}")
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT[:10]
+
+
+@pytest.mark.parametrize(("status", "asked"), [(404, 1), (403, 1), (503, 5)])
+def test_what_a_server_refuses(tmp_path, status, asked):
+    with (
+        serving(content=CONTENT, statuses=[status] * 9) as served,
+        pytest.raises(DatasetError, match=rf"photos.bin .*{status}"),
+    ):
+        fetch(served, tmp_path)
+    assert len(served.asked) == asked
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_busy_server_is_asked_again(tmp_path):
+    with serving(content=CONTENT, statuses=[503, 429]) as served:
+        fetch(served, tmp_path)
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+def test_a_server_that_is_not_there(tmp_path):
+    with serving(content=CONTENT) as served:
+        pass
+    with pytest.raises(DatasetError, match=r"photos.bin cannot be fetched \(.*refused"):
+        fetch(served, tmp_path)
+
+
+def test_another_file_than_the_checksum_says_is_set_aside(tmp_path):
+    with (
+        serving(content=CONTENT) as served,
+        pytest.raises(DatasetError, match=r"is \w{32}, must be 00.*bin.differs"),
+    ):
+        fetch(served, tmp_path, checksum="md5:00")
+    assert [path.name for path in tmp_path.iterdir()] == ["photos.bin.differs"]
+
+
+def test_without_a_checksum_size_and_digest_are_told(tmp_path):
+    with serving(content=CONTENT) as served:
+        (line,) = fetch(served, tmp_path, checksum="")
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    assert line.endswith(f"no checksum is published: 300,000 bytes, sha256 {digest}")
+
+
+@pytest.mark.parametrize("content", [tar({"a/1.png": CONTENT})[:-2000], b"<html>log in</html>"])
+def test_without_a_checksum_an_archive_has_to_be_one(tmp_path, content):
+    with (
+        serving(content=content) as served,
+        pytest.raises(DatasetError, match=r"no whole \.tar\.gz archive"),
+    ):
+        fetch(served, tmp_path, checksum="", file="photos.tar.gz")
+    assert [path.name for path in tmp_path.iterdir()] == ["photos.tar.gz.differs"]
+
+
+def test_two_do_not_fetch_one_file(tmp_path):
+    with serving(content=CONTENT) as served:
+        with (
+            transfer.Part.beside(tmp_path / "photos.bin").locked(),
+            pytest.raises(DatasetError, match="another process is fetching"),
+        ):
+            fetch(served, tmp_path)
+        fetch(served, tmp_path)
+
+
+def test_a_disk_without_room_is_told_before_anything_comes(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: type("_", (), {"free": 299_999}))
+    with (
+        serving(content=CONTENT) as served,
+        pytest.raises(DatasetError, match=r"0.0 GB are needed in .* 0.0 GB are free"),
+    ):
+        fetch(served, tmp_path)
+    assert not (tmp_path / "photos.bin").exists()
+
+
+def test_a_disk_that_gets_full_is_told_and_the_part_stays(tmp_path, monkeypatch):
+    def write(file, path, block, real=transfer._write):
+        if file.tell() >= 100_000:
+            with transfer.writing(path):
+                raise OSError(28, "No space left on device")
+        real(file, path, block)
+
+    with serving(content=CONTENT) as served:
+        with monkeypatch.context() as patch:
+            patch.setattr(transfer, "_write", write)
+            with pytest.raises(StoreError, match="No space left"):
+                fetch(served, tmp_path)
+        fetch(served, tmp_path)
+    assert re.fullmatch(r"bytes=100\d{3}-", served.asked[1])
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("step", ["os.truncate", "transfer.write_whole", "transfer.take_name"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, step, when):
+    """A file that changes on the way takes each of these steps; what is left is gone on with."""
+    step = step if step.startswith("os") else f"zsntta_cli.datasets.{step}"
+    module, _, name = step.rpartition(".")
+    real = getattr(sys.modules[module], name)
+
+    def killed(*values):
+        if when == "after":
+            real(*values)
+        raise KeyboardInterrupt
+
+    with serving(content=CONTENT[::-1], etag='"0"', cuts=[5000, *[0] * 9]) as served:
+        with pytest.raises(DatasetError):
+            fetch(served, tmp_path)
+        served.content, served.etag, served.cuts = CONTENT, '"1"', []
+        with monkeypatch.context() as patch:
+            patch.setattr(step, killed)
+            with pytest.raises(KeyboardInterrupt):
+                fetch(served, tmp_path)
+        fetch(served, tmp_path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"photos.bin": CONTENT}
+
+
+def test_what_is_there_is_not_fetched(tmp_path):
+    (tmp_path / "photos.bin").write_bytes(b"mine")
+    with serving(content=CONTENT) as served:
+        assert fetch(served, tmp_path) == [f"it is in {tmp_path} already"]
+    assert served.asked == []
+
+
+# --- Unpacking ---
+
+PHOTOS = {"top/photos/a/1.png": b"1" * 5000, "top/photos/b/2.png": b"2", "top/other/3.png": b"3"}
+
+
+def unpacked(root):
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_folder_is_unpacked(tmp_path):
+    with serving(content=tar(PHOTOS)) as served:
+        how = {"file": "a.tgz", "unpacks": "set/photos", "layout": "set/photos/<class>/*.png"}
+        fetch(served, tmp_path, **how)
+        assert unpacked(tmp_path / "set") == {"photos/a/1.png": b"1" * 5000, "photos/b/2.png": b"2"}
+        served.asked.clear()
+        fetch(served, tmp_path, **how)
+    assert served.asked == []
+
+
+def test_an_archive_that_is_read_in_place_too_is_unpacked(tmp_path):
+    """As NINCO's, of which one folder of three is the set."""
+    (tmp_path / "a.tgz").write_bytes(tar(PHOTOS))
+    with serving(content=tar(PHOTOS)) as served:
+        known = entry(served, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
+        fetching.fetch("photos", replace(known, packed=("a.tgz",)), tmp_path, Silent())
+    assert served.asked == []
+    assert set(unpacked(tmp_path / "photos")) == {"a/1.png", "b/2.png"}
+
+
+@pytest.mark.parametrize("name", ["../photos/1.png", "/photos/1.png", "top/photos/../../../1.png"])
+def test_no_path_leads_out(tmp_path, name):
+    archive = tmp_path / "in" / "a.tgz"
+    archive.parent.mkdir()
+    archive.write_bytes(tar({**PHOTOS, name: b"evil"}))
+    with pytest.raises(DatasetError, match="leads out of it"):
+        fetching.unpack(archive, archive.parent / "photos")
+    assert [p.name for p in tmp_path.rglob("*")] == ["in", "a.tgz"]
+
+
+def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
+    archive, secret = tmp_path / "a.tar", tmp_path / "secret"
+    secret.mkdir()
+    with tarfile.open(archive, "w") as made:
+        for name, form in (("photos/out", tarfile.SYMTYPE), ("photos/hard", tarfile.LNKTYPE)):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = form, str(secret)
+            made.addfile(link)
+        for name in ("photos/out/1.png", "photos/2.png"):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            made.addfile(member, io.BytesIO(b"x"))
+    fetching.unpack(archive, tmp_path / "photos")
+    assert list(secret.iterdir()) == []
+    assert set(unpacked(tmp_path / "photos")) == {"out/1.png", "2.png"}
+
+
+@pytest.mark.parametrize("content", [tar(PHOTOS)[:-700], tar(PHOTOS, "w")[:3000], b"", b"no tar",
+                                     tar({"top/1.png": b"1"}), tar({"photos": b"1"})])  # fmt: skip
+def test_half_an_archive_gives_no_folder(tmp_path, content):
+    (tmp_path / "a.tgz").write_bytes(content)
+    with pytest.raises(DatasetError, match=r"a\.tgz"):
+        fetching.unpack(tmp_path / "a.tgz", tmp_path / "photos")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
+
+
+def test_a_kill_between_two_steps_leaves_nothing_that_counts_as_whole(tmp_path, monkeypatch):
+    how = {"file": "a.tgz", "unpacks": "photos", "layout": "photos/<class>/*.png"}
+    with serving(content=tar(PHOTOS)) as served:
+        for step in ("os.sync", "os.rename"):
+            with monkeypatch.context() as patch:
+                patch.setattr(step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+                with pytest.raises(KeyboardInterrupt):
+                    fetch(served, tmp_path, **how)
+            assert not (tmp_path / "photos").exists()
+        fetch(served, tmp_path, **how)
+    assert len(served.asked) == 1  # the archive was whole
+    assert set(unpacked(tmp_path / "photos")) == {"a/1.png", "b/2.png"}
+
+
+def test_what_a_killed_unpacking_left_is_swept(tmp_path):
+    left = tmp_path / ".zsntta-0123456789abcdef.tmp"
+    (left / "photos").mkdir(parents=True)
+    (left / "photos" / "1.png").touch()
+    (tmp_path / "a.tgz").write_bytes(tar(PHOTOS))
+    fetching.unpack(tmp_path / "a.tgz", tmp_path / "photos")
+    assert not left.exists()
+
+
+def test_an_archive_from_elsewhere_is_held_against_its_checksum(tmp_path):
+    (tmp_path / "a.tgz").write_bytes(b"cut off")
+    with (
+        serving(content=tar(PHOTOS)) as served,
+        pytest.raises(DatasetError, match=r"must be .* Move .*a\.tgz away"),
+    ):
+        fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
+    assert (tmp_path / "a.tgz").read_bytes() == b"cut off"
+
+
+def test_a_folder_that_is_not_whole_is_not_taken_for_the_set(tmp_path):
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    with (
+        serving(content=tar(PHOTOS)) as served,
+        pytest.raises(DatasetError, match="should be the whole set"),
+    ):
+        fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
+
+
+# --- The catalogue ---
+
+
+def test_addresses_of_the_catalogue():
+    for name, known in CATALOGUE.items():
+        for file in known.files:
+            assert file.address.startswith(("https://", "http://")), name
+            kind, _, digest = file.checksum.partition(":")
+            lengths = {"": 0, "md5": 32, "sha256": 64}
+            assert len(digest) == lengths[kind], name
+            assert not Path(file.file).is_absolute()
+            stays = file.file in known.packed or file.file in known.layout
+            assert stays or file.unpacks, name
+
+
+def test_progress_goes_on_where_the_part_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetching, "_MEGABYTE", 1000)
+    notes = Notes()
+    with serving(content=CONTENT, cuts=[100_000, *[0] * 9]) as served:
+        with pytest.raises(DatasetError):
+            fetch(served, tmp_path)
+        served.cuts.clear()
+        fetching.fetch("photos", entry(served), tmp_path, notes)
+    assert (notes.advanced[0], sum(notes.advanced)) == (100, 300)
+
+
+ORIGINALS = {  # what lies in archives that are unpacked, as published
+    "cifar10": ["cifar-10-batches-py/test_batch", "cifar-10-batches-py/batches.meta"],
+    "cifar100": ["cifar-100-python/test", "cifar-100-python/meta"],
+    "cub200": ["attributes.txt", "CUB_200_2011/classes.txt", "CUB_200_2011/images.txt",
+               "CUB_200_2011/image_class_labels.txt", "CUB_200_2011/images/001.A/a.jpg"],
+    "food101": ["food-101/meta/test.json", "food-101/images/pie/1.jpg"],
+    "pets37": ["images/a_1.jpg", "images/a_1.mat", "annotations/trainval.txt",
+               "annotations/test.txt", "annotations/trimaps/._a_1.png"],
+    "texture": ["dtd/images/dotted/1.jpg", "dtd/imdb/imdb.mat", "dtd/labels/test1.txt"],
+    "ninco": ["NINCO/NINCO_OOD_classes/a/1.jpg", "NINCO/NINCO_OOD_unit_tests/b/1.png",
+              "NINCO/NINCO_popular_datasets_subsamples/c/1.jpg"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, e in CATALOGUE.items() if any(f.unpacks for f in e.files)]
+)
+def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, name):
+    content = tar(dict.fromkeys(ORIGINALS[name], b"x"))
+    checksum = f"md5:{hashlib.md5(content).hexdigest()}"
+    files = tuple(replace(file, checksum=checksum) for file in CATALOGUE[name].files)
+    known = replace(CATALOGUE[name], images=1, files=files)
+    with serving(content=content) as served:
+        fetching.fetch(name, known, tmp_path, Silent(), served.address)
+    assert on_disk(known, tmp_path) == "yes"
+    assert {path.rpartition("/")[2] for path in served.paths} == {
+        file.address.rpartition("/")[2] for file in files
+    }
+    if name == "ninco":
+        assert [p.name for p in (tmp_path / "NINCO").iterdir()] == ["NINCO_OOD_classes"]
+
+
+def test_records_of_parts_are_json(tmp_path):
+    with serving(content=CONTENT, cuts=[10, *[0] * 9]) as served, pytest.raises(DatasetError):
+        fetch(served, tmp_path)
+    record = json.loads((tmp_path / "photos.bin.part.json").read_bytes())
+    assert record == {"address": f"{served.address}/photos.bin", "size": 300_000, "etag": '"1"',
+                      "modified": ""}  # fmt: skip

@@ -1,0 +1,89 @@
+"""Food-101's two names that the released code has the wrong way round."""
+
+import numpy as np
+import pytest
+from made import MADE_UP, PROMPT
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.results.kept import run_key
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+
+NAMES = ("apple_pie", "cheese_plate", "Cheesecake", "ramen")
+ORDER = [0, 2, 1, 3]  # with the two under each other's name
+LABELS = np.repeat(np.arange(4, dtype=np.int32), 10)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Food whose images look as their class's text says, and the same with texts swapped."""
+    root = tmp_path_factory.mktemp("food")
+    text = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0].astype(np.float32)
+    noise = 0.02 * np.random.default_rng(1).standard_normal((60, 8))
+
+    def write(folder, name, rows, labels, classes=(), texts=()):
+        hdf5.write_features(
+            root / folder / f"{name}.h5", kind=DATASET, name=name, encoder=MADE_UP, source={},
+            blocks=[rows.astype(np.float16)], labels=labels, class_names=classes, texts=texts,
+            sample_ids=[f"{i}" for i in range(len(labels))],
+        )  # fmt: skip
+
+    images = text[LABELS] + noise[:40]
+    for folder, order in (("made", [0, 1, 2, 3]), ("renamed", ORDER)):
+        names = [NAMES[i] for i in order]
+        texts = [Text(PROMPT, text[:4][order])]
+        for name in ("food101", "food101-tune"):
+            write(folder, name, images, LABELS, names, texts)
+        write(folder, "sky", text[[5] * 20] + noise[40:], np.full(20, -1, np.int32))
+    write("made", "other", images, LABELS, ("a", "b", "c", "d"), [Text(PROMPT, text[:4])])
+    return root
+
+
+def run_of(id_set="food101", preset="paper", folder="made", **values):
+    return build_run("zs-clip", folder, id_set, "sky", PROMPT, preset, **values)
+
+
+@pytest.mark.parametrize("id_set", ["food101", "food101-tune"])
+def test_official_has_the_names_swapped_and_the_paper_has_not(root, id_set):
+    simulator = Simulator(root)
+    records = {p: simulator.run(run_of(id_set, p)) for p in ("paper", "official", "tuned")}
+    assert {p: r.metric("acc_s") for p, r in records.items()} == {
+        "paper": 1.0, "official": 0.5, "tuned": 1.0
+    }  # fmt: skip
+    assert records["paper"].metric("acc_n") == records["official"].metric("acc_n") == 1.0
+
+
+def test_swapped_images_are_swapped_names(root):
+    """The other way to do it: class names and their texts exchanged, labels as they are."""
+    simulator = Simulator(root)
+    swapped = simulator.replay(run_of(preset="official"))
+    renamed = simulator.replay(run_of(preset="official", folder="renamed", swapped_names=False))
+    assert np.array_equal(swapped.stream.row, renamed.stream.row)
+    right = [replay.decisions.class_index == replay.labels for replay in (swapped, renamed)]
+    assert np.array_equal(*right)
+    assert 0 < right[0].sum() < 40
+    for metric in ("acc_s", "acc_n", "acc_h", "auroc", "fpr95"):
+        assert swapped.record().metric(metric) == renamed.record().metric(metric)
+
+
+def test_it_is_a_setting_of_its_own_and_others_have_nothing_to_swap(root):
+    simulator = Simulator(root)
+    assert simulator.run(run_of(swapped_names=True)).metric("acc_s") == 0.5
+    assert simulator.run(run_of(preset="official", swapped_names=False)).metric("acc_s") == 1.0
+    assert simulator.run(run_of("other", "official")).metric("acc_s") == 1.0
+    assert simulator.run(run_of("other", swapped_names=True)).metric("acc_s") == 1.0
+    assert not build_run("adand", "e", "cifar10", "svhn", PROMPT, "official").stream.swapped_names
+
+
+def test_kept_runs_of_before_keep_their_keys(root):
+    run = run_of()
+    plain = Simulator(root).run(run).to_dict()["settings"]
+    del plain["stream"]["swapped_names"]  # an older record
+    assert run_from_record(plain) == run
+    digests = {"food101": "1" * 64}
+    assert run_key(run, digests, "1.1") == (
+        "b6b496e957d7452a971f4e81e230188c724c6e767ca48541c1702b48c31c0585"
+    )
+    assert run_key(run_of(swapped_names=True), digests, "1.1") != run_key(run, digests, "1.1")
