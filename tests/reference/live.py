@@ -134,7 +134,9 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
     asked = OnlineThreshold(settings.threshold)
     parts = []
     itself = (images for _, images in data.batches([np.array([i]) for i in range(len(data))]))
-    augmented = load_views(data, np.arange(len(data)), options.views - 1, options.augmix)
+    augmented = load_views(
+        data, np.arange(len(data)), options.views - 1, options.augmix, options.views_by
+    )
     for image, (item, others) in zip(itself, augmented, strict=True):
         views = torch.cat([image, others])
         with torch.no_grad():

@@ -1,0 +1,236 @@
+"""What TPT's tuned prompts say of the images of a feature file: kept beside it, once an image.
+
+The prompt is reset before each sample, so an answer depends on the image, the class names, the
+prompt and TPT's own settings: never on a stream. Answers are filed under a digest of what was
+asked, `features/<encoder>/<set>.<digest>.tpt`, with the digest of the features they are on.
+
+New answers come in parts, in a folder beside that file: each is absent or whole under a name of its
+own, so several processes may add some at once and a kill loses none that was added. Now and then
+the parts are merged into the file, which appears by a rename before they go: whoever reads the
+parts first and the file then misses nothing.
+"""
+
+import contextlib
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import writing
+
+SUFFIX, _PARTS = ".tpt", ".tpt-parts"
+_DIGITS = 12  # of the digest of what was asked, in a file's name
+_ROWS = "rows"
+
+
+class Answers(NamedTuple):
+    """The answers for N images, each by the prompt that was tuned on its views."""
+
+    class_index: NDArray[np.int32]  # (N,) of the largest probability
+    noise_score: NDArray[np.float64]  # (N,) 1 - MCM
+    best_class: NDArray[np.int32]  # (N,) of the largest logit, for the noise score "match"
+    best_logit: NDArray[np.float64]  # (N,)
+    entropy: NDArray[np.float64]  # (N,) of the probabilities, in nats
+
+    @classmethod
+    def empty(cls, count: int) -> "Answers":
+        """Room for `count` answers."""
+        return cls(*(np.zeros(count, dtype) for dtype in _TYPES))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Answers]") -> "Answers":
+        """Join answers, one below the other."""
+        return cls(*map(np.concatenate, zip(cls.empty(0), *parts, strict=True)))
+
+    def at(self, rows: NDArray[np.integer]) -> "Answers":
+        """The answers in some rows."""
+        return Answers(*(column[rows] for column in self))
+
+
+_TYPES = (np.int32, np.float64, np.int32, np.float64, np.float64)
+RowAnswers = tuple[NDArray[np.int64], Answers]  # rows of a feature file, and their answers
+
+
+@dataclass(frozen=True)
+class AnswersHeader:
+    """What a file of answers says of itself."""
+
+    answered: int
+    images: int
+    asked: dict[str, Any]
+    features: str  # digest of the features that the answers are on
+    created: str
+
+
+class AnswerFile:
+    """The answers on one feature file to one question, and where further ones are kept."""
+
+    def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
+        """`asked`: all that answers depend on beside the features, whose digest is `digest`."""
+        content = json.dumps(asked, sort_keys=True).encode()
+        key = hashlib.sha256(content).hexdigest()[:_DIGITS]
+        self.path = features.with_name(f"{features.stem}.{key}{SUFFIX}")
+        self._asked, self._digest, self._images = dict(asked), digest, images
+
+    def read(self) -> RowAnswers:
+        """The answers that there are, by rows in order; those on other features are none.
+
+        Raises:
+            StoreError: a file is broken.
+        """
+        parts = [self._read(path) for path in _parts(self.path)]  # before the file
+        return _in_order([self._read(self.path), *parts])
+
+    def is_complete(self) -> bool:
+        """Whether the file itself has an answer for each image."""
+        with contextlib.suppress(StoreError):
+            header = read_answers_header(self.path)
+            return header.features == self._digest and header.answered == self._images
+        return False
+
+    def add(self, rows: NDArray[np.int64], answers: Answers) -> None:
+        """Keep further answers, durably.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        if len(rows):
+            part = f"{secrets.token_hex(8)}{SUFFIX}"
+            self._write(parts_folder(self.path) / part, rows, answers)
+
+    def merge(self, machine: Mapping[str, Any] | None = None) -> None:
+        """Bring the parts into the file; `machine` is what made them."""
+        folder = parts_folder(self.path)
+        with writing(folder):
+            if not folder.is_dir():
+                return
+            with FileLock(self.path.with_name(f".{self.path.name}.lock")):
+                parts = _parts(self.path)
+                if parts:
+                    every = [self._read(path) for path in (self.path, *parts)]
+                    self._write(self.path, *_in_order(every), machine)
+                for part in parts:
+                    part.unlink()
+                with contextlib.suppress(OSError):  # another process has added one meanwhile
+                    folder.rmdir()
+
+    def _write(
+        self,
+        path: Path,
+        rows: NDArray[np.int64],
+        answers: Answers,
+        machine: Mapping[str, Any] | None = None,
+    ) -> None:
+        columns = {_ROWS: rows, **answers._asdict()}
+        header = {
+            "asked": self._asked, "features": self._digest, "images": self._images,
+            "answered": len(rows), "digest": _digest(columns), "machine": dict(machine or {}),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
+        hdf5.write_table(path, columns, header)
+
+    def _read(self, path: Path) -> RowAnswers:
+        """The answers in a file or a part; none where it is gone, or on other features."""
+        try:
+            header, rows, answers = _read_whole(path)
+        except StoreError:
+            if path.exists():
+                raise
+            return np.empty(0, np.int64), Answers.empty(0)  # or merged by another process
+        if (header.asked, header.features, header.images) != (
+            self._asked, self._digest, self._images,
+        ):  # fmt: skip
+            return np.empty(0, np.int64), Answers.empty(0)
+        return rows, answers
+
+
+def parts_folder(path: Path) -> Path:
+    """Where further answers wait until they are merged into a file."""
+    return path.with_name(f".{path.stem}{_PARTS}")
+
+
+def file_of_parts(folder: Path) -> Path | None:
+    """The file that the parts in a folder belong to; None where it is no such folder."""
+    is_of_parts = folder.name.startswith(".") and folder.suffix == _PARTS
+    return folder.with_name(f"{folder.stem[1:]}{SUFFIX}") if is_of_parts else None
+
+
+def _parts(path: Path) -> list[Path]:
+    return sorted(parts_folder(path).glob(f"*{SUFFIX}"))
+
+
+def _in_order(parts: Sequence[RowAnswers]) -> RowAnswers:
+    """Answers of several files by rows in order; of one row the first one."""
+    rows = np.concatenate([rows for rows, _ in parts])
+    answers = Answers.joined([answers for _, answers in parts])
+    unique, first = np.unique(rows, return_index=True)
+    return unique, answers.at(first)
+
+
+def _digest(columns: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in (_ROWS, *Answers._fields):
+        digest.update(np.ascontiguousarray(columns[name]).data)
+    return digest.hexdigest()
+
+
+def _read_whole(path: Path) -> tuple[AnswersHeader, NDArray[np.int64], Answers]:
+    raw, columns = hdf5.read_state(path)
+    try:
+        header = _header(raw)
+        dtypes = dict(zip((_ROWS, *Answers._fields), (np.int64, *_TYPES), strict=True))
+        arrays = {name: np.asarray(columns[name]) for name in dtypes}
+        fits = all(
+            array.dtype == dtypes[name] and array.shape == (header.answered,)
+            for name, array in arrays.items()
+        )
+        if not fits or _digest(arrays) != raw["digest"]:
+            raise ValueError("its content does not match its digest")
+        rows = arrays.pop(_ROWS)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < header.images:
+            raise ValueError("an answer is for no image")
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{path} holds no whole answers of TPT ({error}): delete it, `zsntta extract --tpt` "
+            f"makes them again."
+        ) from error
+    return header, rows, Answers(**arrays)
+
+
+def _header(raw: Mapping[str, Any]) -> AnswersHeader:
+    return AnswersHeader(
+        int(raw["answered"]), int(raw["images"]), dict(raw["asked"]), str(raw["features"]),
+        str(raw["created"]),
+    )  # fmt: skip
+
+
+def read_answers_header(path: Path) -> AnswersHeader:
+    """What a file of answers says of itself: StoreError where it is broken."""
+    with hdf5.open_checked(path, "state") as file:
+        try:
+            return _header(file.mapping("header"))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no header of answers: {error}") from error
+
+
+def answer_problems(path: Path) -> list[str]:
+    """What is wrong with a file of answers, read whole, or with the features that it is on."""
+    features = path.with_name(f"{Path(path.stem).stem}.h5")
+    try:
+        header, _, _ = _read_whole(path)
+        of_features = hdf5.read_header(features)
+    except StoreError as error:
+        return [str(error)]
+    if (header.features, header.images) == (of_features.digest, of_features.images):
+        return []
+    return [f"its answers are on other features than {features.name} has: extract --tpt again"]

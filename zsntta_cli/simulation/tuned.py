@@ -1,0 +1,174 @@
+"""Kept answers of TPT for the images of a stream, as a pool of them; no torch.
+
+Where all that a stream asks for is kept, a run of TPT is a replay. Where not, it goes live, and
+what it computes is kept as it goes.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.answers import AnswerFile, Answers
+from zsntta_cli.cache.features import SAME_ENCODER
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
+from zsntta_cli.methods.live.tuned import TunedPool, TunedStream
+from zsntta_cli.settings import MATCH, NO_NOISE
+from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Sources
+from zsntta_cli.simulation.stream import ID, Stream
+
+CACHED_ANSWERS = "cached answers"  # what a record names as the device of a replay of TPT
+_TPT = "tpt"
+_SECONDS, _MANY = 20.0, 256  # after which new answers are kept: a kill loses no more
+_PARTS = 64  # that are merged while a run goes on
+_ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's settings
+
+
+def keeps_answers(settings: RunSettings) -> bool:
+    """Whether a run's answers do not depend on its stream, and so are kept."""
+    options = settings.options
+    is_tpt = settings.method == _TPT and isinstance(options, TptSettings)
+    return is_tpt and options.views_by == BY_IMAGE
+
+
+def question(
+    options: TptSettings, prompt: str, encoder: Mapping[str, Any], text_digest: str
+) -> dict[str, Any]:
+    """All that answers depend on beside the features of the images.
+
+    `text_digest` is that of the ID set's text features and how they are read (digests.py): the
+    class names are in it.
+    """
+    return {
+        "text": text_digest, "prompt": prompt,
+        "encoder": {key: encoder.get(key) for key in SAME_ENCODER},
+        "settings": {name: getattr(options, name) for name in _ASKED},
+        "revision": METHODS[_TPT].revision,
+    }  # fmt: skip
+
+
+@dataclass
+class KeptTuning:
+    """The answers for a stream's images, and the files that new ones are kept in."""
+
+    files: list[AnswerFile]  # of the sets that the pool is made of, in order
+    sizes: list[int]
+    pool: TunedPool = field(init=False)
+    machine: Mapping[str, Any] = field(default_factory=dict)  # that makes new ones
+
+    def __post_init__(self) -> None:
+        self.pool = TunedPool.empty(sum(self.sizes))
+        object.__setattr__(self.pool, "keep", self._keep)
+        self._starts = np.cumsum([0, *self.sizes])
+        self._new: list[tuple[int, Answers]] = []
+        self._kept_at, self._parts = time.monotonic(), 0
+        for start, file in zip(self._starts, self.files, strict=False):
+            rows, answers = file.read()
+            self.pool.fill(rows + start, answers)
+
+    def _keep(self, row: int, answer: Answers) -> None:
+        self._new.append((row, answer))
+        if len(self._new) >= _MANY or time.monotonic() - self._kept_at >= _SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._new:
+            return
+        rows = np.array([row for row, _ in self._new])
+        answers = Answers.joined([answer for _, answer in self._new])
+        for start, size, file in zip(self._starts, self.sizes, self.files, strict=False):
+            here = np.flatnonzero((rows >= start) & (rows < start + size))
+            file.add(rows[here] - start, answers.at(here))
+        self._new.clear()
+        self._kept_at, self._parts = time.monotonic(), self._parts + 1
+        if self._parts % _PARTS == 0:
+            self._merge()
+
+    def _merge(self) -> None:
+        for file in self.files:
+            file.merge(self.machine)
+
+    def close(self) -> None:
+        """Keep what is not kept yet."""
+        self._write()
+        self._merge()
+
+
+def kept_tuning(
+    settings: RunSettings, sources: Sources, digests: Mapping[str, str]
+) -> KeptTuning | None:
+    """What is kept of a run's answers, given its digests; None where they are of its stream."""
+    if not keeps_answers(settings):
+        return None
+    asked = question(
+        settings.options, settings.prompt, sources.id_set.identity,
+        digests[f"text/{settings.id_set}"],
+    )  # fmt: skip
+    files = [
+        AnswerFile(s.path.with_name(f"{s.name}.h5"), asked, s.digest, len(s))
+        for s in sources.present
+    ]
+    return KeptTuning(files, [len(source) for source in sources.present])
+
+
+def replay_tuned(
+    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, kept: KeptTuning
+) -> Decisions | None:
+    """The decisions of a run whose answers are all kept; None where some are not."""
+    tuned = TunedStream(
+        data, settings.options, settings.threshold, kept.pool,
+        truly_clean(settings, stream), match_bias(settings, sources),
+    )  # fmt: skip
+    return None if len(tuned.unanswered()) else tuned.decide(slice(0, len(data)))
+
+
+def truly_clean(settings: RunSettings, stream: Stream) -> NDArray[np.bool_] | None:
+    """The mask (T,) of ID samples, which the gt pipeline alone is told."""
+    return stream.kind == ID if settings.flat().get("pipeline") == "gt" else None
+
+
+def match_bias(settings: RunSettings, sources: Sources) -> float | None:
+    """The bias of a sigmoid model, where noise is scored by "match"."""
+    bias: float | None = sources.id_set.identity.get("logit_bias")
+    return bias if settings.threshold.score == MATCH else None
+
+
+def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
+    """The runs that go through the encoder: of live methods whose answers are not all kept.
+
+    All answers means those for each image of the sets that the pipeline may tune on: a stream that
+    asks for some alone may be a replay, too.
+    """
+    foreseen = Foreseen(root)
+    return {
+        run for run in runs if METHODS[run.method].live and not _is_answered(root, run, foreseen)
+    }
+
+
+def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
+    digests = foreseen.digests(run) if keeps_answers(run) else None
+    if digests is None:
+        return False
+    id_set = foreseen.header(run.encoder, run.id_set)
+    asked = question(run.options, run.prompt, id_set.identity, digests[f"text/{run.id_set}"])
+    tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
+    ood = [] if run.options.pipeline == "gt" else [run.ood_set]
+    names = [run.id_set, *ood, noise_name(run.stream.noise) if tunes_noise else None]
+    return all(
+        AnswerFile(
+            feature_path(root, run.encoder, name), asked, digests[name],
+            foreseen.header(run.encoder, name).images,
+        ).is_complete()
+        for name in names
+        if name in digests
+    )  # fmt: skip
