@@ -10,6 +10,7 @@ import sys
 import pytest
 from made import TINY, ZSNTTA, fails
 
+from zsntta_cli import datasets
 from zsntta_cli.paper import standing
 from zsntta_cli.paper.timing import measure
 from zsntta_cli.report.forms import FORMS
@@ -92,7 +93,10 @@ def test_a_cell_is_what_simulate_gives(cached):
     assert mean == pytest.approx(sum(measured.values()) / 4)
 
 
-def test_measured_published_and_difference(named):
+@pytest.mark.parametrize(("mark", "are_whole"), [("!", True), ("?", False)])
+def test_measured_published_and_difference(named, mark, are_whole, monkeypatch):
+    if are_whole:
+        monkeypatch.setattr(datasets, "miscounted", lambda name, images: "")
     result = named("paper", "10")
     assert result.exit_code == 0, result.output
     assert "type zsntta extract --dataset cifar100\n" in result.stderr
@@ -103,14 +107,28 @@ def test_measured_published_and_difference(named):
     for measured, published, shown in zip(
         here[1].split(), theirs[1].split(), difference[1].split(), strict=True
     ):
-        assert float(shown.rstrip("!=")) == pytest.approx(
+        assert float(shown.rstrip("!?")) == pytest.approx(
             float(measured) - float(published), abs=0.011
         )
-        assert shown[-1] == "!"  # table 20 has ± 0.04 at most
+        assert shown[-1] == mark  # table 20 has ± 0.04 at most
     assert lines(result, "Tent")[0][1] == "- - -"  # nothing published stands as if it were measured
     last = result.stdout.splitlines()[-1]
     assert last.startswith("30 of 150 numbers compared: ")
-    assert "largest difference" in last
+    assert ("largest difference" in last) == are_whole
+    assert ("30 of other images" in last) == (not are_whole)
+    cut = "? not judged, for it is of other images: 'cifar10' (300 of 10,000 images), 'svhn' ("
+    assert (cut in " ".join(result.stdout.split())) == (not are_whole)
+
+
+def test_cut_sets_are_judged_in_no_form(named):
+    rows = json.loads(named("paper", "10", "--format", "json").stdout)
+    measured = [row for row in rows if row["source"] == "measured" and row["method"] == "zs-clip"]
+    assert {row["acc_h_verdict"] for row in measured} == {"other images"}
+    note = "Sets that are not the published ones, by their counts: 'cifar10' (300 images), 'svhn'"
+    simulated = named("simulate", "--method", "zs-clip", "--id", "cifar10", "--fresh")
+    assert f"note: {note}" in " ".join(simulated.stdout.split())
+    verified = named("cache", "verify", "cifar10")
+    assert "is not of the published set: it has 300 of 10,000 images" in verified.stderr
 
 
 def test_a_mean_over_fewer_sets_is_none_and_says_which_there_are(named, tmp_path):
@@ -228,7 +246,7 @@ def test_every_form_is_drawn_with_the_same_numbers(named, form):
     assert ("0.8355" if FORMS[form].of_rows else "83.55") in text
     assert ("| ZS-CLIP |" in text) == (form == "markdown")
     assert (r"\multicolumn{3}{c}{SVHN}" in text) == (form == "latex")
-    assert (r"$^{!}$" in text) == (form == "latex")
+    assert (r"$^{?}$" in text) == (form == "latex")
     assert ("% Made by: zsntta" in text) == (form == "latex")
 
 

@@ -65,13 +65,17 @@ def verify(
 ) -> None:
     """Read feature files whole and check all that they hold; exit code 1 if any is bad."""
     from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.hdf5 import read_header
     from zsntta_cli.cache.verify import problems
+    from zsntta_cli.datasets import miscounted
 
     paths, bad = find(features_dir, names or (), encoder), 0
     for path in paths:
         wrong = problems(path)
         bad += bool(wrong)
         say(f"{path}: {'; '.join(wrong) or 'ok'}")
+        if not wrong and (count := miscounted(path.stem, read_header(path).images)):
+            say(f"note: {path} is not of the published set: it has {count}.", err=True)
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:

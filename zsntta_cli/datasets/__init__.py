@@ -20,6 +20,7 @@ __all__ = [
     "has_text",
     "known",
     "load_images",
+    "miscounted",
     "needs_no_hand",
     "partners",
 ]
@@ -71,6 +72,20 @@ def known(name: str) -> DatasetEntry:
             f"{', '.join(CATALOGUE)}; a folder of images is given as NAME=PATH."
         )
     return entry
+
+
+def miscounted(name: str, images: int) -> str:
+    """How many images a known set has and how many it should have; nothing where that is right.
+
+    The whole of several corrupted sets has multiples of the images. Built-in sets are drawn, as
+    many as are asked for, and of one's own sets nothing is known.
+    """
+    entry = _entry(name)
+    if entry is None or not entry.layout or images in (entry.images, *entry.also_images):
+        return ""
+    if entry.parameters and images and images % entry.images == 0:
+        return ""
+    return f"{images:,} of {entry.images:,} images"
 
 
 def _entry(name: str) -> DatasetEntry | None:

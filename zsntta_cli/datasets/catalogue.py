@@ -51,6 +51,7 @@ class DatasetEntry:
     downloads: bool = False  # whether it is fetched where it is not on disk
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
+    also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
 
 
@@ -187,7 +188,7 @@ _OOD_SETS = {
         Reader("readers.archives:folder_or_archive", path="NINCO/NINCO_OOD_classes"),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
-        cites=("bitterwolf2023or",),
+        cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
     ),
 }  # fmt: skip
 

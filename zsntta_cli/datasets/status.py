@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.errors import first_line
@@ -71,8 +72,7 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
 
 def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     """What differs from the catalogue's numbers; 'all' of a corrupted set has multiples of them."""
-    several = len(images) and ":" in images.name and len(images) % expected.images == 0
-    if len(images) != expected.images and not several:
+    if miscounted(images.name, len(images)):
         yield f"{len(images):,} images, must be {expected.images:,}"
     flat = expected.role == "ood" and not images.class_names
     if len(images.class_names) != expected.classes and not flat:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
@@ -122,8 +123,12 @@ class Extractor:
             if existing is not None:
                 discard_parts(path)
                 self._add_texts(existing, templates)
-                return Extracted(path, len(existing), 0, 0.0)
-            return self._extract(path, DATASET, images, templates)
+                extracted = Extracted(path, len(existing), 0, 0.0)
+            else:
+                extracted = self._extract(path, DATASET, images, templates)
+        if count := datasets.miscounted(images.name, extracted.images):
+            self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
+        return extracted
 
     def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
         """Extract a pool of `count` noise images, or what an existing pool lacks of them.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 WITHIN, OUTSIDE, UNKNOWN, MISPRINT = "within", "outside", "no spread known", "misprint"
+OTHER_IMAGES = "other images"  # of a set that is not the published one, by its count
 ROUNDING = 0.005  # percent: what a printed number may be off by its two digits
 
 
@@ -30,6 +31,7 @@ class Measured:
     seeds: tuple[int, ...] = (0,)  # those that all of its sets have
     lacks: str = ""  # why an average is none: which sets it has
     records: "tuple[Record, ...]" = ()  # that it is of
+    miscounted: tuple[str, ...] = ()  # its sets that are not the published ones, by their counts
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,13 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """WITHIN, OUTSIDE, UNKNOWN or MISPRINT; nothing where there is no difference."""
+        """WITHIN, OUTSIDE, or why it is neither; nothing where there is no difference."""
         if math.isnan(self.difference):
             return ""
         if self.remark and self.remark.is_wrong:
             return MISPRINT
+        if self.measured and self.measured.miscounted:
+            return OTHER_IMAGES
         if math.isnan(self.deviation):
             return UNKNOWN
         most = self.variance.deviations * self.deviation + ROUNDING

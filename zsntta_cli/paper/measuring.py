@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from zsntta_cli.datasets.names import SetName
@@ -9,10 +10,11 @@ from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
 from zsntta_cli.paper.printed.tables import METHOD_NAMES, set_name
-from zsntta_cli.paper.runs import Streams, Wishes, streams
+from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, needed_files, streams
 from zsntta_cli.paper.sampling import Variance
 from zsntta_cli.paper.spreads import difference_variance, order_spreads
 from zsntta_cli.results import frame
+from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -24,11 +26,14 @@ _MINUS = "_minus_zs-clip"
 def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> list[Comparison]:
     """All metrics of a table's cells beside what is published."""
     printed = order_spreads(wishes) if any(cell.published for cell in every) else None
+    miscounted = miscounted_files(wishes.root, results)
     comparisons = []
     for cell in every:
         runs, base = streams(cell, wishes), _base(cell, every, wishes)
         for metric, number in zip_longest(cell.metrics, cell.published):
             measured = measure(runs, base, results, metric)
+            if measured and miscounted:
+                measured = replace(measured, miscounted=_counts((*runs, *base), miscounted))
             variance = Variance(math.nan)
             if measured and printed and not measured.lacks:
                 variance = difference_variance(
@@ -37,6 +42,12 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
                 )  # fmt: skip
             comparisons.append(Comparison(cell, metric, measured, number, variance))
     return comparisons
+
+
+def _counts(runs: Streams, miscounted: Mapping[NeededFile, str]) -> tuple[str, ...]:
+    """The sets of some streams that are not the published ones, each once."""
+    files = needed_files(run for of_set in runs for run in of_set)
+    return tuple(f"'{file[1]}' ({miscounted[file]})" for file in files if file in miscounted)
 
 
 def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Streams:

@@ -148,17 +148,14 @@ def runnable(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
     return [run for run in runs if present.issuperset(needed_files([run]))]
 
 
-def cut_sets_notes(root: Path, runs: Iterable[RunSettings]) -> list[str]:
-    """A note on sets whose features are of fewer images than the paper's, where there are any."""
-    texts = {}
-    for folder, name in sorted(present_files(root, runs)):
-        if SetName.parse(name).kind != DATASET:
-            continue
-        images, whole = _image_count(root, folder, name), datasets.known(name).images
-        if images < whole - 1:  # NINCO: 5,878 or 5,879
-            texts[name] = f"'{name}' ({images:,} of {whole:,})"
-    note = f"note: features of a part of the images alone: {', '.join(texts.values())}"
-    return [note] if texts else []
+def miscounted_files(root: Path, runs: Iterable[RunSettings]) -> dict[NeededFile, str]:
+    """The feature files of some runs that are of other images than the published set, and how."""
+    counts = {
+        (folder, name): datasets.miscounted(name, _image_count(root, folder, name))
+        for folder, name in sorted(present_files(root, runs))
+        if SetName.parse(name).kind == DATASET
+    }
+    return {file: count for file, count in counts.items() if count}
 
 
 def count_items(root: Path, runs: Iterable[RunSettings]) -> int:

@@ -106,7 +106,8 @@ def _of_placements(record: "Record") -> float:
     return max(auroc / (2 - auroc), 2 * auroc**2 / (1 + auroc)) - auroc**2
 
 
-_SINGLE: "dict[str, Callable[[Record], float]]" = {  # the variance of a metric's summand, that of one OOD sample
+# The variance of what a metric is the mean of, for a single OOD sample.
+_SINGLE: "dict[str, Callable[[Record], float]]" = {
     "acc_s": lambda _: 0.0,
     "acc_n": lambda record: _of_share(record.metric("acc_n")),
     "acc_h": _of_harmonic_mean,

@@ -13,6 +13,7 @@ from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import (
     MISPRINT,
+    OTHER_IMAGES,
     OUTSIDE,
     UNKNOWN,
     WITHIN,
@@ -24,7 +25,7 @@ from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTabl
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
-_MARKS = {WITHIN: "=", OUTSIDE: "!"}
+_MARKS = {WITHIN: "=", OUTSIDE: "!", OTHER_IMAGES: "?"}
 _DIGITS = {"time_s": 4}  # of a metric; two of all others
 _RULE = (
     f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
@@ -199,6 +200,16 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
         from zsntta_cli.simulation.notes import strongest  # NumPy, which printed numbers do without
 
         notes += [f"note: {text}" for text in strongest(n for r in records for n in r.notes)]
+    sets = dict.fromkeys(
+        name
+        for c in comparisons
+        if c.measured and c.verdict == OTHER_IMAGES
+        for name in c.measured.miscounted
+    )
+    if sets:
+        notes.append(
+            f"{_MARKS[OTHER_IMAGES]} not judged, for it is of other images: {', '.join(sets)}"
+        )
     if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
         notes.append(_RULE)
     return notes
@@ -220,13 +231,14 @@ def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """One line: cells within, outside, without a known spread, and the largest difference."""
+    """One line: how many numbers are within, outside or not judged, and the largest difference."""
     counts = Counter(c.verdict for c in comparisons)
     measured = sum(c.measured is not None and not math.isnan(c.measured.mean) for c in comparisons)
     if not any(c.published for c in comparisons):
         return f"{measured:,} numbers measured, nothing is published of them"
     parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
     parts += [f"{counts[UNKNOWN]:,} without a known spread"]
+    parts += [f"{counts[OTHER_IMAGES]:,} of other images"] * bool(counts[OTHER_IMAGES])
     parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
     printed_numbers = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
     line = f"{sum(counts[v] for v in counts if v):,} of {printed_numbers:,} numbers compared: "

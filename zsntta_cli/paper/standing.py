@@ -16,7 +16,6 @@ from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
     count_items,
-    cut_sets_notes,
     is_timed,
     missing_files,
     needs_images,
@@ -163,7 +162,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs:
         raise MissingSets(missing, str(wishes.root))
-    for note in (*notes_before(wishes.root, runs), *cut_sets_notes(wishes.root, runs)):
+    for note in notes_before(wishes.root, runs):
         execution.reporter.note(note)
     replays = [run for run in runs if not needs_images(run)]
     records = run_all(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
@@ -20,6 +21,7 @@ from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
+OTHER_IMAGES = "images"  # the kind of a note on a set that is not the published one, by its count
 REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 
@@ -73,8 +75,10 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
         place = note.kind, note.about
         if place not in cases or _strength(note) > _strength(cases[place]):
             cases[place] = note
-    texts = [cases[place].text for place in sorted(cases) if place[0] not in (*without, REPEATED)]
-    return [*texts, *_repeated_sets([cases[p] for p in sorted(cases) if p[0] == REPEATED])]
+    texts = [cases[place].text for place in sorted(cases) if place[0] not in (*without, *_OF_SETS)]
+    for kind, one_sentence in _OF_SETS.items():
+        texts += one_sentence([cases[place] for place in sorted(cases) if place[0] == kind])
+    return texts
 
 
 def _repeated_sets(notes: Sequence[RunNote]) -> list[str]:
@@ -83,6 +87,18 @@ def _repeated_sets(notes: Sequence[RunNote]) -> list[str]:
         return [note.text for note in notes]
     sets = ", ".join(f"'{note.about}' up to {note.weight:.2f} times" for note in notes)
     return [f"Sets that are smaller than the streams need are shown again: {sets}."]
+
+
+def _other_sets(notes: Sequence[RunNote]) -> list[str]:
+    """One sentence on all sets that are not the published ones."""
+    if len(notes) < 2:
+        return [note.text for note in notes]
+    sets = ", ".join(f"'{note.about}' ({note.weight:,.0f} images)" for note in notes)
+    return [f"Sets that are not the published ones, by their counts: {sets}."]
+
+
+# Kinds of notes on sets, and how several of a kind make one sentence.
+_OF_SETS = {REPEATED: _repeated_sets, OTHER_IMAGES: _other_sets}
 
 
 def _strength(note: RunNote) -> tuple[float, str]:
@@ -102,6 +118,10 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
     if sizes.noise_images and injected > sizes.noise_images:
         yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
+    for name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):
+        if name and (count := miscounted(name, images)):
+            text = f"'{name}' is not the published set: it has {count}."
+            yield RunNote(OTHER_IMAGES, name, text, images)
     yield from _of_method(run, sizes, tests + injected)
 
 
