@@ -25,6 +25,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import writing
 
@@ -108,8 +109,8 @@ class AnswerFile:
             part = f"{secrets.token_hex(8)}{SUFFIX}"
             self._write(parts_folder(self.path) / part, rows, answers)
 
-    def merge(self, machine: Mapping[str, Any] | None = None) -> None:
-        """Bring the parts into the file; `machine` is what made them."""
+    def merge(self) -> None:
+        """Bring the parts into the file."""
         folder = parts_folder(self.path)
         with writing(folder):
             if not folder.is_dir():
@@ -118,23 +119,17 @@ class AnswerFile:
                 parts = _parts(self.path)
                 if parts:
                     every = [self._read(path) for path in (self.path, *parts)]
-                    self._write(self.path, *_in_order(every), machine)
+                    self._write(self.path, *_in_order(every))
                 for part in parts:
                     part.unlink()
                 with contextlib.suppress(OSError):  # another process has added one meanwhile
                     folder.rmdir()
 
-    def _write(
-        self,
-        path: Path,
-        rows: NDArray[np.int64],
-        answers: Answers,
-        machine: Mapping[str, Any] | None = None,
-    ) -> None:
+    def _write(self, path: Path, rows: NDArray[np.int64], answers: Answers) -> None:
         columns = {_ROWS: rows, **answers._asdict()}
         header = {
             "asked": self._asked, "features": self._digest, "images": self._images,
-            "answered": len(rows), "digest": _digest(columns), "machine": dict(machine or {}),
+            "answered": len(rows), "digest": _digest(columns), "machine": machine_facts(ENCODING),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
         hdf5.write_table(path, columns, header)

@@ -14,7 +14,10 @@ from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zsntta_cli.extraction.plan import ExtractPlan
+    from zsntta_cli.progress import Reporter
 
 _EXTRACT = ExtractSettings()
 
@@ -89,6 +92,13 @@ def extract(
     ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+    tpt: Annotated[
+        bool,
+        typer.Option(
+            "--tpt",
+            help="TPT's answer for each image too, which takes long: its runs are replays then.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
@@ -123,14 +133,45 @@ def extract(
             limited_to(None),
         ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
+    names = []
     for place, extracted in enumerate(
         extract_all(plan, choice, device, features_dir, settings, reporter)
     ):
         say(summary(extracted))
+        names.append(extracted.path.stem)
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
+    if tpt:
+        _ask_tpt(plan, choice, features_dir, names, device, workers, reporter)
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+
+
+def _ask_tpt(
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    root: Path,
+    names: "Sequence[str]",
+    device: str,
+    workers: int,
+    reporter: "Reporter",
+) -> None:
+    """Ask TPT about the images of the sets that were extracted, and say what became of each."""
+    from zsntta_cli.cache.folder import folder_name
+    from zsntta_cli.datasets.names import SetName, noise_name
+    from zsntta_cli.settings import LiveSettings
+    from zsntta_cli.settings.prompts import prompt_template
+    from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
+
+    folder, prompts = folder_name(root, choice), [prompt_template(p) for p in plan.prompts]
+    named = [str(SetName.parse(spec)) for spec in plan.datasets]
+    named += [noise_name(noise) for noise in plan.noise or ()]
+    asked = sets_to_ask(root, folder, names, named, prompts)
+    weights = choice.pretrained if choice.is_file else None
+    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
+    live = LiveSettings(str(plan.data_root), specs, device, workers, weights)
+    for answered in extract_tpt(root, asked, live, reporter):
+        say(answered.line)
 
 
 def _say_what_would_be_encoded(

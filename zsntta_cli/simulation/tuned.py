@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import AnswerFile, Answers
-from zsntta_cli.cache.features import SAME_ENCODER
+from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.errors import MissingText
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
@@ -42,17 +43,16 @@ def keeps_answers(settings: RunSettings) -> bool:
 
 
 def question(
-    options: TptSettings, prompt: str, encoder: Mapping[str, Any], text_digest: str
+    run: RunSettings, encoder: Mapping[str, Any], digests: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All that answers depend on beside the features of the images.
+    """All that a run's answers depend on beside the features of the images.
 
-    `text_digest` is that of the ID set's text features and how they are read (digests.py): the
-    class names are in it.
+    The digest of the ID set's text features, and of how they are read, has the class names in it.
     """
     return {
-        "text": text_digest, "prompt": prompt,
+        "text": digests[f"text/{run.id_set}"], "prompt": run.prompt,
         "encoder": {key: encoder.get(key) for key in SAME_ENCODER},
-        "settings": {name: getattr(options, name) for name in _ASKED},
+        "settings": {name: getattr(run.options, name) for name in _ASKED},
         "revision": METHODS[_TPT].revision,
     }  # fmt: skip
 
@@ -64,7 +64,6 @@ class KeptTuning:
     files: list[AnswerFile]  # of the sets that the pool is made of, in order
     sizes: list[int]
     pool: TunedPool = field(init=False)
-    machine: Mapping[str, Any] = field(default_factory=dict)  # that makes new ones
 
     def __post_init__(self) -> None:
         self.pool = TunedPool.empty(sum(self.sizes))
@@ -96,7 +95,7 @@ class KeptTuning:
 
     def _merge(self) -> None:
         for file in self.files:
-            file.merge(self.machine)
+            file.merge()
 
     def close(self) -> None:
         """Keep what is not kept yet."""
@@ -110,15 +109,30 @@ def kept_tuning(
     """What is kept of a run's answers, given its digests; None where they are of its stream."""
     if not keeps_answers(settings):
         return None
-    asked = question(
-        settings.options, settings.prompt, sources.id_set.identity,
-        digests[f"text/{settings.id_set}"],
-    )  # fmt: skip
-    files = [
-        AnswerFile(s.path.with_name(f"{s.name}.h5"), asked, s.digest, len(s))
-        for s in sources.present
-    ]
+    asked = question(settings, sources.id_set.identity, digests)
+    files = [_file_beside(source, asked) for source in sources.present]
     return KeptTuning(files, [len(source) for source in sources.present])
+
+
+def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
+    """Where the answers for a set's images are kept, by the classes of a run's ID set.
+
+    Raises:
+        StoreError: the ID set has no features of its class names under the run's prompt.
+    """
+    foreseen = Foreseen(root)
+    digests = foreseen.digests(run)
+    if digests is None:
+        raise MissingText(
+            run.prompt, run.id_set, foreseen.header(run.encoder, run.id_set).templates
+        )
+    asked = question(run, foreseen.header(run.encoder, run.id_set).identity, digests)
+    return _file_beside(source, asked)
+
+
+def _file_beside(source: FeatureSet, asked: Mapping[str, Any]) -> AnswerFile:
+    features = source.path.with_name(f"{source.name}.h5")
+    return AnswerFile(features, asked, source.digest, len(source))
 
 
 def replay_tuned(
@@ -160,7 +174,7 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
     if digests is None:
         return False
     id_set = foreseen.header(run.encoder, run.id_set)
-    asked = question(run.options, run.prompt, id_set.identity, digests[f"text/{run.id_set}"])
+    asked = question(run, id_set.identity, digests)
     tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
     ood = [] if run.options.pipeline == "gt" else [run.ood_set]
     names = [run.id_set, *ood, noise_name(run.stream.noise) if tunes_noise else None]
