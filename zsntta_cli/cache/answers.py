@@ -46,7 +46,8 @@ class Answers(NamedTuple):
     @classmethod
     def empty(cls, count: int) -> "Answers":
         """Room for `count` answers."""
-        return cls(*(np.zeros(count, dtype) for dtype in _TYPES))
+        columns: list[Any] = [np.zeros(count, dtype) for dtype in _TYPES]
+        return cls(*columns)
 
     @classmethod
     def joined(cls, parts: "Sequence[Answers]") -> "Answers":
@@ -69,6 +70,7 @@ class AnswersHeader:
     answered: int
     images: int
     asked: dict[str, Any]
+    id_set: str  # with the classes that were asked for
     features: str  # digest of the features that the answers are on
     created: str
 
@@ -76,12 +78,18 @@ class AnswersHeader:
 class AnswerFile:
     """The answers on one feature file to one question, and where further ones are kept."""
 
-    def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
-        """`asked`: all that answers depend on beside the features, whose digest is `digest`."""
+    def __init__(
+        self, features: Path, asked: Mapping[str, Any], digest: str, images: int, id_set: str
+    ) -> None:
+        """`asked`: all that answers depend on beside the features, whose digest is `digest`.
+
+        `id_set` is a set with the classes that are asked for; others may have the same ones.
+        """
         content = json.dumps(asked, sort_keys=True).encode()
         key = hashlib.sha256(content).hexdigest()[:_DIGITS]
         self.path = features.with_name(f"{features.stem}.{key}{SUFFIX}")
         self._asked, self._digest, self._images = dict(asked), digest, images
+        self._id_set = id_set
 
     def read(self) -> RowAnswers:
         """The answers that there are, by rows in order; those on other features are none.
@@ -128,8 +136,9 @@ class AnswerFile:
     def _write(self, path: Path, rows: NDArray[np.int64], answers: Answers) -> None:
         columns = {_ROWS: rows, **answers._asdict()}
         header = {
-            "asked": self._asked, "features": self._digest, "images": self._images,
-            "answered": len(rows), "digest": _digest(columns), "machine": machine_facts(ENCODING),
+            "asked": self._asked, "id_set": self._id_set, "features": self._digest,
+            "images": self._images, "answered": len(rows), "digest": _digest(columns),
+            "machine": machine_facts(ENCODING),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
         hdf5.write_table(path, columns, header)
@@ -204,8 +213,8 @@ def _read_whole(path: Path) -> tuple[AnswersHeader, NDArray[np.int64], Answers]:
 
 def _header(raw: Mapping[str, Any]) -> AnswersHeader:
     return AnswersHeader(
-        int(raw["answered"]), int(raw["images"]), dict(raw["asked"]), str(raw["features"]),
-        str(raw["created"]),
+        int(raw["answered"]), int(raw["images"]), dict(raw["asked"]), str(raw["id_set"]),
+        str(raw["features"]), str(raw["created"]),
     )  # fmt: skip
 
 
@@ -218,14 +227,67 @@ def read_answers_header(path: Path) -> AnswersHeader:
             raise ValueError(f"no header of answers: {error}") from error
 
 
+@dataclass(frozen=True)
+class StoredAnswers:
+    """A file of answers as it lies there, or one of which there are only parts yet."""
+
+    path: Path
+    size: int  # bytes, with its parts
+    parts: int
+    header: AnswersHeader | None = None  # of the file, or else of one part
+    problem: str = ""  # why it is of no use
+
+    @property
+    def name(self) -> str:
+        """The set that its images are of."""
+        return Path(self.path.stem).stem
+
+    @property
+    def state(self) -> str:
+        """What it holds, in words."""
+        if self.header is None or self.problem:
+            return self.problem
+        asked, parts = self.header.asked, f" and {self.parts} parts" * bool(self.parts)
+        settings = ", ".join(f"{k} {v}" for k, v in dict(asked.get("settings", {})).items())
+        return (
+            f"{self.header.answered:,} of {self.header.images:,} images{parts}, classes of "
+            f"{self.header.id_set}, '{asked.get('prompt')}', {settings}"
+        )
+
+
+def stored_answers(path: Path) -> StoredAnswers:
+    """What lies of a file of answers."""
+    parts = _parts(path)
+    files = [path, *parts] if path.exists() else parts
+    size = sum(file.stat().st_size for file in files)
+    try:
+        header = read_answers_header(files[0])
+    except (StoreError, IndexError):
+        return StoredAnswers(path, size, len(parts), problem="broken: delete it, extract --tpt")
+    problem = _staleness(path, header)
+    return StoredAnswers(path, size, len(parts), header, problem)
+
+
 def answer_problems(path: Path) -> list[str]:
-    """What is wrong with a file of answers, read whole, or with the features that it is on."""
+    """What is wrong with a file of answers and its parts, read whole."""
+    problems = []
+    for file in (path, *_parts(path)):
+        try:
+            header, _, _ = _read_whole(file)
+        except StoreError as error:
+            problems += [str(error)] if file.exists() else []
+        else:
+            problems += [problem] if (problem := _staleness(path, header)) else []
+    return list(dict.fromkeys(problems))
+
+
+def _staleness(path: Path, header: AnswersHeader) -> str:
+    """Why answers are on no features that are there now; nothing where they are."""
     features = path.with_name(f"{Path(path.stem).stem}.h5")
     try:
-        header, _, _ = _read_whole(path)
-        of_features = hdf5.read_header(features)
+        now = hdf5.read_header(features)
     except StoreError as error:
-        return [str(error)]
-    if (header.features, header.images) == (of_features.digest, of_features.images):
-        return []
-    return [f"its answers are on other features than {features.name} has: extract --tpt again"]
+        return str(error)
+    if (header.features, header.images) == (now.digest, now.images):
+        return ""
+    return f"answers on other features than {features.name} has now: delete it, extract --tpt"

@@ -105,9 +105,9 @@ def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
     _check_object(what, values)
     names = {field.name for field in dataclasses.fields(declaring)}
     others = {name: value for name, value in values.items() if name not in names}
-    group = _made(
-        declaring, _values_before(declaring) | {n: values[n] for n in values if n in names}
-    )
+    hashable: Any = declaring
+    recorded = {name: value for name, value in values.items() if name in names}
+    group = _made(declaring, _values_before(hashable) | recorded)
     if declaring is not _NoSettings and not others:
         return group
     for name, value in others.items():
@@ -116,7 +116,7 @@ def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
 
 
 @functools.cache
-def _values_before(declaring: type[Any]) -> dict[str, Any]:
+def _values_before(declaring: Any) -> dict[str, Any]:
     """What a record means that lacks settings which came later and changed what was done."""
     fields = dataclasses.fields(declaring)
     return {f.name: value_before(f) for f in fields if value_before(f) != f.default}

@@ -110,7 +110,7 @@ def kept_tuning(
     if not keeps_answers(settings):
         return None
     asked = question(settings, sources.id_set.identity, digests)
-    files = [_file_beside(source, asked) for source in sources.present]
+    files = [_file_beside(source, asked, settings) for source in sources.present]
     return KeptTuning(files, [len(source) for source in sources.present])
 
 
@@ -127,12 +127,12 @@ def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
             run.prompt, run.id_set, foreseen.header(run.encoder, run.id_set).templates
         )
     asked = question(run, foreseen.header(run.encoder, run.id_set).identity, digests)
-    return _file_beside(source, asked)
+    return _file_beside(source, asked, run)
 
 
-def _file_beside(source: FeatureSet, asked: Mapping[str, Any]) -> AnswerFile:
+def _file_beside(source: FeatureSet, asked: Mapping[str, Any], run: RunSettings) -> AnswerFile:
     features = source.path.with_name(f"{source.name}.h5")
-    return AnswerFile(features, asked, source.digest, len(source))
+    return AnswerFile(features, asked, source.digest, len(source), run.id_set)
 
 
 def replay_tuned(
@@ -181,7 +181,7 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
     return all(
         AnswerFile(
             feature_path(root, run.encoder, name), asked, digests[name],
-            foreseen.header(run.encoder, name).images,
+            foreseen.header(run.encoder, name).images, run.id_set,
         ).is_complete()
         for name in names
         if name in digests

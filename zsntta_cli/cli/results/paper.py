@@ -154,7 +154,7 @@ def _say_what_would_be_run(
 
     from zsntta_cli.paper.figures import found
     from zsntta_cli.paper.printed.tables import TABLES, find_table
-    from zsntta_cli.paper.runs import all_runs, is_timed, needs_images
+    from zsntta_cli.paper.runs import all_runs, is_timed, needing_images
     from zsntta_cli.paper.standing import figure_runs
 
     if figure:
@@ -162,7 +162,8 @@ def _say_what_would_be_run(
         keeping = replace(keeping, gradients=found(figure).analysed)
     else:
         runs = all_runs(wishes, [find_table(name)] if name else TABLES)
-    shown_runs = [run for run in runs if not is_timed(run) and (live or not needs_images(run))]
+    by_images = needing_images(wishes.root, runs)
+    shown_runs = [run for run in runs if not is_timed(run) and (live or run not in by_images)]
     if left_out := len(runs) - len(shown_runs):
         how = "timed, which takes no features" if live else "live: --live runs them"
         say(f"{left_out:,} more runs are {how}.")

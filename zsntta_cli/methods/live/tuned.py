@@ -6,6 +6,7 @@ is tuned at all, by the filter. So answers are of a pool's images, and serve eac
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +41,13 @@ class TunedPool:
 
     def add(self, row: int, answer: Answers) -> None:
         """Take the answer (1,) for one image."""
-        for column, value in zip(self.answers, answer, strict=True):
-            column[row] = value[0]
-        self.is_answered[row] = True
+        self.fill(np.array([row]), answer)
         self.keep(row, answer)
 
     def fill(self, rows: NDArray[np.int64], answers: Answers) -> None:
         """Take the answers for some images that were kept before."""
-        for column, values in zip(self.answers, answers, strict=True):
+        columns: tuple[Any, ...] = self.answers
+        for column, values in zip(columns, answers, strict=True):
             column[rows] = values
         self.is_answered[rows] = True
 
