@@ -87,7 +87,7 @@ def extract_tpt(
     """
     names = devices(live.device)
     workers = Processes(names, answer_parts) if len(names) > 1 else None
-    live = replace(live, device=names[0])
+    live = replace(live, device=live.device.split(",")[0])
     try:
         for run, name in asked:
             yield _answer_set(TptJob(root, run, name, live), workers, reporter)
@@ -119,7 +119,7 @@ def _answer_set(job: TptJob, workers: Processes | None, reporter: Reporter) -> A
     library = Library(job.root)
     source = library.read(job.run.encoder, job.name)
     file = answer_file(job.root, job.run, source)
-    with locked(file.path, reporter.note), closing(KeptTuning([file], [len(source)])) as kept:
+    with locked(file.path, reporter.note), closing(KeptTuning([file], [len(source)], True)) as kept:
         todo = np.flatnonzero(~kept.pool.is_answered)
         parts = [todo[start : start + _PART] for start in range(0, len(todo), _PART)]
         started = time.monotonic()

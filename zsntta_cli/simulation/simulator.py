@@ -133,7 +133,10 @@ class Simulator:
             )
         with closing(kept) if kept else nullcontext():
             pool = kept.pool if kept else None
-            return *self._live().run(settings, sources, stream, data, analyse, pool), None
+            decided = self._live().run(settings, sources, stream, data, analyse, pool)
+        if kept and kept.problem:
+            self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
+        return *decided, None
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         run = METHODS[settings.method].load()

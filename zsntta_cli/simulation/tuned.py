@@ -5,8 +5,7 @@ what it computes is kept as it goes.
 """
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from zsntta_cli.cache.answers import AnswerFile, Answers
 from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.names import noise_name
-from zsntta_cli.errors import MissingText
+from zsntta_cli.errors import MissingText, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
@@ -57,50 +56,58 @@ def question(
     }  # fmt: skip
 
 
-@dataclass
 class KeptTuning:
-    """The answers for a stream's images, and the files that new ones are kept in."""
+    """The answers for the images of a pool, and the files that new ones are kept in."""
 
-    files: list[AnswerFile]  # of the sets that the pool is made of, in order
-    sizes: list[int]
-    pool: TunedPool = field(init=False)
+    def __init__(
+        self, files: Sequence[AnswerFile], sizes: Sequence[int], required: bool = False
+    ) -> None:
+        """`sizes` are the images of the files' sets, of which the pool is made in this order.
 
-    def __post_init__(self) -> None:
-        self.pool = TunedPool.empty(sum(self.sizes))
-        object.__setattr__(self.pool, "keep", self._keep)
-        self._starts = np.cumsum([0, *self.sizes])
+        `required`: new answers must be kept, and not only where they can.
+        """
+        self._files, self._sizes, self._required = files, sizes, required
+        self._starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        self.pool = TunedPool.empty(sum(sizes), self._keep)
+        self.problem = ""  # why new answers are not kept
         self._new: list[tuple[int, Answers]] = []
         self._kept_at, self._parts = time.monotonic(), 0
-        for start, file in zip(self._starts, self.files, strict=False):
+        for start, file in zip(self._starts, files, strict=True):
             rows, answers = file.read()
             self.pool.fill(rows + start, answers)
 
     def _keep(self, row: int, answer: Answers) -> None:
+        if self.problem:
+            return
         self._new.append((row, answer))
         if len(self._new) >= _MANY or time.monotonic() - self._kept_at >= _SECONDS:
             self._write()
 
     def _write(self) -> None:
-        if not self._new:
-            return
-        rows = np.array([row for row, _ in self._new])
+        """Keep the new answers as parts of their files.
+
+        Raises:
+            StoreError: they must be kept, and cannot be.
+        """
+        rows = np.array([row for row, _ in self._new], np.int64)
         answers = Answers.joined([answer for _, answer in self._new])
-        for start, size, file in zip(self._starts, self.sizes, self.files, strict=False):
-            here = np.flatnonzero((rows >= start) & (rows < start + size))
-            file.add(rows[here] - start, answers.at(here))
+        try:
+            for start, size, file in zip(self._starts, self._sizes, self._files, strict=True):
+                here = np.flatnonzero((rows >= start) & (rows < start + size))
+                file.add(rows[here] - start, answers.at(here))
+                if self._parts % _PARTS == _PARTS - 1:
+                    file.merge()
+        except StoreError as error:
+            if self._required:
+                raise
+            self.problem = str(error)
         self._new.clear()
         self._kept_at, self._parts = time.monotonic(), self._parts + 1
-        if self._parts % _PARTS == 0:
-            self._merge()
-
-    def _merge(self) -> None:
-        for file in self.files:
-            file.merge()
 
     def close(self) -> None:
-        """Keep what is not kept yet."""
+        """Keep what is not kept yet, and bring the parts into the files."""
+        self._parts = _PARTS - 1
         self._write()
-        self._merge()
 
 
 def kept_tuning(

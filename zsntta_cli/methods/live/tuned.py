@@ -5,7 +5,7 @@ is tuned at all, by the filter. So answers are of a pool's images, and serve eac
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,12 @@ class TunedPool:
 
     answers: Answers  # (P,)
     is_answered: NDArray[np.bool_]  # (P,)
-    keep: Keep = field(default=_unkept)  # told the row and the answer of each new one
+    keep: Keep = _unkept  # told the row and the answer (1,) of each new one
 
     @classmethod
-    def empty(cls, count: int) -> "TunedPool":
+    def empty(cls, count: int, keep: Keep = _unkept) -> "TunedPool":
         """No answers yet."""
-        return cls(Answers.empty(count), np.zeros(count, bool))
+        return cls(Answers.empty(count), np.zeros(count, bool), keep)
 
     def add(self, row: int, answer: Answers) -> None:
         """Take the answer (1,) for one image."""
