@@ -75,7 +75,7 @@ def test_answers_on_other_features_or_of_another_question_are_none(tmp_path, oth
     theirs.path.unlink(missing_ok=True)
     if theirs.path != file.path:  # were it renamed, it would tell
         file.path.rename(theirs.path)
-    assert len(theirs.read()[0]) == (0 if "asked" in other else 0)
+    assert len(theirs.read()[0]) == 0
     theirs.add(np.array([7]), answers_of([7]))
     theirs.merge()
     assert theirs.read()[0].tolist() == [7]
@@ -90,8 +90,7 @@ def test_damaged_answers_are_refused_or_whole(tmp_path):
         file.path.write_bytes(damaged(content, generator))
         try:
             rows, answers = file.read()
-        except StoreError as error:
-            assert str(file.path) in str(error)
+        except StoreError:
             refused += 1
         else:
             assert len(rows) in (0, 40)
@@ -102,7 +101,7 @@ def test_damaged_answers_are_refused_or_whole(tmp_path):
 def work(folder, seed, told):
     """Add answers and merge them now and then, until killed; tell what is kept for certain."""
     file, generator = answer_file(folder), np.random.default_rng(seed)
-    while True:
+    while True:  # an error ends it, and the test with it
         rows = np.unique(generator.integers(0, IMAGES, generator.integers(1, 9)))
         file.add(rows, answers_of(rows))
         told.send(rows)
@@ -111,10 +110,10 @@ def work(folder, seed, told):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="copies this process")
-def test_nothing_that_was_added_is_lost_in_40_kills_of_two_workers(tmp_path):
+def test_nothing_that_was_added_is_lost_in_16_kills_of_two_workers(tmp_path):
     file, certain, generator = answer_file(tmp_path), set(), np.random.default_rng(1)
     processes = multiprocessing.get_context("fork")
-    for turn in range(20):
+    for turn in range(8):
         workers = []
         for number in range(2):
             ours, theirs = processes.Pipe(False)
@@ -125,6 +124,7 @@ def test_nothing_that_was_added_is_lost_in_40_kills_of_two_workers(tmp_path):
             workers.append((process, ours))
         assert workers[0][1].poll(60)
         time.sleep(generator.uniform(0, 0.03))  # into whatever they are at
+        assert all(process.is_alive() for process, _ in workers)
         for process, ours in workers:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
@@ -136,7 +136,7 @@ def test_nothing_that_was_added_is_lost_in_40_kills_of_two_workers(tmp_path):
         rows, answers = file.read()
         assert certain <= set(rows.tolist())
         assert_right(rows, answers)
-    assert len(certain) > 50
+    assert len(certain) > 20
     file.merge()
     assert_right(*file.read())
     assert not kept.parts_folder(file.path).exists()

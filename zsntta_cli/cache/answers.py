@@ -5,7 +5,7 @@ prompt and TPT's own settings: never on a stream. Answers are filed under a dige
 asked, `features/<encoder>/<set>.<digest>.tpt`, with the digest of the features they are on.
 
 New answers come in parts, in a folder beside that file: each is absent or whole under a name of its
-own, so several processes may add some at once and a kill loses none that was added. Now and then
+own, so several processes may add some in turns and a kill loses none that was added. Now and then
 the parts are merged into the file, which appears by a rename before they go: whoever reads the
 parts first and the file then misses nothing.
 """
@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import writing
+from zsntta_cli.files import sweep, writing
 
 SUFFIX, _PARTS = ".tpt", ".tpt-parts"
 _DIGITS = 12  # of the digest of what was asked, in a file's name
@@ -115,23 +115,41 @@ class AnswerFile:
         """
         if len(rows):
             part = f"{secrets.token_hex(8)}{SUFFIX}"
-            self._write(parts_folder(self.path) / part, rows, answers)
+            with self._alone():
+                self._write(parts_folder(self.path) / part, rows, answers)
 
     def merge(self) -> None:
-        """Bring the parts into the file."""
+        """Bring the parts into the file.
+
+        Raises:
+            StoreError: it cannot be written, or a part is broken.
+        """
         folder = parts_folder(self.path)
-        with writing(folder):
-            if not folder.is_dir():
-                return
-            with FileLock(self.path.with_name(f".{self.path.name}.lock")):
-                parts = _parts(self.path)
-                if parts:
-                    every = [self._read(path) for path in (self.path, *parts)]
-                    self._write(self.path, *_in_order(every))
-                for part in parts:
-                    part.unlink()
-                with contextlib.suppress(OSError):  # another process has added one meanwhile
-                    folder.rmdir()
+        if not folder.is_dir():
+            return
+        with self._alone():
+            parts = _parts(self.path)
+            if parts:
+                every = [self._read(path) for path in (self.path, *parts)]
+                self._write(self.path, *_in_order(every))
+            for part in parts:
+                part.unlink()
+            sweep(folder)  # of what killed writers began
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the only process that writes: a part needs the folder that a merge removes."""
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+            lock.acquire()
+        try:
+            with writing(self.path):
+                yield
+        finally:
+            lock.release()
 
     def _write(self, path: Path, rows: NDArray[np.int64], answers: Answers) -> None:
         columns = {_ROWS: rows, **answers._asdict()}

@@ -10,7 +10,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def extract(
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     if dry_run:
-        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos)
+        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     photos = None
@@ -158,15 +158,13 @@ def _ask_tpt(
 ) -> None:
     """Ask TPT about the images of the sets that were extracted, and say what became of each."""
     from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.datasets.names import SetName, noise_name
+    from zsntta_cli.datasets.names import SetName
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.settings.prompts import prompt_template
     from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
 
     folder, prompts = folder_name(root, choice), [prompt_template(p) for p in plan.prompts]
-    named = [str(SetName.parse(spec)) for spec in plan.datasets]
-    named += [noise_name(noise) for noise in plan.noise or ()]
-    asked = sets_to_ask(root, folder, names, named, prompts)
+    asked = sets_to_ask(root, folder, names, _named(plan), prompts)
     weights = choice.pretrained if choice.is_file else None
     specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
     live = LiveSettings(str(plan.data_root), specs, device, workers, weights)
@@ -174,8 +172,21 @@ def _ask_tpt(
         say(answered.line)
 
 
+def _named(plan: "ExtractPlan") -> list[str]:
+    """The sets and the noise that the user has named, as they are called."""
+    from zsntta_cli.datasets.names import SetName, noise_name
+
+    sets = [str(SetName.parse(spec)) for spec in plan.datasets]
+    return [*sets, *(noise_name(noise) for noise in plan.noise or () if noise != NO_NOISE)]
+
+
 def _say_what_would_be_encoded(
-    plan: "ExtractPlan", choice: EncoderChoice, root: Path, overwrite: bool, photos: Path | None
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    root: Path,
+    overwrite: bool,
+    photos: Path | None,
+    tpt: bool,
 ) -> None:
     """Say what of a plan is there, what would be encoded, and where its images come from."""
     from zsntta_cli.extraction.foreseen import foresee
@@ -188,4 +199,9 @@ def _say_what_would_be_encoded(
 
         counts = [len(items) for items in photo_items(photos).values()]
         say(f"{photos}: {sum(counts):,} example photos of {len(counts):,} classes")
+    if tpt:
+        from zsntta_cli.extraction.plan import wanted_partners
+
+        names = ", ".join([*_named(plan), *wanted_partners(plan)])
+        say(f"TPT would be asked about the images of {names}, each once.")
     say(NOTHING_DONE)
