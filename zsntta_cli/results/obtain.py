@@ -3,13 +3,14 @@
 import os
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_line
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
@@ -17,6 +18,10 @@ from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 from zsntta_cli.simulation.tuned import live_among
+
+# Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
+_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
+Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
 
 _WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
@@ -52,8 +57,11 @@ def run_all(
     live: LiveFactory | None = None,
     reporter: Reporter | None = None,
     keeping: Keeping | None = None,
+    failures: Failures | None = None,
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
+
+    With `failures`, a run that ends with an error is put there and the others go on.
 
     With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
     it is finished. A live run that Ctrl-C stopped is the last one.
@@ -73,9 +81,9 @@ def run_all(
     if jobs > 1 and live_among(root, new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(new_runs) < _FEW:
-        records = _run_here(root, new_runs, live, reporter, keeping)
+        records = _run_here(root, new_runs, live, reporter, keeping, failures)
     else:
-        records = _run_apart(root, new_runs, jobs, reporter, keeping)
+        records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
     by_run = {run: kept.record for run, kept in kept_runs.items()}
     by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
@@ -87,6 +95,7 @@ def _run_apart(
     jobs: int,
     reporter: Reporter,
     keeping: Keeping | None,
+    failures: Failures | None,
 ) -> list[Record]:
     """Run in several processes, each of which takes another run when it is free."""
     from concurrent.futures import ProcessPoolExecutor
@@ -102,7 +111,8 @@ def _run_apart(
     ) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        futures = [workers.submit(_run_from_queue, keeping, threads) for _ in range(jobs)]
+        goes_on = failures is not None
+        futures = [workers.submit(_run_from_queue, keeping, threads, goes_on) for _ in range(jobs)]
         with (
             queue,
             reporter.waiting(
@@ -110,8 +120,11 @@ def _run_apart(
             ),
         ):
             results = [future.result() for future in futures]
-    _tell(next((problem for _, problem in results if problem), ""), reporter)
-    return [record for records, _ in results for record in records]
+    _tell(next((problem for _, problem, _ in results if problem), ""), reporter)
+    if failures is not None:
+        for _, _, failed in results:
+            failures |= failed
+    return [record for records, _, _ in results for record in records]
 
 
 def _processes() -> Any:
@@ -205,15 +218,32 @@ def _begin(
     _of_process[:] = [(queue, simulator or Simulator(root))]
 
 
-def _run_from_queue(keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
-    """Run what this process takes, and say why something could not be kept."""
+def _run_from_queue(
+    keeping: Keeping | None, threads: int, goes_on: bool
+) -> tuple[list[Record], str, Failures]:
+    """Run what this process takes, and say why something could not be kept, what failed."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
+    failures = Failures()
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while next_run := queue.take(last):
             settings, last = next_run
-            records.append(keeper.keep(simulator.replay(settings)))
+            with _noting(failures if goes_on else None, settings):
+                records.append(keeper.keep(simulator.replay(settings)))
             queue.mark_finished()
-        return records, keeper.problem
+        return records, keeper.problem, failures
+
+
+@contextmanager
+def _noting(failures: Failures | None, settings: RunSettings) -> Iterator[None]:
+    """Put the error that a run ends with among failures; raise it where these are not wanted."""
+    try:
+        yield
+    except _OF_ONE_RUN as error:
+        if failures is None:
+            raise
+        failures[settings] = first_line(error)
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()  # for the next run, if it was the GPU's memory
 
 
 def _run_here(
@@ -222,16 +252,22 @@ def _run_here(
     live: LiveFactory | None,
     reporter: Reporter,
     keeping: Keeping | None,
+    failures: Failures | None,
 ) -> list[Record]:
     records: list[Record] = []
     if not runs:
         return records
     simulator = Simulator(root, live)
     analyse = keeping is not None and keeping.gradients
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, len(records))):
+    failed = Failures() if failures is None else failures
+    with (
+        Keeper(keeping) as keeper,
+        reporter.waiting(lambda: _progress(runs, len(records) + len(failed))),
+    ):
         for settings in runs:
-            records.append(keeper.keep(simulator.replay(settings, analyse)))
-            if records[-1].unfinished:
+            with _noting(failures, settings):
+                records.append(keeper.keep(simulator.replay(settings, analyse)))
+            if records and records[-1].unfinished:
                 break
     _tell(keeper.problem, reporter)
     return records

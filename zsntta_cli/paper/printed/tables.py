@@ -186,6 +186,21 @@ def figure_number(name: str) -> int | None:
     return numbers_by_name.get(text)
 
 
+def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
+    """The tables and the numbers of the figures that a list as "2,3,fig6" names, each once.
+
+    Raises:
+        SettingsError: there is none of a name.
+    """
+    tables, figures = dict[PaperTable, None](), dict[int, None]()
+    for name in text.split(","):
+        if figure := figure_number(name):
+            figures[figure] = None
+        else:
+            tables[find_table(name)] = None
+    return list(tables), list(figures)
+
+
 def find_table(name: str) -> PaperTable:
     """The table of a number, or of a label with or without its prefix.
 
