@@ -74,6 +74,11 @@ def test_a_dry_run_says_whose_images_would_be_asked(zsntta):
     assert files() == []
 
 
+def test_a_cluster_is_refused(zsntta):
+    refused = zsntta(*extract("--tpt", "--engine", "ray"))
+    fails(refused, "--tpt works on the devices of this machine: leave --engine ray out.", code=2)
+
+
 def test_a_replay_imports_no_torch(zsntta, tmp_path):
     assert zsntta(*extract("--tpt")).exit_code == 0
     words = [str(word) for word in (*RUN, "--format", "json")]

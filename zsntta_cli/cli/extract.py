@@ -10,7 +10,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def extract(
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
+    if tpt and engine == RAY:
+        raise misused("--tpt works on the devices of this machine: leave --engine ray out.")
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all

@@ -138,8 +138,7 @@ def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
 
 
 def _file_beside(source: FeatureSet, asked: Mapping[str, Any], run: RunSettings) -> AnswerFile:
-    features = source.path.with_name(f"{source.name}.h5")
-    return AnswerFile(features, asked, source.digest, len(source), run.id_set)
+    return AnswerFile(source.path, asked, source.digest, len(source), run.id_set)
 
 
 def replay_tuned(
