@@ -369,4 +369,4 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
     assert before[1:4] == ["- - -"] * 3
     assert all(float(value.rstrip("!?")) >= 0 for cell in tpt[1:4] for value in cell.split())
     foreseen = named("paper", "10", "--dry-run")
-    assert "9 more runs are live: --live runs them." in foreseen.stdout
+    assert "21 more runs are live: --live runs them." in foreseen.stdout
