@@ -79,7 +79,7 @@ def test_all_tables_and_figures_lie_in_a_folder(named, tmp_path):
     assert "figure 3" not in page
     records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     assert len({record["key"] for record in records}) == len(records) > 50
-    assert "30 tables, 2 figures; " in result.stdout
+    assert "30 tables, 3 figures; " in result.stdout
 
 
 def test_a_folder_without_any_features_says_what_to_make(zsntta, tmp_path):

@@ -10,14 +10,16 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
+from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zsntta_cli.extraction.plan import ExtractPlan
+    from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
+    from zsntta_cli.settings import LiveSettings
 
 _EXTRACT = ExtractSettings()
 
@@ -99,10 +101,19 @@ def extract(
             help="TPT's answer for each image too, which takes long: its runs are replays then.",
         ),
     ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="All sets and noise images of the paper's tables, for each of its encoders.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
-    if not dataset and not words and not noise:
+    if paper and (dataset or words or noise or prompt or noise_count or class_photos):
+        raise misused("--paper says what to extract: leave --dataset and the like out.")
+    if not dataset and not words and not noise and not paper:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
@@ -119,6 +130,15 @@ def extract(
         as_shown,
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
+    if paper:
+        from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
+
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        live = _live_settings(plan, choice, device, workers) if tpt else None
+        named = choice if model.is_named else None
+        wish = PaperWish(data_root, features_dir, named, limit, live)
+        extract_paper(wish, device, settings, reporter, dry_run)
+        return
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
@@ -136,17 +156,26 @@ def extract(
         ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
     names = []
+    failures: Failures | None = {} if len(plan.datasets) > 1 else None
     for place, extracted in enumerate(
-        extract_all(plan, choice, device, features_dir, settings, reporter)
+        extract_all(plan, choice, device, features_dir, settings, reporter, failures)
     ):
         say(summary(extracted))
         names.append(extracted.path.stem)
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
     if tpt:
-        _ask_tpt(plan, choice, features_dir, names, device, workers, reporter)
+        live = _live_settings(plan, choice, device, workers)
+        _ask_tpt(plan, choice, features_dir, names, live, reporter)
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+    if failures:
+        for name, error in failures.items():
+            reporter.note(f"not extracted: {name}: {first_line(error)}")
+        raise DatasetError(
+            f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
+            f"{', '.join(failures)}."
+        )
 
 
 def _ask_tpt(
@@ -154,24 +183,30 @@ def _ask_tpt(
     choice: EncoderChoice,
     root: Path,
     names: "Sequence[str]",
-    device: str,
-    workers: int,
+    live: "LiveSettings",
     reporter: "Reporter",
 ) -> None:
     """Ask TPT about the images of the sets that were extracted, and say what became of each."""
     from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.datasets.names import SetName
-    from zsntta_cli.settings import LiveSettings
     from zsntta_cli.settings.prompts import prompt_template
     from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
 
     folder, prompts = folder_name(root, choice), [prompt_template(p) for p in plan.prompts]
     asked = sets_to_ask(root, folder, names, _named(plan), prompts)
-    weights = choice.pretrained if choice.is_file else None
-    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
-    live = LiveSettings(str(plan.data_root), specs, device, workers, weights)
     for answered in extract_tpt(root, asked, live, reporter):
         say(answered.line)
+
+
+def _live_settings(
+    plan: "ExtractPlan", choice: EncoderChoice, device: str, workers: int
+) -> "LiveSettings":
+    """How TPT gets at the images that were extracted, and at the encoder."""
+    from zsntta_cli.datasets.names import SetName
+    from zsntta_cli.settings import LiveSettings
+
+    weights = choice.pretrained if choice.is_file else None
+    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
+    return LiveSettings(str(plan.data_root), specs, device, workers, weights)
 
 
 def _named(plan: "ExtractPlan") -> list[str]:

@@ -209,7 +209,7 @@ def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) ->
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []
     jobs = [
-        TimingJob(run.method, run.flat().get("batch_size", 1), encoder, execution.device, samples)
+        TimingJob(run.method, run.flat().get("batch_size") or 1, encoder, execution.device, samples)
         for run in runs
     ]
     timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))

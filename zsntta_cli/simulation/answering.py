@@ -21,9 +21,10 @@ from zsntta_cli.cache.answers import Answers, RowAnswers
 from zsntta_cli.cache.features import DATASET, FeatureSet
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.extraction.jobs import Advance
 from zsntta_cli.extraction.parts import locked
-from zsntta_cli.extraction.plan import devices
+from zsntta_cli.extraction.plan import Failures, devices
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.live.base import LiveData
@@ -77,10 +78,12 @@ def extract_tpt(
     asked: Iterable[tuple[RunSettings, str]],
     live: LiveSettings,
     reporter: Reporter,
+    failures: Failures | None = None,
 ) -> Iterator[AnsweredSet]:
     """Ask TPT about all images of some sets, each set by the classes of a run's ID set.
 
-    `live.device` may name several devices: each takes a part of the images.
+    `live.device` may name several devices: each takes a part of the images. With `failures` a set
+    that fails is noted there, and the others go on.
 
     Raises:
         StoreError: features that are missing, or not made here. DatasetError: no images.
@@ -90,7 +93,14 @@ def extract_tpt(
     live = replace(live, device=live.device.split(",")[0])
     try:
         for run, name in asked:
-            yield _answer_set(TptJob(root, run, name, live), workers, reporter)
+            try:
+                answered = _answer_set(TptJob(root, run, name, live), workers, reporter)
+            except ZsnttaError as error:
+                if failures is None:
+                    raise
+                failures[f"TPT on {name}"] = error
+            else:
+                yield answered
     finally:
         if workers:
             workers.close()

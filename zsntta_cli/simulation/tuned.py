@@ -6,6 +6,7 @@ what it computes is kept as it goes.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
 from zsntta_cli.methods.live.tuned import TunedPool, TunedStream
-from zsntta_cli.settings import MATCH, NO_NOISE
+from zsntta_cli.settings import MATCH, NO_NOISE, StreamSettings
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -181,14 +182,33 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
         return False
     id_set = foreseen.header(run.encoder, run.id_set)
     asked = question(run, id_set.identity, digests)
-    tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
-    ood = [] if run.options.pipeline == "gt" else [run.ood_set]
-    names = [run.id_set, *ood, noise_name(run.stream.noise) if tunes_noise else None]
     return all(
         AnswerFile(
             feature_path(root, run.encoder, name), asked, digests[name],
             foreseen.header(run.encoder, name).images, run.id_set,
         ).is_complete()
-        for name in names
+        for name in _tuned_sets(run)
         if name in digests
     )  # fmt: skip
+
+
+def _tuned_sets(run: RunSettings) -> list[str]:
+    """The sets whose images a run of TPT may tune on, by its pipeline."""
+    tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
+    ood_set = None if run.options.pipeline == "gt" else run.ood_set
+    noise = noise_name(run.stream.noise) if tunes_noise else None
+    return [name for name in (run.id_set, ood_set, noise) if name]
+
+
+def questions(root: Path, runs: Iterable[RunSettings]) -> list[tuple[RunSettings, str]]:
+    """What runs of TPT ask about which sets that have features, each question once."""
+    asked: dict[tuple[Any, ...], tuple[RunSettings, str]] = {}
+    for run in filter(keeps_answers, runs):
+        settings = tuple(getattr(run.options, name) for name in _ASKED)
+        clean = replace(run, ood_set=None, stream=StreamSettings(ratio=0.0))  # of no other set
+        for name in _tuned_sets(run):
+            paths = (feature_path(root, run.encoder, n) for n in (run.id_set, name))
+            if all(path.exists() for path in paths):
+                key = (run.encoder, run.id_set, run.prompt, settings, name)
+                asked.setdefault(key, (clean, name))
+    return list(asked.values())
