@@ -74,6 +74,21 @@ def test_a_dry_run_says_whose_images_would_be_asked(zsntta):
     assert files() == []
 
 
+def test_with_paper_all_that_its_runs_need_is_asked(zsntta):
+    everything = ("extract", "--paper", *TINY, "--limit", 4, "--tpt", "--device", "cpu")
+    result = zsntta(*everything)
+    assert result.exit_code == 0, result.stderr
+    names = {name.split(".")[0] for name in files()}
+    assert names == {"shapes", "glyphs", "textures", "other-shapes", "digits"}
+    foreseen = zsntta(*everything, "--dry-run")
+    assert "asked about the images of 5 sets that are extracted already" in foreseen.stdout
+    (Path("features") / "tiny" / files()[0]).write_bytes(b"broken")
+    again = zsntta(*everything)
+    assert again.exit_code == 1
+    assert again.stdout.count("there already") >= 4  # the others went on
+    assert "not extracted: TPT on digits" in again.stderr
+
+
 def test_a_cluster_is_refused(zsntta):
     refused = zsntta(*extract("--tpt", "--engine", "ray"))
     fails(refused, "--tpt works on the devices of this machine: leave --engine ray out.", code=2)
