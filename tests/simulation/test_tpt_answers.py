@@ -10,10 +10,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
+from PIL import Image
 
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.plan import ExtractPlan, extract
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.live import tpt
+from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.tuned import TunedPool
+from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.obtain import run_all
@@ -119,8 +126,6 @@ def test_a_replay_decides_as_the_live_run_item_by_item(unasked, asked, values):
 
 def test_one_image_of_many_places_is_asked_once(root, monkeypatch):
     """75 % of 12 shapes' stream are 36 letters: each of the 12 is shown three times."""
-    from zsntta_cli.methods.live import tpt
-
     items = []
     original = tpt.PromptTuning.__call__
     monkeypatch.setattr(
@@ -152,8 +157,6 @@ def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeyp
 
 
 def test_ctrl_c_keeps_the_answers_so_far(root, monkeypatch):
-    from zsntta_cli.methods.live import tpt
-
     calls = []
     original = tpt.PromptTuning.__call__
 
@@ -276,6 +279,30 @@ def test_replays_take_several_processes_and_live_runs_do_not(asked, unasked):
     assert [r.settings for r in records] == runs
     with pytest.raises(SettingsError, match="jobs must be 1"):
         run_all(unasked, runs, jobs=2)
+
+
+def test_images_of_one_name_have_answers_of_their_own(tiny):
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (3, 32, 32, 3), np.uint8)
+    images = ImageSet(
+        "twins", lambda i: Image.fromarray(pixels[i]), np.full(3, -1, np.int32), ["same"] * 3
+    )
+    features = tiny.encode_pixels(pixels)
+    names = ["circle", "square", "star"]
+    text = tiny.encode_texts([PROMPT.format(name) for name in names])
+    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
+    stream = StreamData(pool, np.array([0, 1, 2, 1, 0]), np.zeros(5, bool))
+    shown = replace(images, read=lambda i: images.read([0, 1, 2, 1, 0][i]),
+                    labels=np.full(5, -1, np.int32), sample_ids=["same"] * 5)  # fmt: skip
+    data = LiveData(stream, tiny, shown, names, PROMPT)
+    run = tpt_run(pipeline="all")
+    each, shared = (
+        Decisions.joined(list(tpt.run(one, run.options, run.threshold)))
+        for one in (data, replace(data, tuned=TunedPool.empty(3)))
+    )
+    assert np.array_equal(each.id_score, shared.id_score)
+    assert len(set(shared.id_score[:3])) == 3
+    assert shared.id_score[3:].tolist() == shared.id_score[[1, 0]].tolist()
 
 
 @pytest.mark.gpu

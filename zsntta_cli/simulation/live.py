@@ -270,6 +270,12 @@ def images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> Im
         return images
     encoded_ids = set(hdf5.read_sample_ids(source.path))
     rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
+    if len(rows) != len(source):  # two images of one name, of which one has features
+        raise DatasetError(
+            f"the images of '{source.name}' that {source.path} was made from cannot be told by "
+            f"their names",
+            remedy="extract-again",
+        )
     return pick_rows(images, rows)
 
 
