@@ -26,7 +26,7 @@ class Plain:
         self.data, self.encoder = data, data.encoder
         self.options, self.pipeline = settings.options, settings.options.pipeline
         self.threshold = OnlineThreshold(
-            settings.threshold, getattr(settings.options, "batch_size", 1)
+            settings.threshold, getattr(settings.options, "batch_size", 1) or 1
         )
         self.tokens = self.encoder.text.tokens(class_prompts(settings.prompt, data.class_names))
 

@@ -55,7 +55,7 @@ def run(
         step = SharpnessStep(data, options, parameters, text)
         for items, images in data.batches(_between_steps(len(data), options)):
             with torch.no_grad():
-                passes = images.split(options.batch_size or len(images))
+                passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
                 logits = data.logits(features, text)
             class_index, u = zero_shot_scores(logits, data.match_bias)
