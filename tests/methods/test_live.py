@@ -22,6 +22,7 @@ from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
+from zsntta_cli.methods.live.tuned import chosen_items
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -145,7 +146,7 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
 
 def tpt_chosen(data, run):
     chosen = np.zeros(len(data), bool)
-    chosen[tpt._chosen(data, run.options, run.threshold)] = True
+    chosen[chosen_items(data.stream, run.options.pipeline, run.threshold, data.truly_clean)] = True
     return chosen
 
 
@@ -439,7 +440,7 @@ def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
 def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     data = picture_data(tiny, 24)
     run = live_run("tpt", "paper", views=4)
-    chosen = tpt._chosen(data, run.options, run.threshold)
+    chosen = chosen_items(data.stream, run.options.pipeline, run.threshold, data.truly_clean)
     assert 0 < len(chosen) < 24
     assert not data.stream.injected[chosen].any()
     encoded = []

@@ -7,13 +7,18 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from made import TINY, ZSNTTA, fails
 
 from zsntta_cli import datasets
+from zsntta_cli.cache.answers import Answers
+from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.paper import standing
 from zsntta_cli.paper.timing import measure
 from zsntta_cli.report.forms import FORMS
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.tuned import answer_file
 
 # Built-in sets under the names of CIFAR-10 and its OOD sets: for layouts, not for numbers.
 NAMES = {
@@ -409,3 +414,27 @@ def test_gradients_are_kept_where_a_figure_wants_them(cached, tmp_path):
     assert made.exit_code == 0, made.stderr
     assert cached("paper", "fig9", *TINY, "--output", "g.csv").exit_code == 0
     assert "noisy" in (tmp_path / "f.csv").read_text()
+
+
+def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
+    """Answers as `extract --tpt` files them, of classes that the frozen model gives."""
+    root = tmp_path / "features"
+    without = named("paper", "10")
+    assert "12 live runs of 7,200 items were left out: --live runs them\n" in without.stderr
+    run = build_run("tpt", OURS, "cifar10", None, "a photo of a {}.", ratio=0.0)
+    for name in ("cifar10", "svhn", "lsun", "texture"):
+        source = read_features(root / OURS / f"{name}.h5")
+        rows = np.arange(len(source))
+        classes = (rows % 10).astype(np.int32)
+        answers = Answers(classes, rows / 1000, classes, rows / 10, rows / 100)
+        file = answer_file(root, run, source)
+        file.add(rows, answers)
+        file.merge()
+    result = named("paper", "10")
+    assert result.exit_code == 0, result.output
+    assert "9 live runs of 5,400 items were left out: --live runs them\n" in result.stderr
+    tpt, before = lines(result, "TPT")[0], lines(without, "TPT")[0]  # of CIFAR-10
+    assert before[1:4] == ["- - -"] * 3
+    assert all(float(value.rstrip("!?")) >= 0 for cell in tpt[1:4] for value in cell.split())
+    foreseen = named("paper", "10", "--dry-run")
+    assert "21 more runs are live: --live runs them." in foreseen.stdout

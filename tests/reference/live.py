@@ -26,7 +26,7 @@ class Plain:
         self.data, self.encoder = data, data.encoder
         self.options, self.pipeline = settings.options, settings.options.pipeline
         self.threshold = OnlineThreshold(
-            settings.threshold, getattr(settings.options, "batch_size", 1)
+            settings.threshold, getattr(settings.options, "batch_size", 1) or 1
         )
         self.tokens = self.encoder.text.tokens(class_prompts(settings.prompt, data.class_names))
 
@@ -134,7 +134,9 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
     asked = OnlineThreshold(settings.threshold)
     parts = []
     itself = (images for _, images in data.batches([np.array([i]) for i in range(len(data))]))
-    augmented = load_views(data, np.arange(len(data)), options.views - 1, options.augmix)
+    augmented = load_views(
+        data, np.arange(len(data)), options.views - 1, options.augmix, options.views_by
+    )
     for image, (item, others) in zip(itself, augmented, strict=True):
         views = torch.cat([image, others])
         with torch.no_grad():

@@ -91,6 +91,18 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
     return sorted(contents, key=lambda entry: (entry.encoder_name, entry.name, entry.problem))
 
 
+def answer_paths(
+    root: Path, encoder_name: str | None = None, names: Sequence[str] = ()
+) -> list[Path]:
+    """The files of TPT's answers on some sets, or on all, that are there or begun."""
+    from zsntta_cli.cache.answers import SUFFIX, file_of_parts  # names alone want no h5py
+
+    entries = _entries(root, encoder_name)
+    files = [path for path in entries if path.suffix == SUFFIX and not path.name.startswith(".")]
+    files += filter(None, map(file_of_parts, entries))
+    return sorted({path for path in files if not names or Path(path.stem).stem in names})
+
+
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
     """Names of the sets of a kind that one encoder has features of, by the files' names alone."""
     names = (path.stem for path in _files(root, encoder_name))

@@ -23,14 +23,16 @@ app = group("What is in the features folder: list, show, verify; import features
 
 @app.command("list", cls=Command)
 def list_files(encoder: EncoderName = None, features_dir: FeaturesDir = FEATURES) -> None:
-    """All feature files and unfinished extractions."""
-    from zsntta_cli.cache.folder import stored
+    """All feature files, unfinished extractions and TPT's answers."""
+    from zsntta_cli.cache.answers import stored_answers
+    from zsntta_cli.cache.folder import answer_paths, stored
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_lists
 
     files = stored(features_dir, encoder)
-    if files:
-        console().print(*feature_lists(files), sep="\n")
+    answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
+    if files or answers:
+        console().print(*feature_lists(files, answers), sep="\n")
     else:
         _say_nothing(features_dir, encoder)
 
@@ -45,7 +47,8 @@ def show(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Everything about the features of one set, by one encoder or by all that have it."""
-    from zsntta_cli.cache.folder import find, folder_name
+    from zsntta_cli.cache.answers import stored_answers
+    from zsntta_cli.cache.folder import answer_paths, find, folder_name
     from zsntta_cli.cache.verify import read_details
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_card
@@ -54,7 +57,8 @@ def show(
     choice, is_named = options.choice(), any(vars(options).values())
     folder = folder_name(features_dir, choice) if is_named else None
     for path in find(features_dir, [name], folder):
-        console().print(feature_card(path, read_details(path)))
+        answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
+        console().print(feature_card(path, read_details(path), list(answers)))
 
 
 @app.command(cls=Command)
@@ -64,7 +68,8 @@ def verify(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Read feature files whole and check all that they hold; exit code 1 if any is bad."""
-    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.answers import answer_problems
+    from zsntta_cli.cache.folder import answer_paths, find
     from zsntta_cli.cache.hdf5 import read_header
     from zsntta_cli.cache.verify import problems
     from zsntta_cli.datasets import miscounted
@@ -76,6 +81,11 @@ def verify(
         say(f"{path}: {'; '.join(wrong) or 'ok'}")
         if not wrong and (count := miscounted(path.stem, read_header(path).images)):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
+    for path in (answers := answer_paths(features_dir, encoder, names or ())):
+        wrong = answer_problems(path)
+        bad += bool(wrong)
+        say(f"{path}: {'; '.join(wrong) or 'ok'}")
+    paths += answers
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
     if not paths:

@@ -11,11 +11,15 @@ from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.errors import DatasetError, first_line
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
+    from zsntta_cli.progress import Reporter
+    from zsntta_cli.settings import LiveSettings
 
 _EXTRACT = ExtractSettings()
 
@@ -90,6 +94,13 @@ def extract(
     ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+    tpt: Annotated[
+        bool,
+        typer.Option(
+            "--tpt",
+            help="TPT's answer for each image too, which takes long: its runs are replays then.",
+        ),
+    ] = False,
     paper: Annotated[
         bool,
         typer.Option(
@@ -106,6 +117,8 @@ def extract(
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
+    if tpt and engine == RAY:
+        raise misused("--tpt works on the devices of this machine: leave --engine ray out.")
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
@@ -121,12 +134,13 @@ def extract(
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
         settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        live = _live_settings(plan, choice, device, workers) if tpt else None
         named = choice if model.names_model else None
-        wish = PaperWish(data_root, features_dir, named, limit, choice.precision)
+        wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
         extract_paper(wish, device, settings, reporter, dry_run)
         return
     if dry_run:
-        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos)
+        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
     photos = None
@@ -141,13 +155,18 @@ def extract(
             limited_to(None),
         ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
+    names = []
     failures: Failures | None = {} if len(plan.datasets) > 1 else None
     for place, extracted in enumerate(
         extract_all(plan, choice, device, features_dir, settings, reporter, failures)
     ):
         say(summary(extracted))
+        names.append(extracted.path.stem)
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
+    if tpt:
+        live = _live_settings(plan, choice, device, workers)
+        _ask_tpt(plan, choice, features_dir, names, live, reporter)
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
     if failures:
@@ -159,8 +178,52 @@ def extract(
         )
 
 
+def _ask_tpt(
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    root: Path,
+    names: "Sequence[str]",
+    live: "LiveSettings",
+    reporter: "Reporter",
+) -> None:
+    """Ask TPT about the images of the sets that were extracted, and say what became of each."""
+    from zsntta_cli.cache.folder import folder_name
+    from zsntta_cli.settings.prompts import prompt_template
+    from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
+
+    folder, prompts = folder_name(root, choice), [prompt_template(p) for p in plan.prompts]
+    asked = sets_to_ask(root, folder, names, _named(plan), prompts)
+    for answered in extract_tpt(root, asked, live, reporter):
+        say(answered.line)
+
+
+def _live_settings(
+    plan: "ExtractPlan", choice: EncoderChoice, device: str, workers: int
+) -> "LiveSettings":
+    """How TPT gets at the images that were extracted, and at the encoder."""
+    from zsntta_cli.datasets.names import SetName
+    from zsntta_cli.settings import LiveSettings
+
+    weights = choice.pretrained if choice.is_file else None
+    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
+    return LiveSettings(str(plan.data_root), specs, device, workers, weights)
+
+
+def _named(plan: "ExtractPlan") -> list[str]:
+    """The sets and the noise that the user has named, as they are called."""
+    from zsntta_cli.datasets.names import SetName, noise_name
+
+    sets = [str(SetName.parse(spec)) for spec in plan.datasets]
+    return [*sets, *(noise_name(noise) for noise in plan.noise or () if noise != NO_NOISE)]
+
+
 def _say_what_would_be_encoded(
-    plan: "ExtractPlan", choice: EncoderChoice, root: Path, overwrite: bool, photos: Path | None
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    root: Path,
+    overwrite: bool,
+    photos: Path | None,
+    tpt: bool,
 ) -> None:
     """Say what of a plan is there, what would be encoded, and where its images come from."""
     from zsntta_cli.extraction.foreseen import foresee
@@ -173,4 +236,9 @@ def _say_what_would_be_encoded(
 
         counts = [len(items) for items in photo_items(photos).values()]
         say(f"{photos}: {sum(counts):,} example photos of {len(counts):,} classes")
+    if tpt:
+        from zsntta_cli.extraction.plan import wanted_partners
+
+        names = ", ".join([*_named(plan), *wanted_partners(plan)])
+        say(f"TPT would be asked about the images of {names}, each once.")
     say(NOTHING_DONE)

@@ -5,15 +5,18 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
 from zsntta_cli.errors import EncoderError, ZsnttaError
-from zsntta_cli.extraction.jobs import Advance, Encoded, EncodingJob, work_on
+from zsntta_cli.extraction.jobs import Advance, work_on
 from zsntta_cli.plugins import LoadedScripts
+
+Work = Callable[[bytes, str, Any, Advance], Iterator[Any]]  # a pickled job, a device, its parts
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,14 @@ class _Worker:
 class Processes:
     """One process a device, each with an encoder of its own, kept from set to set."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._devices, self._workers = names, list[_Worker]()
+    def __init__(self, names: Sequence[str], work: Work = work_on) -> None:
+        """`work` is what each does with its parts of a pickled job."""
+        self._devices, self._work, self._workers = names, work, list[_Worker]()
 
-    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
-        """The features of parts in any order.
+    def encode(
+        self, job: Any, parts: Sequence[Any], advance: Advance
+    ) -> Generator[Any, None, None]:
+        """The features of parts in any order, or what else the work gives of each.
 
         Raises:
             ZsnttaError: what a worker raised. EncoderError: a worker died.
@@ -77,7 +83,7 @@ class Processes:
             for device in self._devices[len(self._workers) : count]:
                 connection, end = context.Pipe()
                 process = context.Process(
-                    target=_serve, args=(LoadedScripts(), device, end), daemon=True
+                    target=_serve, args=(LoadedScripts(), device, end, self._work), daemon=True
                 )
                 process.start()
                 end.close()
@@ -109,13 +115,13 @@ def _ctrl_c_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _serve(_scripts: LoadedScripts, device: str, connection: Connection) -> None:
-    """Encode, as a worker process, its share of every job, until it is stopped."""
+def _serve(_scripts: LoadedScripts, device: str, connection: Connection, work: Work) -> None:
+    """Work on, as a worker process, its share of every job, until it is stopped."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         content, share = connection.recv()
         try:
-            for part in work_on(content, device, share, connection.send):
+            for part in work(content, device, share, connection.send):
                 connection.send(part)
             connection.send(None)
         except ZsnttaError as error:

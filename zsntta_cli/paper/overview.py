@@ -15,7 +15,7 @@ from zsntta_cli.paper.runs import (
     all_runs,
     count_items,
     needed_files,
-    needs_images,
+    needing_images,
     present_files,
 )
 from zsntta_cli.paper.standing import kept_records
@@ -53,8 +53,9 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
 
 def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
     lacking = [run for run in runs if run not in kept]
-    replays = [run for run in lacking if not needs_images(run)]
-    live = [run for run in lacking if needs_images(run)]
+    by_images = needing_images(root, lacking)
+    replays = [run for run in lacking if run not in by_images]
+    live = [run for run in lacking if run in by_images]
     files = f"{len(present_files(root, runs))}/{len(needed_files(runs))}"
     return RunsState(
         runs, len(runs) - len(lacking), files,

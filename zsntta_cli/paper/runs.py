@@ -21,6 +21,7 @@ from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
+from zsntta_cli.simulation.tuned import live_among
 
 Streams = tuple[tuple[RunSettings, ...], ...]  # what a cell averages over; each of all seeds
 _USUAL_RATIO = 0.5  # of tables that name none
@@ -100,9 +101,9 @@ def is_timed(run: RunSettings) -> bool:
     return run.stream.limit == SAMPLES
 
 
-def needs_images(run: RunSettings) -> bool:
-    """Whether a run goes through the encoder: that of a live method, or one whose time is asked."""
-    return METHODS[run.method].live or is_timed(run)
+def needing_images(root: Path, runs: Sequence[RunSettings]) -> set[RunSettings]:
+    """The runs that go through the encoder: live ones, and those whose time is asked."""
+    return {*filter(is_timed, runs), *live_among(root, runs)}
 
 
 def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunSettings]:

@@ -19,7 +19,7 @@ from zsntta_cli.paper.runs import (
     count_items,
     is_timed,
     missing_files,
-    needs_images,
+    needing_images,
     runnable,
 )
 from zsntta_cli.paper.sheets import TableContent
@@ -182,13 +182,14 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
         raise MissingSets(missing, str(wishes.root))
     for note in notes_before(wishes.root, runs):
         execution.reporter.note(note)
-    replays = [run for run in runs if not needs_images(run)]
+    by_images = needing_images(wishes.root, runs)
+    replays = [run for run in runs if run not in by_images]
     failures = Failures()
     hook = failures if execution.goes_on else None
     records = run_all(
         wishes.root, replays, execution.jobs, None, execution.reporter, execution.keeping, hook
     )
-    live = [run for run in runs if needs_images(run)]
+    live = [run for run in runs if run in by_images]
     live_records, not_live = _live(live, wishes, execution, hook)
     finished = {r.settings: r for r in (*records, *live_records) if not r.unfinished}
     unfinished = any(record.unfinished for record in live_records)

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
@@ -33,13 +34,17 @@ def _text(value: str) -> Text:
     return Text(printable(value, kept="\n"))
 
 
-def feature_lists(files: Sequence[Stored]) -> list[Table]:
-    """Feature files and unfinished extractions: a table for each encoder."""
+def feature_lists(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Table]:
+    """Feature files, unfinished extractions and TPT's answers: a table for each encoder."""
     tables: dict[str, Table] = {}
     for file in files:
         if file.encoder_name not in tables:
             tables[file.encoder_name] = _feature_list(file.encoder_name)
         tables[file.encoder_name].add_row(*map(_text, _feature_row(file)))
+    for kept in answers:
+        name = kept.path.parent.name
+        table = tables.setdefault(name, _feature_list(name))
+        table.add_row(*map(_text, _answers_row(kept)))
     return list(tables.values())
 
 
@@ -62,8 +67,15 @@ def _feature_row(file: Stored) -> list[str]:
     return [file.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
 
 
-def feature_card(path: Path, details: Details) -> Table:
-    """Everything about one feature file."""
+def _answers_row(kept: StoredAnswers) -> list[str]:
+    created = kept.header.created[:10] if kept.header else ""
+    images = f"{kept.header.images:,}" if kept.header else ""
+    size = f"{kept.size / 2**20:,.1f}"
+    return [f"{kept.name}, answers of TPT", images, "", kept.state, size, created]
+
+
+def feature_card(path: Path, details: Details, answers: Sequence[StoredAnswers] = ()) -> Table:
+    """Everything about one feature file, and about TPT's answers on it."""
     header, features, norms = details.header, details.features, details.norms
     facts = {
         "kind": header.kind,
@@ -80,6 +92,7 @@ def feature_card(path: Path, details: Details) -> Table:
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},
         "created": header.created,
         "digest": features.digest,
+        **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
     return card(str(path), facts)
 

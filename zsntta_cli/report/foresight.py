@@ -1,7 +1,8 @@
 """What runs would come to, in lines for `--dry-run`."""
 
 from zsntta_cli.report.runs import aligned_lines
-from zsntta_cli.results.planning import Estimate, Foresight, count_by_method, live_runs
+from zsntta_cli.results.planning import Estimate, Foresight, count_by_method
+from zsntta_cli.simulation.tuned import live_among
 
 _HEADS = ("Method", "ID", "Runs", "Kept", "To run", "Lacking")
 _MINUTE, _HOUR = 60, 3600  # seconds
@@ -17,7 +18,7 @@ def foresight_lines(foresight: Foresight) -> list[str]:
     lines = aligned_lines(_HEADS, rows)
     runs = "1 run" if every == 1 else f"{every:,} runs"
     lines.append(f"{runs}: {kept:,} kept, {left:,} to run, {lacking:,} without features.")
-    if live := live_runs(foresight.left):
+    if live := live_among(foresight.root, foresight.left):
         lines.append(f"{len(live):,} of the runs to run are live: they go through the encoder.")
     if left:
         lines.append(_duration(foresight.estimate))

@@ -11,13 +11,13 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line
-from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+from zsntta_cli.simulation.tuned import live_among
 
 # Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
@@ -78,7 +78,7 @@ def run_all(
     new_runs = [run for run in runs if run not in kept_runs]
     for words in changed_sources(set(new_runs), keeping) if keeping else ():
         reporter.note(f"note: kept before and run again: {words}")
-    if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
+    if jobs > 1 and live_among(root, new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(new_runs) < _FEW:
         records = _run_here(root, new_runs, live, reporter, keeping, failures)

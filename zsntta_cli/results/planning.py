@@ -6,7 +6,7 @@ Nothing is run, made or written. An estimate has kept runs of equal settings to 
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,7 +16,6 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import MissingText, StoreError, ZsnttaError
-from zsntta_cli.methods import METHODS
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.listing import settings_of
 from zsntta_cli.results.store import RecordStore
@@ -160,8 +159,3 @@ def count_by_method(foresight: Foresight) -> dict[tuple[str, str], tuple[int, in
         of_method[0] += 1
         of_method[place] += 1
     return {of: (every, kept, left, lack) for of, (every, kept, left, lack) in counts.items()}
-
-
-def live_runs(runs: Iterable[RunSettings]) -> list[RunSettings]:
-    """Those that go through the encoder."""
-    return [run for run in runs if METHODS[run.method].live]

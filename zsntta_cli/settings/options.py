@@ -58,14 +58,17 @@ def option(
     example: str = "",
     name: str = "",
     shown: str = "",
+    before: Any = None,
 ) -> Any:
     """A field of a settings class.
 
     `name` is that of its option and `shown` its default in a help text, where they are others.
+    `before` is what was done before there was the setting, where that is not the default: what a
+    record without it means.
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
-        "shown": shown,
+        "shown": shown, "before": default if before is None else before,
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 
@@ -73,6 +76,11 @@ def option(
 def option_name(declared: "Field[Any]") -> str:
     """What a setting is called on the command line, without the dashes in front."""
     return declared.metadata.get("name") or declared.name.replace("_", "-")
+
+
+def value_before(declared: "Field[Any]") -> Any:
+    """The value that a record without a setting means: its default, or what was done before it."""
+    return declared.metadata.get("before", declared.default)
 
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:

@@ -51,7 +51,7 @@ class Foreseen:
 
     def __init__(self, root: Path) -> None:
         self._root, self._library = root, Library(root)
-        self._header = functools.lru_cache(maxsize=None)(self._read)
+        self.header = functools.lru_cache(maxsize=None)(self._read)
 
     def digests(self, settings: RunSettings) -> dict[str, str] | None:
         """The digests that a run has; None where it would fail, for it to say how."""
@@ -62,11 +62,11 @@ class Foreseen:
 
     def _digests(self, settings: RunSettings) -> dict[str, str] | None:
         stream, encoder = settings.stream, settings.encoder
-        id_set = self._header(encoder, settings.id_set)
+        id_set = self.header(encoder, settings.id_set)
         ood = settings.ood_set if ood_count(stream, id_set.images) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         names = [settings.id_set, *filter(None, (ood, noise))]
-        headers = [self._header(encoder, name) for name in names]
+        headers = [self.header(encoder, name) for name in names]
         if any(difference(id_set.identity, header.identity) for header in headers):
             return None
         sources = list(zip(names, headers, strict=True))

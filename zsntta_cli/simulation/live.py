@@ -27,13 +27,15 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import MATCH, EncoderChoice, LiveSettings
+from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.metrics import harmonic_mean
-from zsntta_cli.simulation.record import Columns, Machine, true_labels
+from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
+from zsntta_cli.simulation.tuned import match_bias, truly_clean
 
 _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
 
@@ -125,10 +127,12 @@ class LiveSession:
         stream: Stream,
         data: StreamData,
         analyse: bool,
+        tuned: TunedPool | None = None,
     ) -> tuple[Decisions, Columns]:
         """Decisions on all items, or on those up to a Ctrl-C, and further columns of these.
 
-        `analyse`: note the gradients of clean and noisy samples too.
+        `analyse`: note the gradients of clean and noisy samples too. `tuned`: answers of TPT that
+        are there, and where new ones go.
 
         Raises:
             StoreError, DatasetError: features that were not made here, or images that are gone.
@@ -136,7 +140,10 @@ class LiveSession:
         """
         running = Running(stream, true_labels(sources, stream))
         gradients = GradientNorms(stream)
-        live = self._live(settings, sources, stream, data, gradients if analyse else None)
+        live = self._live(settings, sources, stream, data)
+        live = (
+            replace(live, watch=gradients, tuned=tuned) if analyse else replace(live, tuned=tuned)
+        )
         forget_peak()
         started = time.perf_counter()
         name = f"{settings.method}: {settings.ood_set or settings.id_set}"
@@ -156,8 +163,8 @@ class LiveSession:
         done = slice(running.items)
         columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
         if analyse:
-            columns["gradient_clean"] = gradients.clean[done]
-            columns["gradient_noisy"] = gradients.noisy[done]
+            noted = gradients.clean[done], gradients.noisy[done]
+            columns |= zip(GRADIENTS, noted, strict=True)
         return Decisions.joined(parts), columns
 
     @property
@@ -167,31 +174,30 @@ class LiveSession:
         return machine_of(encoder.device)
 
     def _live(
-        self,
-        settings: RunSettings,
-        sources: Sources,
-        stream: Stream,
-        data: StreamData,
-        gradients: GradientNorms | None,
+        self, settings: RunSettings, sources: Sources, stream: Stream, data: StreamData
     ) -> LiveData:
-        encoder = self._encoder(sources)
-        live = LiveData(
+        encoder = self.encoder(sources.id_set)
+        sets = _sets(sources, self.settings, encoder.image_size)
+        return LiveData(
             data,
             encoder,
-            stream_images(stream, sources, self.settings, encoder.image_size),
+            stream_images(stream, sets),
             sources.id_set.class_names,
             settings.prompt,
             self.settings.workers,
-            stream.kind == ID if settings.flat().get("pipeline") == "gt" else None,
+            truly_clean(settings, stream),
+            match_bias=match_bias(settings, sources),
+            set_names=[sets[kind].name for kind in stream.kind.tolist()],
         )
-        if settings.threshold.score == MATCH:
-            live = replace(live, match_bias=sources.id_set.identity["logit_bias"])
-        return replace(live, watch=gradients) if gradients else live
 
-    def _encoder(self, sources: Sources) -> Encoder:
-        """The encoder that the features were made by, loaded."""
-        path, made_by = sources.id_set.path, sources.id_set.identity
-        if "imported" in sources.id_set.source:
+    def encoder(self, id_set: FeatureSet) -> Encoder:
+        """The encoder that an ID set's features were made by, loaded.
+
+        Raises:
+            StoreError: they were not made here, or by another encoder than it is now.
+        """
+        path, made_by = id_set.path, id_set.identity
+        if "imported" in id_set.source:
             raise StoreError(
                 f"{path} was imported: a live method needs the encoder and the images, so extract "
                 f"the set here."
@@ -225,30 +231,36 @@ class _Items:
         return self.sets[int(self.stream.kind[t])].read(int(self.stream.row[t]))
 
 
-def stream_images(
-    stream: Stream, sources: Sources, settings: LiveSettings, image_size: int
-) -> ImageSet:
-    """The images of a stream as a set: image t is item t of the stream.
+def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int, ImageSet]:
+    """The images of a stream's sets, by kind.
 
     Raises:
         DatasetError: images that cannot be found, or are not those of the features.
     """
     present = {ID: sources.id_set, OOD: sources.ood_set, NOISE: sources.noise}
-    sets = {
-        kind: _with_features(source, settings, image_size)
+    return {
+        kind: images_of(source, settings, image_size)
         for kind, source in present.items()
         if source is not None
     }
+
+
+def stream_images(stream: Stream, sets: dict[int, ImageSet]) -> ImageSet:
+    """The images of a stream as a set, given its sets by kind: image t is item t of the stream."""
     ids = [
         sets[kind].sample_ids[row]
         for kind, row in zip(stream.kind.tolist(), stream.row.tolist(), strict=True)
     ]
     nothing = np.full(len(stream), -1, np.int32)  # of labels: none of a method's business
-    return ImageSet(sources.id_set.name, _Items(stream, sets), nothing, ids)
+    return ImageSet(sets[ID].name, _Items(stream, sets), nothing, ids)
 
 
-def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
-    """The images that have features, in the order of these."""
+def images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+    """The images that have features, in the order of these.
+
+    Raises:
+        DatasetError: they cannot be found, or are not those of the features.
+    """
     images = _load_images(source, settings, image_size)
     beside = {"skipped", "split", *BESIDE}
     made_from = {k: v for k, v in source.source.items() if k not in beside}
@@ -261,6 +273,12 @@ def _with_features(source: FeatureSet, settings: LiveSettings, image_size: int) 
         return images
     encoded_ids = set(hdf5.read_sample_ids(source.path))
     rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
+    if len(rows) != len(source):  # two images of one name, of which one has features
+        raise DatasetError(
+            f"the images of '{source.name}' that {source.path} was made from cannot be told by "
+            f"their names",
+            remedy="extract-again",
+        )
     return pick_rows(images, rows)
 
 

@@ -28,6 +28,7 @@ from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
 Columns = dict[str, NDArray[Any]]
+GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that are analysed
 
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _STATUS = Path("/proc/self/status")

@@ -14,7 +14,7 @@ from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, UnknownMethod, short
 from zsntta_cli.methods import METHODS, find_method
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.options import check, value_type
+from zsntta_cli.settings.options import check, value_before, value_type
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -46,16 +46,18 @@ class RecordedSettings:
 
 
 def changed_settings(group: Any) -> dict[str, Any]:
-    """Values of settings that are not their defaults: of equal ones, equal.
+    """Values of settings that a record without them would not mean: of equal ones, equal.
 
-    Where a setting is declared nowhere here its default is unknown, so all of them are given.
+    These are those that are not their defaults, but for a setting that changed what was done when
+    it came. Where a setting is declared nowhere here its default is unknown, so all of them are
+    given.
     """
     if isinstance(group, RecordedSettings):
         return dict(vars(group))
     changed = {}
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
-        if value != field.default:
+        if value != value_before(field):
             is_number = value_type(field)[0] is float and value is not None
             changed[field.name] = float(value) if is_number else value
     return changed
@@ -67,7 +69,7 @@ def has_recorded_settings(run: RunSettings) -> bool:
 
 
 def run_from_record(settings: Any) -> RunSettings:
-    """The run that a record's `settings` describe; what it does not say has its default.
+    """The run that a record's `settings` describe; what it does not say is as it was.
 
     Nothing of it needs a method's code: settings that are declared nowhere here are kept as they
     are. `check_runnable` says whether it can be run again.
@@ -103,12 +105,21 @@ def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
     _check_object(what, values)
     names = {field.name for field in dataclasses.fields(declaring)}
     others = {name: value for name, value in values.items() if name not in names}
-    group = _made(declaring, {name: values[name] for name in values if name in names})
+    hashable: Any = declaring
+    recorded = {name: value for name, value in values.items() if name in names}
+    group = _made(declaring, _values_before(hashable) | recorded)
     if declaring is not _NoSettings and not others:
         return group
     for name, value in others.items():
         _check_recorded(what, name, value)
     return RecordedSettings(vars(group) | others)
+
+
+@functools.cache
+def _values_before(declaring: Any) -> dict[str, Any]:
+    """What a record means that lacks settings which came later and changed what was done."""
+    fields = dataclasses.fields(declaring)
+    return {f.name: value_before(f) for f in fields if value_before(f) != f.default}
 
 
 def _check_recorded(what: str, name: str, value: Any) -> None:

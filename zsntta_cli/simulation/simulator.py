@@ -3,7 +3,8 @@
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
-from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
+from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
+from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
@@ -85,19 +87,21 @@ class Simulator:
         model = sources.id_set.model(settings.prompt)
         data = _with_scores(settings, data, model.get("logit_bias"))
         self._load_kernels(settings, data)
-        started = time.perf_counter()
-        decisions, columns = self._decide(settings, sources, stream, data, analyse)
-        seconds = time.perf_counter() - started
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         read = [(source.name, source) for source in sources.present]
         digests = run_digests(read, text_digest, model, more_text.digest if more_text else None)
+        started = time.perf_counter()
+        decisions, columns, machine = self._decide(
+            settings, sources, stream, data, digests, analyse
+        )
+        seconds = time.perf_counter() - started
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
         of_class = None
         if METHODS[settings.method].class_probability == FROZEN:
             of_class = 1 - pool.zero_shot.noise_score[index[: len(done)]]
-        machine = Machine()
-        if METHODS[settings.method].live and self._live:
+        if machine is None:  # of no replay
+            assert self._live is not None
             machine, seconds = self._live().machine, self._live().seconds
         return Replay(
             settings, sources, done, decisions, digests, seconds, columns, unfinished, machine,
@@ -110,12 +114,29 @@ class Simulator:
         sources: Sources,
         stream: Stream,
         data: StreamData,
+        digests: Mapping[str, str],
         analyse: bool,
-    ) -> tuple[Decisions, Columns]:
+    ) -> tuple[Decisions, Columns, Machine | None]:
+        """Decisions, further columns, and what a replay ran on; None of a run that went live."""
         if not METHODS[settings.method].live:
-            return self._decide_from_cache(settings, data), {}
-        assert self._live is not None
-        return self._live().run(settings, sources, stream, data, analyse)
+            return self._decide_from_cache(settings, data), {}, Machine()
+        kept = kept_tuning(settings, sources, digests)
+        replayed = replay_tuned(settings, sources, stream, data, kept) if kept else None
+        if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
+            unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
+            columns = {"zero_shot_id_score": 1 - data.noise_score, **unmoved}
+            return replayed, columns, Machine(CACHED_ANSWERS)
+        if self._live is None:
+            raise StoreError(
+                f"{settings.method} needs the images of '{settings.id_set}' here: not all of its "
+                f"answers are kept."
+            )
+        with closing(kept) if kept else nullcontext():
+            pool = kept.pool if kept else None
+            decided = self._live().run(settings, sources, stream, data, analyse, pool)
+        if kept and kept.problem:
+            self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
+        return *decided, None
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         run = METHODS[settings.method].load()
@@ -158,7 +179,7 @@ class Simulator:
         names = (id_set, *other_names)
         scores = [self._zero_shot(encoder_name, prompt, id_set, name) for name in names]
         return Pool(
-            _raw_features([self._library.read(encoder_name, name) for name in names]),
+            raw_features([self._library.read(encoder_name, name) for name in names]),
             self._library.text(encoder_name, prompt, id_set),
             self._library.scale(encoder_name, prompt, id_set),
             ZeroShot(
@@ -195,7 +216,7 @@ def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) ->
     return matched(data, bias)
 
 
-def _raw_features(sources: Sequence[FeatureSet]) -> Rows:
+def raw_features(sources: Sequence[FeatureSet]) -> Rows:
     """Features of all sources, one below the other; normalised ones get the norm of raw ones."""
     factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
     return Rows([source.image_features for source in sources], factors)

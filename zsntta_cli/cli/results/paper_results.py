@@ -66,7 +66,7 @@ def say_what_would_be_run(
 
     from zsntta_cli.paper.figures import found
     from zsntta_cli.paper.printed.tables import TABLES
-    from zsntta_cli.paper.runs import all_runs, is_timed, needs_images
+    from zsntta_cli.paper.runs import all_runs, is_timed, needing_images
     from zsntta_cli.paper.standing import figure_runs
 
     runs = all_runs(wishes, tables if tables or figures else TABLES)
@@ -74,7 +74,8 @@ def say_what_would_be_run(
         runs += figure_runs(number, wishes)
         keeping = replace(keeping, gradients=keeping.gradients or found(number).analysed)
     runs = list(dict.fromkeys(runs))
-    shown_runs = [run for run in runs if not is_timed(run) and (live or not needs_images(run))]
+    by_images = needing_images(wishes.root, runs)
+    shown_runs = [run for run in runs if not is_timed(run) and (live or run not in by_images)]
     if left_out := len(runs) - len(shown_runs):
         how = "timed, which takes no features" if live else "live: --live runs them"
         say(f"{left_out:,} more runs are {how}.")

@@ -12,6 +12,8 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.live.pipelines import adapts_on
+from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.methods.match import match
 
 # Told the entropies (B,) that a step minimises, with their graph, the items (B,) they are of, and
@@ -36,6 +38,8 @@ class LiveData:
     truly_clean: NDArray[np.bool_] | None = None  # (T,) only in the gt pipeline (Sec. 3)
     watch: Watch = _unwatched
     match_bias: float | None = None  # of a sigmoid model, where noise is scored by "match"
+    set_names: Sequence[str] | None = None  # (T,) of the items' sets; None: all of the images'
+    tuned: TunedPool | None = None  # answers of TPT that are there already, and kept
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -63,16 +67,8 @@ class LiveData:
     def adapts_on(
         self, pipeline: str, items: NDArray[np.int64], is_noise: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Which items (B,) a method adapts on, given its noise decisions (B,).
-
-        Sec. 3: "normal" takes those that it calls clean, "gt" the truly clean, "all" takes all.
-        """
-        if pipeline == "all":
-            return np.ones(len(items), bool)
-        if pipeline == "gt":
-            assert self.truly_clean is not None
-            return self.truly_clean[items]
-        return ~is_noise & ~self.stream.injected[items]
+        """Which items (B,) a method adapts on, given its noise decisions (B,)."""
+        return adapts_on(self.stream, pipeline, items, is_noise, self.truly_clean)
 
 
 def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:

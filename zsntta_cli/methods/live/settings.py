@@ -6,6 +6,7 @@ from zsntta_cli.methods.settings import AdaNDSettings
 from zsntta_cli.settings.options import Range, Settings, check, option
 
 PIPELINES = ("normal", "gt", "all")
+BY_IMAGE, BY_STREAM = "image", "stream"
 _LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
@@ -77,6 +78,12 @@ class TptSettings(PipelineSettings):
         5e-3, "Of the optimiser.", within=_ABOVE_ZERO
     )
     steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
+    # By the image an answer serves all streams; by the stream, as was done before there was a
+    # choice, views differ between seeds too, as the paper's do.
+    views_by: str = option(
+        BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
+        choices=(BY_IMAGE, BY_STREAM), before=BY_STREAM,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,26 @@ the sample is classified by the tuned prompt, and the prompt is reset.
 What is spared: the filter asks the frozen model with the initial prompt, which is in the cache, so
 a sample that is filtered out costs nothing and keeps its cached answer; view 0, the image itself,
 is in the cache too; the other views are encoded once, without gradients; gradients flow through
-prompts cut to the longest one.
+prompts cut to the longest one. Where views are drawn by the image, an answer serves every stream
+(cache/answers.py): the prompt is tuned on an image once.
 """
 
 from collections.abc import Generator, Sequence
+from contextlib import closing
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.answers import Answers
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import Adapted, adapting, entropy
 from zsntta_cli.methods.live.base import LiveData, zero_shot_scores
 from zsntta_cli.methods.live.settings import TptSettings
+from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.methods.live.views import load_views
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import class_prompts
 
@@ -32,36 +35,36 @@ _LARGE_ON_CPU = 16  # views a pass: 1.3 times as fast as 63 for a ViT-B/16, whos
 
 def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> Generator[Decisions]:
     """Decide on every item, a run of them up to each one that the prompt is tuned on."""
-    chosen = _chosen(data, options, threshold)
-    online = OnlineThreshold(threshold)
-    class_index, u = data.stream.class_index.copy(), data.stream.noise_score.copy()
+    stream = TunedStream(
+        data.stream, options, threshold, data.tuned, data.truly_clean, data.match_bias
+    )
     start = 0
+    with closing(tuned_answers(data, options, stream.unanswered())) as answers:
+        for item, answer in answers:
+            stream.add(item, answer)
+            yield stream.decide(slice(start, item + 1))
+            start = item + 1
+    yield stream.decide(slice(start, len(data)))
+
+
+def tuned_answers(
+    data: LiveData, options: TptSettings, items: NDArray[np.int64]
+) -> Generator[tuple[int, Answers]]:
+    """Tune the prompt on each of some items: the item, and its answer (1,)."""
     with adapting(data.encoder, []):  # all of it is frozen, and so costs no gradients
         tuning = PromptTuning(data, options)
-        for item, views in load_views(data, chosen, options.views - 1, options.augmix):
-            class_index[item : item + 1], u[item : item + 1] = zero_shot_scores(
-                tuning(item, views), data.match_bias
-            )
-            yield _decided(slice(start, item + 1), class_index, u, online)
-            start = item + 1
-    yield _decided(slice(start, len(data)), class_index, u, online)
+        views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
+        for item, views in views_of:
+            yield item, answer_of(tuning(item, views))
 
 
-def _decided(
-    items: slice, class_index: NDArray[np.int32], u: NDArray[np.float64], online: OnlineThreshold
-) -> Decisions:
-    thresholds = online(u[items])
-    return Decisions(class_index[items], u[items] > thresholds, 1 - u[items], thresholds)
-
-
-def _chosen(
-    data: LiveData, options: TptSettings, threshold: ThresholdSettings
-) -> NDArray[np.int64]:
-    """The items that the prompt is tuned on: by the filter, noise is u >= λ here, as published."""
-    u = data.stream.noise_score
-    is_noise = u >= OnlineThreshold(threshold)(u)
-    items = np.arange(len(data))
-    return np.flatnonzero(data.adapts_on(options.pipeline, items, is_noise))
+def answer_of(logits: torch.Tensor) -> Answers:
+    """The answer (1,) that the logits (1, C) of a tuned prompt give."""
+    class_index, u = zero_shot_scores(logits)
+    best_logit, best_class = logits.max(dim=-1)
+    spread = entropy(logits).double().cpu().numpy()
+    logit, best = best_logit.double().cpu().numpy(), best_class.int().cpu().numpy()
+    return Answers(class_index, u, best, logit, spread)
 
 
 class PromptTuning:

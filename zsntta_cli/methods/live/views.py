@@ -2,9 +2,11 @@
 
 A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it. Every
 random choice comes from one generator per item, so the views do not depend on the method, the
-pipeline or the threads.
+pipeline or the threads. It is seeded by the image's set and name, and then an image has the same
+views in every stream, or by the stream's seed and the item's place.
 """
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.encoders.batches import unreadable
 from zsntta_cli.methods.live.augmix import Random, mixed
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.settings import BY_IMAGE
 
 _AREA = (0.08, 1.0)  # of a crop, as a share of the image's
 _ASPECT = (3 / 4, 4 / 3)
@@ -27,13 +30,17 @@ _ATTEMPTS = 10  # at a crop that fits
 
 
 def load_views(
-    data: LiveData, items: NDArray[np.int64], count: int, augmix: bool
+    data: LiveData, items: NDArray[np.int64], count: int, augmix: bool, by: str = BY_IMAGE
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Each item and `count` views (count, 3, H, W) of it, made ahead by threads."""
+    """Each item and `count` views (count, 3, H, W) of it, made ahead by threads.
+
+    `by`: whether an image has the same views in all streams, or each stream its own.
+    """
     size = data.encoder.image_size
 
     def make(item: int) -> NDArray[np.float32]:
-        generator = np.random.Generator(np.random.PCG64([data.stream.seed, item]))
+        seed = _image_seed(data, item) if by == BY_IMAGE else [data.stream.seed, item]
+        generator = np.random.Generator(np.random.PCG64(seed))
         try:
             image = data.images.read(item)
         except UNREADABLE as error:
@@ -52,6 +59,13 @@ def load_views(
             yield first, data.encoder.normalize(views.result())
     finally:
         threads.shutdown(cancel_futures=True)
+
+
+def _image_seed(data: LiveData, item: int) -> int:
+    """What an image's views are drawn by: its set and its name within it, wherever it is shown."""
+    set_name = data.set_names[item] if data.set_names else data.images.name
+    name = f"{set_name}\0{data.images.sample_ids[item]}".encode(errors="surrogateescape")
+    return int.from_bytes(hashlib.sha256(name).digest()[:16])
 
 
 def image_views(

@@ -1,0 +1,74 @@
+"""TPT live beside its replays from kept answers: seconds a stream, and what asking once costs.
+
+On the built-in sets with the embedded encoder: streams of two ratios by three pipelines, each run
+live with nothing kept, then by `extract --tpt` once and replays of the same streams. Prints medians
+over the streams and their ratio, and checks that all decisions are equal.
+Usage: answers.py [--images 20] [--views 64] [--device cpu]
+"""
+
+import functools
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+from unittest.mock import patch
+
+import numpy as np
+import typer
+
+from zsntta_cli.extraction.plan import ExtractPlan, extract
+from zsntta_cli.progress import Silent
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
+from zsntta_cli.simulation import live_session
+from zsntta_cli.simulation.answering import extract_tpt
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+
+PROMPT = "a photo of a {}."
+STREAMS = [(ratio, pipeline) for ratio in (0.25, 0.5) for pipeline in ("normal", "gt", "all")]
+
+
+def main(
+    images: Annotated[int, typer.Option(help="Of either set.")] = 20,
+    views: int = 64,
+    device: str = "cpu",
+) -> None:
+    """Time both, and compare their decisions."""
+    live = LiveSettings(device=device)
+    session = functools.cache(lambda: live_session(live))
+    runs = [
+        build_run("tpt", "tiny", "shapes", "glyphs", PROMPT, ratio=r, pipeline=p, views=views)
+        for r, p in STREAMS
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        plan = ExtractPlan(("shapes", "glyphs"), limit=images, noise=("none",))
+        choice, settings = EncoderChoice("tiny"), ExtractSettings()
+        list(extract(plan, choice, device, root, settings, Silent()))
+        simulator = Simulator(root, session)
+        simulator.prepare(runs)
+        with patch("zsntta_cli.simulation.simulator.kept_tuning", lambda *_: None):
+            lived = [simulator.replay(run) for run in runs]
+        started = time.perf_counter()
+        asked = [(runs[0], name) for name in ("shapes", "glyphs")]
+        list(extract_tpt(root, asked, live, Silent()))
+        asking = time.perf_counter() - started
+        replayed = [simulator.replay(run) for run in runs]
+    for one, other in zip(lived, replayed, strict=True):
+        for name, column in vars(one.decisions).items():
+            same = getattr(other.decisions, name)
+            assert column is None or np.array_equal(column, same), (one.settings, name)
+    slow, fast = (statistics.median(r.seconds for r in runs) for runs in (lived, replayed))
+    total = sum(r.seconds for r in lived)
+    print(
+        f"{len(runs)} streams of {min(len(r.stream) for r in lived)} items and more, {views} views"
+    )
+    print(f"live:     {slow:8.3f} s a stream (median), {total:.1f} s in all")
+    print(f"asked:    {asking:8.3f} s once, {2 * images} images")
+    print(f"replayed: {1000 * fast:8.2f} ms a stream (median): {slow / fast:,.0f} times as fast")
+    print("all decisions are equal")
+
+
+if __name__ == "__main__":
+    typer.run(main)

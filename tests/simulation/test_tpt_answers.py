@@ -1,0 +1,318 @@
+"""TPT once an image: replays of kept answers are the live runs, whatever the stream."""
+
+import shutil
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import PROMPT
+from PIL import Image
+
+from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.extraction.plan import ExtractPlan, extract
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.live import tpt
+from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.tuned import TunedPool
+from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.progress import Silent
+from zsntta_cli.results.kept import run_key
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
+from zsntta_cli.simulation import live_session, simulator, tuned
+from zsntta_cli.simulation.answering import extract_tpt
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.tuned import CACHED_ANSWERS, live_among
+
+SETS = ("shapes", "glyphs", "noise-gaussian")
+LIVE = LiveSettings(device="cpu", workers=1)
+session = cache(lambda: live_session(LIVE))
+
+
+def tpt_run(ood_set="glyphs", **values):
+    return build_run("tpt", "tiny", "shapes", ood_set, PROMPT, **{"views": 3, **values})
+
+
+def extract_tiny(root, limit, names=("shapes", "glyphs")):
+    plan = ExtractPlan(names, limit=limit, noise=("gaussian",), noise_count=4, partners=False)
+    settings = ExtractSettings(batch_size=8, workers=1, overwrite=True)
+    list(extract(plan, EncoderChoice("tiny"), "cpu", root, settings, Silent()))
+
+
+def ask(root, *names, device="cpu", run=None):
+    live = replace(LIVE, device=device)
+    return list(extract_tpt(root, [(run or tpt_run(), name) for name in names], live, Silent()))
+
+
+@pytest.fixture(scope="module")
+def unasked(tmp_path_factory):
+    """Features of 12 shapes, 12 letters and 4 noise images."""
+    root = tmp_path_factory.mktemp("unasked")
+    extract_tiny(root, 12)
+    return root
+
+
+@pytest.fixture(scope="module")
+def asked(unasked, tmp_path_factory):
+    """The same, with TPT's answers for all of them."""
+    root = tmp_path_factory.mktemp("asked") / "features"
+    shutil.copytree(unasked, root)
+    ask(root, *SETS)
+    return root
+
+
+@pytest.fixture
+def root(unasked, tmp_path):
+    shutil.copytree(unasked, tmp_path / "features")
+    return tmp_path / "features"
+
+
+def answer_files(root):
+    return sorted((root / "tiny").glob("*.tpt"))
+
+
+def replayed(root, run):
+    replay = Simulator(root).replay(run)
+    assert replay.machine.device == CACHED_ANSWERS
+    return replay
+
+
+def live(root, run):
+    """A live run that knows no kept answers, and keeps none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulator, "kept_tuning", lambda *_: None)
+        return Simulator(root, session).replay(run)
+
+
+def assert_equal_items(one, other):
+    for name, column in vars(one.decisions).items():
+        same = getattr(other.decisions, name)
+        assert (column is None) == (same is None), name
+        assert column is None or np.array_equal(column, same), name
+    assert one.columns.keys() == other.columns.keys()
+    for name, column in one.columns.items():
+        assert np.array_equal(column, other.columns[name], equal_nan=True)
+
+
+STREAMS = st.fixed_dictionaries({
+    "pipeline": st.sampled_from(["normal", "gt", "all"]),
+    "ratio": st.sampled_from([0.0, 0.25, 0.5, 0.75]),
+    "order": st.sampled_from(["shuffled", "class", "burst", "late", "first"]),
+    "seed": st.integers(0, 5),
+    "noise": st.sampled_from(["none", "gaussian"]),
+    "fixed": st.sampled_from([None, 0.2, 0.5, 0.9]),
+    "fixed_on": st.sampled_from(["id-score", "noise-score"]),
+    "limit": st.sampled_from([None, 9]),
+    "ood_fill": st.sampled_from(["repeat", "cap"]),
+})  # fmt: skip
+
+
+@settings(max_examples=10, deadline=None)
+@given(values=STREAMS)
+def test_a_replay_decides_as_the_live_run_item_by_item(unasked, asked, values):
+    run = tpt_run(**values)
+    assert_equal_items(replayed(asked, run), live(unasked, run))
+    assert not live_among(asked, [run])
+    assert live_among(unasked, [run]) == {run}
+
+
+def test_one_image_of_many_places_is_asked_once(root, monkeypatch):
+    """75 % of 12 shapes' stream are 36 letters: each of the 12 is shown three times."""
+    items = []
+    original = tpt.PromptTuning.__call__
+    monkeypatch.setattr(
+        tpt.PromptTuning, "__call__", lambda s, i, v: items.append(i) or original(s, i, v)
+    )
+    run = tpt_run(ratio=0.75, pipeline="all")
+    first = Simulator(root, session).replay(run)
+    assert (len(first.stream), len(items)) == (48, 24)
+    assert first.machine.device == "cpu"
+    assert_equal_items(replayed(root, run), first)
+    monkeypatch.undo()
+    assert_equal_items(first, live(root, run))
+
+
+def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeypatch):
+    ask(root, "shapes")
+    run = tpt_run(pipeline="all")
+    assert live_among(root, [run])
+    assert not live_among(root, [tpt_run(pipeline="gt")])
+    assert not live_among(root, [tpt_run(ratio=0.0)])
+    partly = Simulator(root, session).replay(run)
+    assert partly.machine.device == "cpu"
+    assert_equal_items(partly, live(root, run))
+    assert not live_among(root, [run])  # all letters were shown
+    assert_equal_items(replayed(root, run), partly)
+    with_noise = tpt_run(pipeline="all", noise="gaussian")
+    assert live_among(root, [with_noise])
+    assert not live_among(root, [tpt_run(noise="gaussian")])  # which never tunes on it
+
+
+def test_ctrl_c_keeps_the_answers_so_far(root, monkeypatch):
+    calls = []
+    original = tpt.PromptTuning.__call__
+
+    def interrupted(self, item, views):
+        calls.append(item)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return original(self, item, views)
+
+    monkeypatch.setattr(tpt.PromptTuning, "__call__", interrupted)
+    run = tpt_run(pipeline="all")
+    stopped = Simulator(root, session).replay(run)
+    assert stopped.unfinished
+    again = Simulator(root, session).replay(run)
+    assert len(calls) == 6 + 24 - 5
+    assert_equal_items(again, live(root, run))
+
+
+def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
+    monkeypatch.setattr("zsntta_cli.cache.answers.parts_folder", lambda _: root / "tiny/shapes.h5")
+    notes, run = [], tpt_run()
+    reporter = Silent()
+    reporter.note = notes.append
+    replay = Simulator(root, partial(live_session, LIVE, reporter)).replay(run)
+    assert_equal_items(replay, live(root, run))
+    assert "answers of TPT are not kept: cannot write" in notes[-1]
+    assert not answer_files(root)
+
+
+def test_views_by_the_stream_are_another_run_that_keeps_nothing(root):
+    ask(root, *SETS)
+    by_stream = [tpt_run(views_by="stream", seed=seed, pipeline="all") for seed in (0, 1)]
+    assert live_among(root, by_stream) == set(by_stream)
+    before = [path.read_bytes() for path in answer_files(root)]
+    scores = []
+    for run in by_stream:
+        replay = Simulator(root, session).replay(run)
+        order = np.lexsort((replay.stream.row, replay.stream.kind))
+        scores.append(replay.decisions.id_score[order])
+    assert not np.array_equal(*scores)  # the same images, other views
+    assert [path.read_bytes() for path in answer_files(root)] == before
+
+
+# Keys of runs as they were before there was a choice of views: of default settings, and of others.
+OLD_KEYS = {
+    "7a6bff98f3f4e515179fe47b9b06cb5ded8dc3d038d41a29d027ee5e5a6a2608": {},
+    "6e1777240b7438888f76fdf5cbbd359c49f2cedb2a5c1824be2067c556b5abc9": {
+        "views": 8, "pipeline": "gt",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", OLD_KEYS)
+def test_records_from_before_are_of_views_by_the_stream_and_keep_their_keys(key):
+    values = OLD_KEYS[key]
+    make = partial(build_run, "tpt", "tiny", "shapes", "glyphs", PROMPT, **values)
+    by_image, by_stream = make(), make(views_by="stream")
+    assert run_key(by_stream, {"shapes": "0"}, "1.1") == key
+    assert run_key(by_image, {"shapes": "0"}, "1.1") != key
+    recorded = {
+        "method": "tpt", "encoder": "tiny", "id_set": "shapes", "ood_set": "glyphs",
+        "prompt": PROMPT, "options": values,
+    }  # fmt: skip
+    assert run_from_record(recorded) == by_stream
+    assert run_from_record({**recorded, "options": vars(by_image.options)}) == by_image
+
+
+def test_answers_on_other_features_are_not_used(root):
+    ask(root, *SETS)
+    [shapes] = (root / "tiny").glob("shapes.*.tpt")
+    extract_tiny(root, 10)
+    run = tpt_run(pipeline="all")
+    assert live_among(root, [run])
+    renewed = Simulator(root, session).replay(run)
+    assert renewed.machine.device == "cpu"
+    assert_equal_items(renewed, live(root, run))
+    assert [path for path in answer_files(root) if path.name.startswith("shapes")] == [shapes]
+    assert_equal_items(replayed(root, run), renewed)
+    assert [one.tuned for one in ask(root, "shapes", "glyphs", "noise-gaussian")] == [0, 0, 0]
+
+
+def test_other_classes_prompts_and_settings_have_answers_of_their_own(root):
+    ask(root, "glyphs")
+    path = root / "tiny" / "shapes.h5"
+    whole = read_features(path)
+    [text] = whole.texts()
+    swapped = replace(text, features=text.features[::-1].copy())
+    write_features(
+        root / "tiny" / "others.h5", kind=whole.kind, name="others", encoder=whole.identity,
+        source=whole.source, blocks=[whole.image_features], labels=whole.labels,
+        sample_ids=read_sample_ids(path), class_names=whole.class_names[::-1], texts=[swapped],
+    )  # fmt: skip
+    run = tpt_run(ood_set="glyphs")
+    runs = [replace(run, id_set="others"), tpt_run(keep=1.0), tpt_run(learning_rate=0.01)]
+    for one in runs:
+        ask(root, "glyphs", run=one)
+    assert len(answer_files(root)) == 4
+    answers = {tuple(tuned.answer_file(root, one, read_features(root / "tiny" / "glyphs.h5"))
+                     .read()[1].noise_score) for one in (run, *runs)}  # fmt: skip
+    assert len(answers) == 4
+    same = replace(run, id_set="twin")  # of equal classes and prompt
+    shutil.copyfile(path, path.with_name("twin.h5"))
+    assert ask(root, "glyphs", run=same)[0].tuned == 0
+
+
+def test_several_processes_give_the_answers_of_one(root, asked):
+    [answered] = ask(root, "shapes", device="cpu,cpu")
+    assert answered.tuned == 12
+    source = read_features(root / "tiny" / "shapes.h5")
+    ours, theirs = (tuned.answer_file(r, tpt_run(), source).read() for r in (root, asked))
+    assert np.array_equal(ours[0], theirs[0])
+    for column, other in zip(ours[1], theirs[1], strict=True):
+        np.testing.assert_allclose(column, other, rtol=1e-4)
+
+
+def test_replays_take_several_processes_and_live_runs_do_not(asked, unasked):
+    runs = [tpt_run(seed=seed) for seed in range(8)]
+    records = run_all(asked, runs, jobs=2)
+    assert {record.device for record in records} == {CACHED_ANSWERS}
+    assert [r.settings for r in records] == runs
+    with pytest.raises(SettingsError, match="jobs must be 1"):
+        run_all(unasked, runs, jobs=2)
+
+
+def test_images_of_one_name_have_answers_of_their_own(tiny):
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (3, 32, 32, 3), np.uint8)
+    images = ImageSet(
+        "twins", lambda i: Image.fromarray(pixels[i]), np.full(3, -1, np.int32), ["same"] * 3
+    )
+    features = tiny.encode_pixels(pixels)
+    names = ["circle", "square", "star"]
+    text = tiny.encode_texts([PROMPT.format(name) for name in names])
+    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
+    stream = StreamData(pool, np.array([0, 1, 2, 1, 0]), np.zeros(5, bool))
+    shown = replace(images, read=lambda i: images.read([0, 1, 2, 1, 0][i]),
+                    labels=np.full(5, -1, np.int32), sample_ids=["same"] * 5)  # fmt: skip
+    data = LiveData(stream, tiny, shown, names, PROMPT)
+    run = tpt_run(pipeline="all")
+    each, shared = (
+        Decisions.joined(list(tpt.run(one, run.options, run.threshold)))
+        for one in (data, replace(data, tuned=TunedPool.empty(3)))
+    )
+    assert np.array_equal(each.id_score, shared.id_score)
+    assert len(set(shared.id_score[:3])) == 3
+    assert shared.id_score[3:].tolist() == shared.id_score[[1, 0]].tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_answers_as_its_live_runs_do(root):
+    ask(root, *SETS, device="cuda")
+    on_gpu = partial(live_session, replace(LIVE, device="cuda"))
+    for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
+        run = tpt_run(**values)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(simulator, "kept_tuning", lambda *_: None)
+            expected = Simulator(root, on_gpu).replay(run)
+        assert_equal_items(replayed(root, run), expected)

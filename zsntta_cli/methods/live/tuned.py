@@ -1,0 +1,112 @@
+"""TPT on a stream, by answers of tuned prompts that are there already. No torch.
+
+An answer is of an image, whatever the stream; the stream decides on which of its items the prompt
+is tuned at all, by the filter. So answers are of a pool's images, and serve each stream of it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.answers import Answers
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.live.pipelines import adapts_on
+from zsntta_cli.methods.live.settings import TptSettings
+from zsntta_cli.methods.match import match
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+Keep = Callable[[int, Answers], None]
+
+
+def _unkept(_row: int, _answer: Answers) -> None:
+    pass
+
+
+@dataclass(frozen=True, eq=False)
+class TunedPool:
+    """The answers for the P images of a pool, as far as there are any."""
+
+    answers: Answers  # (P,)
+    is_answered: NDArray[np.bool_]  # (P,)
+    keep: Keep = _unkept  # told the row and the answer (1,) of each new one
+
+    @classmethod
+    def empty(cls, count: int, keep: Keep = _unkept) -> "TunedPool":
+        """No answers yet."""
+        return cls(Answers.empty(count), np.zeros(count, bool), keep)
+
+    def add(self, row: int, answer: Answers) -> None:
+        """Take the answer (1,) for one image."""
+        self.fill(np.array([row]), answer)
+        self.keep(row, answer)
+
+    def fill(self, rows: NDArray[np.int64], answers: Answers) -> None:
+        """Take the answers for some images that were kept before."""
+        columns: tuple[Any, ...] = self.answers
+        for column, values in zip(columns, answers, strict=True):
+            column[rows] = values
+        self.is_answered[rows] = True
+
+
+class TunedStream:
+    """The items of a stream that the prompt is tuned on, and the decisions on all of them."""
+
+    def __init__(
+        self,
+        stream: StreamData,
+        options: TptSettings,
+        threshold: ThresholdSettings,
+        pool: TunedPool | None = None,
+        truly_clean: NDArray[np.bool_] | None = None,
+        match_bias: float | None = None,
+    ) -> None:
+        """Without a pool each item has an answer of its own."""
+        self._stream, self._bias = stream, match_bias
+        self._rows = np.arange(len(stream)) if pool is None else stream.index
+        self._pool = pool or TunedPool.empty(len(stream))
+        self._online = OnlineThreshold(threshold)
+        self.chosen = chosen_items(stream, options.pipeline, threshold, truly_clean)
+        self._is_chosen = np.zeros(len(stream), bool)
+        self._is_chosen[self.chosen] = True
+
+    def unanswered(self) -> NDArray[np.int64]:
+        """The items that the prompt is still to be tuned on: each image at its first place."""
+        lacking = self.chosen[~self._pool.is_answered[self._rows[self.chosen]]]
+        _, first = np.unique(self._rows[lacking], return_index=True)
+        return lacking[np.sort(first)]
+
+    def add(self, item: int, answer: Answers) -> None:
+        """Take the answer (1,) for an item's image."""
+        self._pool.add(int(self._rows[item]), answer)
+
+    def decide(self, items: slice) -> Decisions:
+        """Decide on the next items, whose answers are all there."""
+        class_index = self._stream.class_index[items].copy()
+        u = self._stream.noise_score[items].copy()
+        tuned, rows = self._is_chosen[items], self._rows[items]
+        assert self._pool.is_answered[rows[tuned]].all(), "an item has no answer"
+        class_index[tuned], u[tuned] = self._scores(self._pool.answers.at(rows[tuned]))
+        thresholds = self._online(u)
+        return Decisions(class_index, u > thresholds, 1 - u, thresholds)
+
+    def _scores(self, answers: Answers) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Classes and noise scores: 1 - MCM, or "match" by a bias."""
+        if self._bias is None:
+            return answers.class_index, answers.noise_score
+        return answers.best_class, match(answers.best_logit, self._bias)
+
+
+def chosen_items(
+    stream: StreamData,
+    pipeline: str,
+    threshold: ThresholdSettings,
+    truly_clean: NDArray[np.bool_] | None,
+) -> NDArray[np.int64]:
+    """The items that the prompt is tuned on: by the filter, noise is u >= λ here, as published."""
+    u, items = stream.noise_score, np.arange(len(stream))
+    is_noise = u >= OnlineThreshold(threshold)(u)
+    return np.flatnonzero(adapts_on(stream, pipeline, items, is_noise, truly_clean))

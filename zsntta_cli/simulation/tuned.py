@@ -1,0 +1,214 @@
+"""Kept answers of TPT for the images of a stream, as a pool of them; no torch.
+
+Where all that a stream asks for is kept, a run of TPT is a replay. Where not, it goes live, and
+what it computes is kept as it goes.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.answers import AnswerFile, Answers
+from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.errors import MissingText, StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
+from zsntta_cli.methods.live.tuned import TunedPool, TunedStream
+from zsntta_cli.settings import MATCH, NO_NOISE, StreamSettings
+from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Sources
+from zsntta_cli.simulation.stream import ID, Stream
+
+CACHED_ANSWERS = "cached answers"  # what a record names as the device of a replay of TPT
+_TPT = "tpt"
+_SECONDS, _MANY = 20.0, 256  # after which new answers are kept: a kill loses no more
+_PARTS = 64  # that are merged while a run goes on
+_ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's settings
+
+
+def keeps_answers(settings: RunSettings) -> bool:
+    """Whether a run's answers do not depend on its stream, and so are kept."""
+    options = settings.options
+    is_tpt = settings.method == _TPT and isinstance(options, TptSettings)
+    return is_tpt and options.views_by == BY_IMAGE
+
+
+def question(
+    run: RunSettings, encoder: Mapping[str, Any], digests: Mapping[str, str]
+) -> dict[str, Any]:
+    """All that a run's answers depend on beside the features of the images.
+
+    The digest of the ID set's text features, and of how they are read, has the class names in it.
+    """
+    return {
+        "text": digests[f"text/{run.id_set}"], "prompt": run.prompt,
+        "encoder": {key: encoder.get(key) for key in SAME_ENCODER},
+        "settings": {name: getattr(run.options, name) for name in _ASKED},
+        "revision": METHODS[_TPT].revision,
+    }  # fmt: skip
+
+
+class KeptTuning:
+    """The answers for the images of a pool, and the files that new ones are kept in."""
+
+    def __init__(
+        self, files: Sequence[AnswerFile], sizes: Sequence[int], required: bool = False
+    ) -> None:
+        """`sizes` are the images of the files' sets, of which the pool is made in this order.
+
+        `required`: new answers must be kept, and not only where they can.
+        """
+        self._files, self._sizes, self._required = files, sizes, required
+        self._starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        self.pool = TunedPool.empty(sum(sizes), self._keep)
+        self.problem = ""  # why new answers are not kept
+        self._new: list[tuple[int, Answers]] = []
+        self._kept_at, self._parts = time.monotonic(), 0
+        for start, file in zip(self._starts, files, strict=True):
+            rows, answers = file.read()
+            self.pool.fill(rows + start, answers)
+
+    def _keep(self, row: int, answer: Answers) -> None:
+        if self.problem:
+            return
+        self._new.append((row, answer))
+        if len(self._new) >= _MANY or time.monotonic() - self._kept_at >= _SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        """Keep the new answers as parts of their files.
+
+        Raises:
+            StoreError: they must be kept, and cannot be.
+        """
+        rows = np.array([row for row, _ in self._new], np.int64)
+        answers = Answers.joined([answer for _, answer in self._new])
+        try:
+            for start, size, file in zip(self._starts, self._sizes, self._files, strict=True):
+                here = np.flatnonzero((rows >= start) & (rows < start + size))
+                file.add(rows[here] - start, answers.at(here))
+                if self._parts % _PARTS == _PARTS - 1:
+                    file.merge()
+        except StoreError as error:
+            if self._required:
+                raise
+            self.problem = str(error)
+        self._new.clear()
+        self._kept_at, self._parts = time.monotonic(), self._parts + 1
+
+    def close(self) -> None:
+        """Keep what is not kept yet, and bring the parts into the files."""
+        self._parts = _PARTS - 1
+        self._write()
+
+
+def kept_tuning(
+    settings: RunSettings, sources: Sources, digests: Mapping[str, str]
+) -> KeptTuning | None:
+    """What is kept of a run's answers, given its digests; None where they are of its stream."""
+    if not keeps_answers(settings):
+        return None
+    asked = question(settings, sources.id_set.identity, digests)
+    files = [_file_beside(source, asked, settings) for source in sources.present]
+    return KeptTuning(files, [len(source) for source in sources.present])
+
+
+def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
+    """Where the answers for a set's images are kept, by the classes of a run's ID set.
+
+    Raises:
+        StoreError: the ID set has no features of its class names under the run's prompt.
+    """
+    foreseen = Foreseen(root)
+    digests = foreseen.digests(run)
+    if digests is None:
+        raise MissingText(
+            run.prompt, run.id_set, foreseen.header(run.encoder, run.id_set).templates
+        )
+    asked = question(run, foreseen.header(run.encoder, run.id_set).identity, digests)
+    return _file_beside(source, asked, run)
+
+
+def _file_beside(source: FeatureSet, asked: Mapping[str, Any], run: RunSettings) -> AnswerFile:
+    return AnswerFile(source.path, asked, source.digest, len(source), run.id_set)
+
+
+def replay_tuned(
+    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, kept: KeptTuning
+) -> Decisions | None:
+    """The decisions of a run whose answers are all kept; None where some are not."""
+    tuned = TunedStream(
+        data, settings.options, settings.threshold, kept.pool,
+        truly_clean(settings, stream), match_bias(settings, sources),
+    )  # fmt: skip
+    return None if len(tuned.unanswered()) else tuned.decide(slice(0, len(data)))
+
+
+def truly_clean(settings: RunSettings, stream: Stream) -> NDArray[np.bool_] | None:
+    """The mask (T,) of ID samples, which the gt pipeline alone is told."""
+    return stream.kind == ID if settings.flat().get("pipeline") == "gt" else None
+
+
+def match_bias(settings: RunSettings, sources: Sources) -> float | None:
+    """The bias of a sigmoid model, where noise is scored by "match"."""
+    bias: float | None = sources.id_set.identity.get("logit_bias")
+    return bias if settings.threshold.score == MATCH else None
+
+
+def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
+    """The runs that go through the encoder: of live methods whose answers are not all kept.
+
+    All answers means those for each image of the sets that the pipeline may tune on: a stream that
+    asks for some alone may be a replay, too.
+    """
+    foreseen = Foreseen(root)
+    return {
+        run for run in runs if METHODS[run.method].live and not _is_answered(root, run, foreseen)
+    }
+
+
+def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
+    digests = foreseen.digests(run) if keeps_answers(run) else None
+    if digests is None:
+        return False
+    id_set = foreseen.header(run.encoder, run.id_set)
+    asked = question(run, id_set.identity, digests)
+    return all(
+        AnswerFile(
+            feature_path(root, run.encoder, name), asked, digests[name],
+            foreseen.header(run.encoder, name).images, run.id_set,
+        ).is_complete()
+        for name in _tuned_sets(run)
+        if name in digests
+    )  # fmt: skip
+
+
+def _tuned_sets(run: RunSettings) -> list[str]:
+    """The sets whose images a run of TPT may tune on, by its pipeline."""
+    tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
+    ood_set = None if run.options.pipeline == "gt" else run.ood_set
+    noise = noise_name(run.stream.noise) if tunes_noise else None
+    return [name for name in (run.id_set, ood_set, noise) if name]
+
+
+def questions(root: Path, runs: Iterable[RunSettings]) -> list[tuple[RunSettings, str]]:
+    """What runs of TPT ask about which sets that have features, each question once."""
+    asked: dict[tuple[Any, ...], tuple[RunSettings, str]] = {}
+    for run in filter(keeps_answers, runs):
+        settings = tuple(getattr(run.options, name) for name in _ASKED)
+        clean = replace(run, ood_set=None, stream=StreamSettings(ratio=0.0))  # of no other set
+        for name in _tuned_sets(run):
+            paths = (feature_path(root, run.encoder, n) for n in (run.id_set, name))
+            if all(path.exists() for path in paths):
+                key = (run.encoder, run.id_set, run.prompt, settings, name)
+                asked.setdefault(key, (clean, name))
+    return list(asked.values())
