@@ -1,15 +1,19 @@
 """The results of many runs: from the store, or by replays in one process or several."""
 
+import contextlib
+import gc
 import os
+import pickle
 import sys
 import threading
-from collections.abc import Collection, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_line
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
@@ -17,6 +21,9 @@ from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_be
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+
+# Told of each run that an error ended, while the others go on.
+Failures = Callable[[RunSettings, Exception], None]
 
 _WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
@@ -52,11 +59,14 @@ def run_all(
     live: LiveFactory | None = None,
     reporter: Reporter | None = None,
     keeping: Keeping | None = None,
+    *,
+    failures: Failures | None = None,
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
 
     With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
-    it is finished. A live run that Ctrl-C stopped is the last one.
+    it is finished. A live run that Ctrl-C stopped is the last one. With `failures`, a run that ends
+    with an error is reported to it and left out, and the others go on; without, it ends them all.
 
     Raises:
         SettingsError: no process at all, or several for live methods.
@@ -73,9 +83,9 @@ def run_all(
     if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     if jobs == 1 or len(new_runs) < _FEW:
-        records = _run_here(root, new_runs, live, reporter, keeping)
+        records = _run_here(root, new_runs, live, reporter, keeping, failures)
     else:
-        records = _run_apart(root, new_runs, jobs, reporter, keeping)
+        records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
     by_run = {run: kept.record for run, kept in kept_runs.items()}
     by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
@@ -87,6 +97,7 @@ def _run_apart(
     jobs: int,
     reporter: Reporter,
     keeping: Keeping | None,
+    failures: Failures | None,
 ) -> list[Record]:
     """Run in several processes, each of which takes another run when it is free."""
     from concurrent.futures import ProcessPoolExecutor
@@ -95,14 +106,18 @@ def _run_apart(
     processes, jobs = _processes(), min(jobs, len(runs))
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
     if simulator:  # for all copies of this process
-        simulator.prepare(runs)
+        with contextlib.suppress(*[ZsnttaError] if failures else []):  # the run itself will say
+            simulator.prepare(runs)
     queue = RunQueue(runs, processes)
     with ProcessPoolExecutor(
         jobs, processes, _begin, (LoadedScripts(), queue, root, simulator)
     ) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        futures = [workers.submit(_run_from_queue, keeping, threads) for _ in range(jobs)]
+        futures = [
+            workers.submit(_run_from_queue, keeping, threads, failures is not None)
+            for _ in range(jobs)
+        ]
         with (
             queue,
             reporter.waiting(
@@ -110,8 +125,11 @@ def _run_apart(
             ),
         ):
             results = [future.result() for future in futures]
-    _tell(next((problem for _, problem in results if problem), ""), reporter)
-    return [record for records, _ in results for record in records]
+    _tell(next((problem for _, problem, _ in results if problem), ""), reporter)
+    for settings, error in (failure for *_, failed in results for failure in failed):
+        assert failures is not None
+        failures(settings, error)
+    return [record for records, *_ in results for record in records]
 
 
 def _processes() -> Any:
@@ -205,15 +223,52 @@ def _begin(
     _of_process[:] = [(queue, simulator or Simulator(root))]
 
 
-def _run_from_queue(keeping: Keeping | None, threads: int) -> tuple[list[Record], str]:
-    """Run what this process takes, and say why something could not be kept."""
+def _run_from_queue(
+    keeping: Keeping | None, threads: int, goes_on: bool
+) -> tuple[list[Record], str, list[tuple[RunSettings, Exception]]]:
+    """Run what this process takes; why something could not be kept, and runs an error ended."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
+    failed: list[tuple[RunSettings, Exception]] = []
+    failures = (lambda run, error: failed.append((run, _portable(error)))) if goes_on else None
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while next_run := queue.take(last):
             settings, last = next_run
-            records.append(keeper.keep(simulator.replay(settings)))
+            with _reporting(settings, failures):
+                records.append(keeper.keep(simulator.replay(settings)))
             queue.mark_finished()
-        return records, keeper.problem
+        return records, keeper.problem, failed
+
+
+@contextlib.contextmanager
+def _reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None]:
+    """Report an error of a run, if somebody is to be told, and let go of what it held."""
+    try:
+        yield
+    except Exception as error:
+        if failures is None:
+            raise
+        # Else the frames hold what filled the memory for as long as somebody has the error.
+        traceback.clear_frames(error.__traceback__)
+        failures(settings, error)
+    else:
+        return
+    _empty_cache()
+
+
+def _empty_cache() -> None:
+    """Give back the GPU memory that a failed run held, for the next one."""
+    if torch := sys.modules.get("torch"):
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that another process can be told: itself where it can be pickled, else its words."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ZsnttaError(f"{type(error).__name__}: {first_line(error)}")
+    return error
 
 
 def _run_here(
@@ -222,17 +277,20 @@ def _run_here(
     live: LiveFactory | None,
     reporter: Reporter,
     keeping: Keeping | None,
+    failures: Failures | None,
 ) -> list[Record]:
-    records: list[Record] = []
+    records, done = list[Record](), 0
     if not runs:
         return records
     simulator = Simulator(root, live)
     analyse = keeping is not None and keeping.gradients
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, len(records))):
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, done)):
         for settings in runs:
-            records.append(keeper.keep(simulator.replay(settings, analyse)))
-            if records[-1].unfinished:
-                break
+            with _reporting(settings, failures):
+                records.append(keeper.keep(simulator.replay(settings, analyse)))
+                if records[-1].unfinished:
+                    break
+            done += 1
     _tell(keeper.problem, reporter)
     return records
 
