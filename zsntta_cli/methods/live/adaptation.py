@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -129,3 +130,30 @@ class Adapted:
         for parameter, master in zip(self._parameters, self.masters, strict=True):
             if parameter is not master:
                 parameter.copy_(master)
+
+
+class AdaptedTower:
+    """What adaptation changes of an image tower, as a state: parameters, optimiser, statistics."""
+
+    def __init__(
+        self, tower: nn.Module, adapted: Adapted, optimizer: torch.optim.Optimizer
+    ) -> None:
+        self._adapted, self._optimizer = adapted, optimizer
+        self._tensors = [*adapted.masters, *tower.buffers()]  # of BatchNorms: running statistics
+
+    def state(self) -> dict[str, Any]:
+        """All of it, in the very tensors that the next step changes."""
+        return {
+            "tensors": [tensor.detach() for tensor in self._tensors],
+            "optimizer": self._optimizer.state_dict(),
+            "scale": self._adapted.scale,
+        }
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state of the same tower."""
+        for tensor, value in zip(self._tensors, state["tensors"], strict=True):
+            tensor.copy_(value)
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._adapted.scale = state["scale"]
+        self._adapted.publish()

@@ -1,7 +1,7 @@
 """What a live method is given: a stream with its images, and the encoder that it may change."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.live.progress import Progress
 from zsntta_cli.methods.match import match
 
 # Told the entropies (B,) that a step minimises, with their graph, the items (B,) they are of, and
@@ -36,6 +37,7 @@ class LiveData:
     truly_clean: NDArray[np.bool_] | None = None  # (T,) only in the gt pipeline (Sec. 3)
     watch: Watch = _unwatched
     match_bias: float | None = None  # of a sigmoid model, where noise is scored by "match"
+    progress: Progress = field(default_factory=Progress)
 
     def __len__(self) -> int:
         return len(self.stream)
