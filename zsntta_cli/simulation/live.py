@@ -116,7 +116,11 @@ def _snapshot(
 def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str, str]:
     """What decides the bits of a run beside its features, which its key stands for."""
     versions = {"zsntta": __version__, **machine.versions}
-    what = {"settings": repr(settings), "analyse": str(analyse), "device": machine.device}
+    what = {
+        "settings": repr(replace(settings, preset="")),
+        "analyse": str(analyse),
+        "device": machine.device,
+    }
     return {**what, **versions}
 
 

@@ -131,6 +131,19 @@ class Adapted:
             if parameter is not master:
                 parameter.copy_(master)
 
+    def state(self) -> dict[str, Any]:
+        """The masters themselves, which the next step changes, and the scale of losses."""
+        masters = [master.detach() for master in self.masters]
+        return {"masters": masters, "scale": self._scale}
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state of as many parameters, and publish it."""
+        for master, value in zip(self.masters, state["masters"], strict=True):
+            master.copy_(value)
+        self._scale = state["scale"]
+        self.publish()
+
 
 class AdaptedTower:
     """What adaptation changes of an image tower, as a state: parameters, optimiser, statistics."""
@@ -139,21 +152,20 @@ class AdaptedTower:
         self, tower: nn.Module, adapted: Adapted, optimizer: torch.optim.Optimizer
     ) -> None:
         self._adapted, self._optimizer = adapted, optimizer
-        self._tensors = [*adapted.masters, *tower.buffers()]  # of BatchNorms: running statistics
+        self._buffers = list(tower.buffers())  # of BatchNorms: running statistics
 
     def state(self) -> dict[str, Any]:
         """All of it, in the very tensors that the next step changes."""
         return {
-            "tensors": [tensor.detach() for tensor in self._tensors],
+            "adapted": self._adapted.state(),
             "optimizer": self._optimizer.state_dict(),
-            "scale": self._adapted.scale,
+            "buffers": self._buffers,
         }
 
     @torch.no_grad()
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state of the same tower."""
-        for tensor, value in zip(self._tensors, state["tensors"], strict=True):
-            tensor.copy_(value)
+        self._adapted.restore(state["adapted"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._adapted.scale = state["scale"]
-        self._adapted.publish()
+        for buffer, value in zip(self._buffers, state["buffers"], strict=True):
+            buffer.copy_(value)
