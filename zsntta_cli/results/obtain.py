@@ -1,29 +1,33 @@
 """The results of many runs: from the store, or by replays in one process or several."""
 
 import contextlib
-import gc
 import os
-import pickle
 import sys
 import threading
-import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.errors import SettingsError, ZsnttaError, first_line
+from zsntta_cli.errors import SettingsError, ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
+from zsntta_cli.results.live_queue import seconds_before, tidy
+from zsntta_cli.results.live_workers import run_live
+from zsntta_cli.results.running import (
+    Failures,
+    portable,
+    reporting,
+    run_here,
+    run_name,
+    tell_problem,
+)
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
-
-# Told of each run that an error ended, while the others go on.
-Failures = Callable[[RunSettings, Exception], None]
 
 _WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
@@ -45,10 +49,10 @@ def run_one(
     """
     if len(runs) != 1:
         raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _run_name(runs[0])):
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: run_name(runs[0])):
         replay = Simulator(root, live).replay(runs[0], analyse=True)
         record = keeper.keep(replay)
-    _tell(keeper.problem, reporter)
+    tell_problem(keeper.problem, reporter)
     return replay, record
 
 
@@ -74,7 +78,11 @@ def run_all(
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
+    # Before anything is read: what others finish from here on is not made once more.
+    before = seconds_before(root, runs, keeping) if keeping else {}
     kept_runs = kept_before(root, runs, keeping) if keeping else {}
+    if keeping:
+        tidy(keeping, [kept.key for kept in kept_runs.values()])
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = [run for run in runs if run not in kept_runs]
@@ -82,10 +90,15 @@ def run_all(
         reporter.note(f"note: kept before and run again: {words}")
     if jobs > 1 and any(METHODS[run.method].live for run in new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs == 1 or len(new_runs) < _FEW:
-        records = _run_here(root, new_runs, live, reporter, keeping, failures)
-    else:
+    if jobs > 1 and len(new_runs) >= _FEW:
         records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
+    else:
+        is_queued = {run for run in new_runs if keeping and METHODS[run.method].live}
+        at_once = [run for run in new_runs if run not in is_queued]
+        records = run_here(root, at_once, live, reporter, keeping, failures)
+        if keeping and is_queued:
+            queued = [run for run in new_runs if run in is_queued]
+            records += run_live(root, queued, live, reporter, keeping, failures, before)
     by_run = {run: kept.record for run, kept in kept_runs.items()}
     by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
@@ -125,7 +138,7 @@ def _run_apart(
             ),
         ):
             results = [future.result() for future in futures]
-    _tell(next((problem for _, problem, _ in results if problem), ""), reporter)
+    tell_problem(next((problem for _, problem, _ in results if problem), ""), reporter)
     for settings, error in (failure for *_, failed in results for failure in failed):
         assert failures is not None
         failures(settings, error)
@@ -229,83 +242,11 @@ def _run_from_queue(
     """Run what this process takes; why something could not be kept, and runs an error ended."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
     failed: list[tuple[RunSettings, Exception]] = []
-    failures = (lambda run, error: failed.append((run, _portable(error)))) if goes_on else None
+    failures = (lambda run, error: failed.append((run, portable(error)))) if goes_on else None
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while next_run := queue.take(last):
             settings, last = next_run
-            with _reporting(settings, failures):
+            with reporting(settings, failures):
                 records.append(keeper.keep(simulator.replay(settings)))
             queue.mark_finished()
         return records, keeper.problem, failed
-
-
-@contextlib.contextmanager
-def _reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None]:
-    """Report an error of a run, if somebody is to be told, and let go of what it held."""
-    try:
-        yield
-    except Exception as error:
-        if failures is None:
-            raise
-        # Else the frames hold what filled the memory for as long as somebody has the error.
-        traceback.clear_frames(error.__traceback__)
-        failures(settings, error)
-    else:
-        return
-    _empty_cache()
-
-
-def _empty_cache() -> None:
-    """Give back the GPU memory that a failed run held, for the next one."""
-    if torch := sys.modules.get("torch"):
-        gc.collect()
-        torch.cuda.empty_cache()
-
-
-def _portable(error: Exception) -> Exception:
-    """An error that another process can be told: itself where it can be pickled, else its words."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return ZsnttaError(f"{type(error).__name__}: {first_line(error)}")
-    return error
-
-
-def _run_here(
-    root: Path,
-    runs: Sequence[RunSettings],
-    live: LiveFactory | None,
-    reporter: Reporter,
-    keeping: Keeping | None,
-    failures: Failures | None,
-) -> list[Record]:
-    records, done = list[Record](), 0
-    if not runs:
-        return records
-    simulator = Simulator(root, live)
-    analyse = keeping is not None and keeping.gradients
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _progress(runs, done)):
-        for settings in runs:
-            with _reporting(settings, failures):
-                records.append(keeper.keep(simulator.replay(settings, analyse)))
-                if records[-1].unfinished:
-                    break
-            done += 1
-    _tell(keeper.problem, reporter)
-    return records
-
-
-def _tell(problem: str, reporter: Reporter) -> None:
-    """Say why results are not kept."""
-    if problem:
-        reporter.note(f"note: results are not kept: {problem}")
-
-
-def _progress(runs: Sequence[RunSettings], done: int) -> str:
-    now = _run_name(runs[min(done, len(runs) - 1)])
-    return f"run {done + 1:,} of {len(runs):,}: {now}"
-
-
-def _run_name(run: RunSettings) -> str:
-    against = f" against {run.ood_set}" if run.ood_set else ""
-    return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"

@@ -174,11 +174,11 @@ def _execution(
 ) -> "Execution":
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation import LiveDevices
 
     reporter = ConsoleReporter()
-    session = partial(live_session, settings, reporter) if live else None
-    return Execution(reporter, keeping, jobs, session, settings.device, samples)
+    session = LiveDevices(settings, reporter) if live else None
+    return Execution(reporter, keeping, jobs, session, settings.device.split(",")[0], samples)
 
 
 def _show(form: str, output: Path | None, content: "TableContent") -> None:
