@@ -111,6 +111,7 @@ class _Work:
         kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
         if run in kept_runs:
             self.records.append(kept_runs[run].record)
+            self._places[run].unlink(missing_ok=True)  # its process may have died before that
             del self._left[key]
         else:
             self._claims.make_again(key, seconds)

@@ -115,7 +115,8 @@ def _snapshot(
 
 def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str, str]:
     """What decides the bits of a run beside its features, which its key stands for."""
-    versions = {"zsntta": __version__, **machine.versions}
+    # torch tells its version as a type of its own, which no checkpoint may hold.
+    versions = {"zsntta": __version__, **{k: str(v) for k, v in machine.versions.items()}}
     what = {
         "settings": repr(replace(settings, preset="")),
         "analyse": str(analyse),
