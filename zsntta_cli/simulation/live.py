@@ -179,6 +179,7 @@ class LiveSession:
         except StaleState as error:
             assert checkpoint is not None
             checkpoint.discard(error)
+            gradients.restore(GradientNorms(stream).columns, 0)
             decisions = self._decide(settings, live, Running(stream, labels), gradients, checkpoint)
         done = slice(len(decisions.class_index))
         columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
