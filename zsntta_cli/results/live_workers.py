@@ -170,7 +170,6 @@ class _Results:
                     kind, *content = pipe.recv()
                 except (OSError, EOFError):
                     kind, content = "problem", [worker.death()]
-                    reporter.note(f"note: {content[0]}")
                 if kind in ("end", "problem"):
                     del talking[pipe]
                 self._take(kind, content, worker.device, reporter)
@@ -184,6 +183,7 @@ class _Results:
             case "failed":
                 self.failed[content[0]] = content[1]
             case "problem":
+                reporter.note(f"note: {device} takes no part any more: {content[0]}")
                 self.problems.append(content[0])
                 self._now.pop(device, None)
             case "end":

@@ -146,7 +146,8 @@ class SottaMemory:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the samples have no images yet."""
         self._random.setstate(state["random"])
-        self.samples = [Sample(*sample, torch.empty(0)) for sample in state["samples"]]
+        nothing = torch.empty(0)
+        self.samples = [Sample(item, c, nothing) for item, c in state["samples"]]
 
 
 class SharpnessStep:
