@@ -36,7 +36,8 @@ def by_set():
 
 def test_every_number_is_there():
     numbers = [number for t in MEASURED for cell in printed(t.number) for number in cell.numbers]
-    assert len(numbers) == 6786 - 21 - 66 - 88  # rows of all tables without those of 7, 8 and 9
+    ours = 2  # a row of table 4 that the paper has not: its cells are empty
+    assert len(numbers) == 6786 - 21 - 66 - 88 + ours  # all tables without 7, 8 and 9
     assert sum(not math.isnan(number.mean) for number in numbers) == 6195
     assert sum(not math.isnan(number.std) for number in numbers) == 250  # tables 20 and 21
     assert [len(printed(number)) for number in (7, 8, 9)] == [21, 66, 44]

@@ -19,12 +19,11 @@ def with_a_missing_set(features):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, jobs):
-    runs, failed = with_a_missing_set(features), []
-    records = run_all(features, runs, jobs, failures=lambda *failure: failed.append(failure))
+    runs, failed = with_a_missing_set(features), {}
+    records = run_all(features, runs, jobs, failures=failed)
     assert [record.settings for record in records] == runs[1:]
-    [(run, error)] = failed
-    assert run == runs[0]
-    assert isinstance(error, MissingFeatures)
+    assert failed.keys() == {runs[0]}
+    assert "no features of 'gone'" in failed[runs[0]]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -47,9 +46,11 @@ def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monke
 
     monkeypatch.setattr(Simulator, "replay", replay)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: events.append("emptied"))
-    [record] = run_all(features, runs, failures=lambda run, error: events.append(type(error)))
+    failed = {}
+    [record] = run_all(features, runs, failures=failed)
     assert record.settings == runs[1]
-    assert events == [runs[0], torch.cuda.OutOfMemoryError, "emptied", runs[1]]
+    assert failed == {runs[0]: "CUDA out of memory."}
+    assert events == [runs[0], "emptied", runs[1]]
 
 
 def test_ctrl_c_ends_all(features, monkeypatch):
@@ -58,4 +59,4 @@ def test_ctrl_c_ends_all(features, monkeypatch):
 
     monkeypatch.setattr(Simulator, "replay", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_all(features, grid(features, ["adand"]), failures=lambda *_: None)
+        run_all(features, grid(features, ["adand"]), failures={})

@@ -10,11 +10,12 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
+from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.plan import ExtractPlan
+    from zsntta_cli.extraction.plan import ExtractPlan, Failures
 
 _EXTRACT = ExtractSettings()
 
@@ -89,10 +90,19 @@ def extract(
     ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="All sets and noise images of the paper's tables, for each of its encoders.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
-    if not dataset and not words and not noise:
+    if paper and (dataset or words or noise or prompt or noise_count or class_photos):
+        raise misused("--paper says what to extract: leave --dataset and the like out.")
+    if not dataset and not words and not noise and not paper:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
@@ -107,6 +117,13 @@ def extract(
         as_shown,
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
+    if paper:
+        from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
+
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        wish = PaperWish(data_root, features_dir, choice if model.is_named else None, limit)
+        extract_paper(wish, device, settings, reporter, dry_run)
+        return
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos)
         return
@@ -123,14 +140,22 @@ def extract(
             limited_to(None),
         ):  # before the set: what is wrong with photos is told at once
             photos = photo_classes(class_photos, encoding)
+    failures: Failures | None = {} if len(plan.datasets) > 1 else None
     for place, extracted in enumerate(
-        extract_all(plan, choice, device, features_dir, settings, reporter)
+        extract_all(plan, choice, device, features_dir, settings, reporter, failures)
     ):
         say(summary(extracted))
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
     if line := simulate_command(dataset or (), choice, features_dir):
         reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+    if failures:
+        for name, error in failures.items():
+            reporter.note(f"not extracted: {name}: {first_line(error)}")
+        raise DatasetError(
+            f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
+            f"{', '.join(failures)}."
+        )
 
 
 def _say_what_would_be_encoded(

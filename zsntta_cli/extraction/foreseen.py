@@ -60,8 +60,7 @@ def foresee(
     for words in plan.words:
         for name, count in _word_lists(str(words)):
             yield ForeseenFile(line(words_name(name), min(count, plan.limit or count), "words"))
-    types, count = noise_pools(plan, largest_id_set)
-    for noise in types:
+    for noise, count in noise_pools(plan, largest_id_set):
         yield ForeseenFile(line(noise_name(noise), count))
     for name in wanted_partners(plan):
         yield file(name, about=", an OOD partner")

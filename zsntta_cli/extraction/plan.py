@@ -14,7 +14,7 @@ from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.jobs import Engine
@@ -31,6 +31,10 @@ from zsntta_cli.settings import (
 )
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, lists_of, prompt_template, speech_prompt
+
+# What ends one set: its files, its download, another set in its place, memory (also a GPU's).
+_OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
+Failures = dict[str, Exception]  # sets that could not be extracted, as they were named, and why
 
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
@@ -49,6 +53,7 @@ class ExtractPlan:
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
     class_names: Path | None = None  # of the sets given as NAME=PATH
     as_shown: bool = False  # images are read as a viewer shows them, not as published
+    pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -65,8 +70,19 @@ def extract(
     root: Path,
     settings: ExtractSettings,
     reporter: Reporter,
+    failures: Failures | None = None,
 ) -> Iterator[Extracted]:
-    """Extract all sets of a plan, one by one: named sets, words, noise images, partners."""
+    """Extract all sets of a plan, one by one: named sets, words, noise images, partners.
+
+    With `failures`, a named set that cannot be read, fetched or held in memory is put there and the
+    others go on.
+
+    Raises:
+        DatasetError: a name that is no known set, before anything is encoded.
+    """
+    for spec in plan.datasets:
+        if not SetName.parse(spec).path:
+            datasets.known(str(SetName.parse(spec)))
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: these are random weights: features mean nothing.")
     first, *_ = device.split(",")
@@ -75,7 +91,7 @@ def extract(
         partial(engine_for, settings, device),
     )  # fmt: skip
     with closing(extractor):
-        yield from _extract(plan, extractor)
+        yield from _extract(plan, extractor, failures)
 
 
 def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
@@ -85,15 +101,24 @@ def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
     return encoder
 
 
-def _extract(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
+def _extract(
+    plan: ExtractPlan, extractor: Extractor, failures: Failures | None
+) -> Iterator[Extracted]:
     templates = [prompt_template(prompt) for prompt in plan.prompts]
     largest_id_set = 0
     for spec in plan.datasets:
-        images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
-        is_id = datasets.has_text(images)
-        default = [datasets.default_prompt(images.name)] if is_id else []
+        try:
+            images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
+            is_id = datasets.has_text(images)
+            default = [datasets.default_prompt(images.name)] if is_id else []
+            extracted = extractor.dataset(images, templates or default)
+        except _OF_ONE_SET as error:
+            if failures is None:
+                raise
+            failures[str(SetName.parse(spec))] = error
+            continue
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
-        yield extractor.dataset(images, templates or default)
+        yield extracted
     for words in plan.words:
         yield from _extract_words(str(words), plan, templates, extractor)
     yield from _extract_noise(plan, extractor, largest_id_set)
@@ -149,16 +174,17 @@ def named_words(spec: str) -> tuple[str, Path]:
 def _extract_noise(
     plan: ExtractPlan, extractor: Extractor, largest_id_set: int
 ) -> Iterator[Extracted]:
-    types, count = noise_pools(plan, largest_id_set)
-    for noise in types:
+    for noise, count in noise_pools(plan, largest_id_set):
         yield extractor.noise(noise, partial(noise_images, noise, count), count)
 
 
-def noise_pools(plan: ExtractPlan, largest_id_set: int) -> tuple[list[str], int]:
+def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]:
     """The types of noise images to encode, and how many of each, beside ID sets of some size."""
+    if plan.pools:
+        return [*plan.pools]
     types = plan.noise if plan.noise is not None else ("gaussian",) if largest_id_set else ()
     count = plan.noise_count or (max(1, largest_id_set // 4) if largest_id_set else _NOISE_COUNT)
-    return [noise for noise in types if noise != NO_NOISE], count
+    return [(noise, count) for noise in types if noise != NO_NOISE]
 
 
 def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:

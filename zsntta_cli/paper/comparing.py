@@ -72,8 +72,12 @@ class Comparison:
             return OTHER_IMAGES
         if math.isnan(self.deviation):
             return UNKNOWN
-        most = self.variance.deviations * self.deviation + ROUNDING
-        return WITHIN if abs(self.difference) <= most + 1e-9 else OUTSIDE
+        return WITHIN if abs(self.difference) <= self.most + 1e-9 else OUTSIDE
+
+    @property
+    def most(self) -> float:
+        """The largest difference that chance alone makes in 95 % of all reproductions."""
+        return self.variance.deviations * self.deviation + ROUNDING
 
 
 def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:

@@ -4,7 +4,6 @@ A row takes three lines: what is measured, what the paper has, the difference. L
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -12,22 +11,21 @@ from string import ascii_lowercase
 from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import (
-    MISPRINT,
     OTHER_IMAGES,
     OUTSIDE,
-    UNKNOWN,
     WITHIN,
     Comparison,
     compare_published,
 )
 from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
+from zsntta_cli.paper.tally import Tally
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
 _MARKS = {WITHIN: "=", OUTSIDE: "!", OTHER_IMAGES: "?"}
 _DIGITS = {"time_s": 4}  # of a metric; two of all others
-_RULE = (
+RULE = (
     f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
     f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
     "or else the paper's ±, tables 20 and 21), which OOD images take part, and rounding"
@@ -58,13 +56,14 @@ def published_content(table: PaperTable, command: str = "") -> TableContent:
     return TableContent(table, compare_published(entries), None, command)
 
 
-def render(content: TableContent, form: str, to_file: bool = False) -> str:
-    """A table in one of FORMS."""
+def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
+    """Tables one after the other in one of FORMS."""
     if not FORMS[form].of_rows:
-        return draw(table_sheets(content), form, to_file)
+        return draw([s for content in contents for s in table_sheets(content)], form, to_file)
     from zsntta_cli.paper import rows
 
-    return write_rows(rows.table_rows(content), form, rows.columns())
+    every = [row for content in contents for row in rows.table_rows(content)]
+    return write_rows(every, form, rows.columns())
 
 
 def table_sheets(content: TableContent) -> list[Sheet]:
@@ -79,7 +78,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         sheets = _parts(content, letters)
         remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
         sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
-        sheets[-1].notes += [] if content.is_published_alone else [summary(comparisons)]
+        sheets[-1].notes += [] if content.is_published_alone else [Tally(comparisons).sentence]
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
         sheet.command = content.command
@@ -211,7 +210,7 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
             f"{_MARKS[OTHER_IMAGES]} not judged, for it is of other images: {', '.join(sets)}"
         )
     if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
-        notes.append(_RULE)
+        notes.append(RULE)
     return notes
 
 
@@ -228,38 +227,3 @@ def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
         f"there is {lacks}"
         for (group, column, lacks), names in rows.items()
     ]
-
-
-def summary(comparisons: Sequence[Comparison]) -> str:
-    """One line: how many numbers are within, outside or not judged, and the largest difference."""
-    counts = Counter(c.verdict for c in comparisons)
-    measured = sum(c.measured is not None and not math.isnan(c.measured.mean) for c in comparisons)
-    if not any(c.published for c in comparisons):
-        return f"{measured:,} numbers measured, nothing is published of them"
-    parts = [f"{counts[WITHIN]:,} within", f"{counts[OUTSIDE]:,} outside"]
-    parts += [f"{counts[UNKNOWN]:,} without a known spread"]
-    parts += [f"{counts[OTHER_IMAGES]:,} of other images"] * bool(counts[OTHER_IMAGES])
-    parts += [f"{counts[MISPRINT]:,} misprinted"] * bool(counts[MISPRINT])
-    printed_numbers = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
-    line = f"{sum(counts[v] for v in counts if v):,} of {printed_numbers:,} numbers compared: "
-    line += ", ".join(parts)
-    judged = [c for c in comparisons if c.verdict in (WITHIN, OUTSIDE, UNKNOWN)]
-    if not judged:
-        return line
-    worst = max(judged, key=lambda c: abs(c.difference))
-    return f"{line}; largest difference {worst.difference:+.2f} ({_where(worst)})"
-
-
-def _where(comparison: Comparison) -> str:
-    """Where a comparison stands in its table."""
-    cell = comparison.cell
-    return ", ".join(filter(None, (cell.group, " ".join(cell.row), cell.column, comparison.metric)))
-
-
-def check_lines(by_table: Mapping[PaperTable, Sequence[Comparison]]) -> list[str]:
-    """A line a table, and one of all."""
-    lines = [
-        f"Table {table.number:2}: {summary(comparisons)}" for table, comparisons in by_table.items()
-    ]
-    every = [comparison for of_table in by_table.values() for comparison in of_table]
-    return [*lines, f"All tables: {summary(every)}"]

@@ -28,6 +28,7 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.running import Failures
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
@@ -46,6 +47,7 @@ class Execution:
     live: LiveFactory | None = None  # None: live methods are not run
     device: str = "auto"  # of what is timed
     samples: int = SAMPLES
+    goes_on: bool = False  # what is missing, or fails, ends its row and not the rest
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Obtained:
     missing: dict[str, list[str]]  # sets without features, by the folder of their encoder
     not_live: Sequence[RunSettings]  # live runs that were not asked for
     unfinished: bool  # Ctrl-C stopped a live run
+    failures: Failures  # runs that ended with an error, where the others went on
 
     @property
     def items_left(self) -> int:
@@ -160,22 +163,25 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     """Run what is not kept yet, cached methods first, live ones only where they may be."""
     missing = missing_files(wishes.root, wanted)
     runs = runnable(wishes.root, wanted)
-    if wanted and not runs:
+    if wanted and not runs and not execution.goes_on:
         raise MissingSets(missing, str(wishes.root))
     for note in notes_before(wishes.root, runs):
         execution.reporter.note(note)
     replays = [run for run in runs if not needs_images(run)]
+    failures = Failures()
+    hook = failures if execution.goes_on else None
     records = run_all(
-        wishes.root, replays, execution.jobs, None, execution.reporter, execution.keeping
+        wishes.root, replays, execution.jobs, None, execution.reporter, execution.keeping, hook
     )
-    live_records, not_live = _live([run for run in runs if needs_images(run)], wishes, execution)
+    live = [run for run in runs if needs_images(run)]
+    live_records, not_live = _live(live, wishes, execution, hook)
     finished = {r.settings: r for r in (*records, *live_records) if not r.unfinished}
     unfinished = any(record.unfinished for record in live_records)
-    return Obtained(wishes, finished, missing, not_live, unfinished)
+    return Obtained(wishes, finished, missing, not_live, unfinished, failures)
 
 
 def _live(
-    runs: Sequence[RunSettings], wishes: Wishes, execution: Execution
+    runs: Sequence[RunSettings], wishes: Wishes, execution: Execution, failures: Failures | None
 ) -> tuple[Sequence[Record], Sequence[RunSettings]]:
     """Live runs that are kept or made, and those that were left."""
     # Live ones that are not to be run are shown, even where all others are run again.
@@ -188,7 +194,9 @@ def _live(
         return list(before.values()), not_kept
     count = count_items(wishes.root, not_kept)
     execution.reporter.note(f"{len(not_kept):,} live runs of {count:,} items")
-    records = run_all(wishes.root, live, 1, execution.live, execution.reporter, execution.keeping)
+    records = run_all(
+        wishes.root, live, 1, execution.live, execution.reporter, execution.keeping, failures
+    )
     if not any(record.unfinished for record in records):
         records += _timed(timed, wishes, execution)
     return records, []
@@ -201,7 +209,7 @@ def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) ->
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
         return []
     jobs = [
-        TimingJob(run.method, run.flat().get("batch_size", 1), encoder, execution.device, samples)
+        TimingJob(run.method, run.flat().get("batch_size") or 1, encoder, execution.device, samples)
         for run in runs
     ]
     timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))

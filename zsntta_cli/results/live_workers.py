@@ -40,6 +40,7 @@ class _Job(NamedTuple):
     runs: Sequence[RunSettings]
     keeping: Keeping
     before: Mapping[str, float]
+    goes_on: bool  # after a run that ends with an error
 
 
 def run_live(
@@ -59,7 +60,7 @@ def run_live(
     """
     if not isinstance(live, LiveDevices) or len(live.apart) == 1:
         return run_queued(root, runs, live, reporter, keeping, failures, before)
-    job = _Job(LoadedScripts(), root, runs, keeping, before)
+    job = _Job(LoadedScripts(), root, runs, keeping, before, failures is not None)
     with _ctrl_c_ignored():  # by them: it is this process that tells them to stop
         workers = [_Worker(job, settings) for settings in live.apart]
     results = _Results()
@@ -70,11 +71,8 @@ def run_live(
         if any(record.unfinished for record in records):
             return records
         raise KeyboardInterrupt if is_stopped() or not results.problems else results.problems[0]
-    for run, error in results.failed.items():
-        if run not in results.records:  # by another process
-            if failures is None:
-                raise error
-            failures(run, error)
+    if failures is not None:  # and no other process could do it
+        failures |= {k: v for k, v in results.failed.items() if k not in results.records}
     return records
 
 
@@ -149,7 +147,7 @@ class _Results:
     """What the processes have told."""
 
     records: dict[RunSettings, Record] = field(default_factory=dict)
-    failed: dict[RunSettings, Exception] = field(default_factory=dict)
+    failed: Failures = field(default_factory=dict)
     problems: list[Exception] = field(default_factory=list)  # that ended a process
     is_complete: bool = False  # one of them saw the end of all runs
     _now: dict[str, str] = field(default_factory=dict)  # by device
@@ -180,14 +178,13 @@ class _Results:
                 reporter.note(content[0])
             case "now":
                 self._now[device] = content[0]
-            case "failed":
-                self.failed[content[0]] = content[1]
             case "problem":
                 reporter.note(f"note: {device} takes no part any more: {content[0]}")
                 self.problems.append(content[0])
                 self._now.pop(device, None)
             case "end":
                 self.is_complete |= not content[1]
+                self.failed |= content[2]
                 for record in content[0]:
                     self._add(record)
 
@@ -204,10 +201,7 @@ def _work(job: _Job, settings: LiveSettings, tells: Connection) -> None:
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     reporter = _Telling(tells)
     session = partial(live_session, settings, reporter)
-
-    def failures(run: RunSettings, error: Exception) -> None:
-        tells.send(("failed", run, portable(error)))
-
+    failures = Failures() if job.goes_on else None
     records, is_stopped = list[Record](), False
     try:
         records = run_queued(
@@ -219,7 +213,7 @@ def _work(job: _Job, settings: LiveSettings, tells: Connection) -> None:
         tells.send(("problem", portable(error)))
         return
     is_stopped |= any(record.unfinished for record in records)
-    tells.send(("end", records, is_stopped))
+    tells.send(("end", records, is_stopped, failures or {}))
 
 
 def _stop_once(*_: object) -> None:

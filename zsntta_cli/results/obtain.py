@@ -19,7 +19,6 @@ from zsntta_cli.results.live_queue import seconds_before, tidy
 from zsntta_cli.results.live_workers import run_live
 from zsntta_cli.results.running import (
     Failures,
-    portable,
     reporting,
     run_here,
     run_name,
@@ -63,14 +62,13 @@ def run_all(
     live: LiveFactory | None = None,
     reporter: Reporter | None = None,
     keeping: Keeping | None = None,
-    *,
     failures: Failures | None = None,
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
 
     With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
     it is finished. A live run that Ctrl-C stopped is the last one. With `failures`, a run that ends
-    with an error is reported to it and left out, and the others go on; without, it ends them all.
+    with an error is put there and the others go on; without, it ends them all.
 
     Raises:
         SettingsError: no process at all, or several for live methods.
@@ -119,7 +117,9 @@ def _run_apart(
     processes, jobs = _processes(), min(jobs, len(runs))
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
     if simulator:  # for all copies of this process
-        with contextlib.suppress(*[ZsnttaError] if failures else []):  # the run itself will say
+        with contextlib.suppress(
+            *[] if failures is None else [ZsnttaError]
+        ):  # the run itself will say
             simulator.prepare(runs)
     queue = RunQueue(runs, processes)
     with ProcessPoolExecutor(
@@ -139,9 +139,9 @@ def _run_apart(
         ):
             results = [future.result() for future in futures]
     tell_problem(next((problem for _, problem, _ in results if problem), ""), reporter)
-    for settings, error in (failure for *_, failed in results for failure in failed):
-        assert failures is not None
-        failures(settings, error)
+    if failures is not None:
+        for *_, failed in results:
+            failures |= failed
     return [record for records, *_ in results for record in records]
 
 
@@ -238,15 +238,14 @@ def _begin(
 
 def _run_from_queue(
     keeping: Keeping | None, threads: int, goes_on: bool
-) -> tuple[list[Record], str, list[tuple[RunSettings, Exception]]]:
+) -> tuple[list[Record], str, Failures]:
     """Run what this process takes; why something could not be kept, and runs an error ended."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
-    failed: list[tuple[RunSettings, Exception]] = []
-    failures = (lambda run, error: failed.append((run, portable(error)))) if goes_on else None
+    failures = Failures()
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while next_run := queue.take(last):
             settings, last = next_run
-            with reporting(settings, failures):
+            with reporting(settings, failures if goes_on else None):
                 records.append(keeper.keep(simulator.replay(settings)))
             queue.mark_finished()
-        return records, keeper.problem, failed
+        return records, keeper.problem, failures

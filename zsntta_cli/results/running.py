@@ -4,8 +4,7 @@ import contextlib
 import gc
 import pickle
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from zsntta_cli.errors import ZsnttaError, first_line
@@ -15,8 +14,9 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
-# Told of each run that an error ended, while the others go on.
-Failures = Callable[[RunSettings, Exception], None]
+# Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
+_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
+Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
 
 
 def run_here(
@@ -46,18 +46,15 @@ def run_here(
 
 @contextlib.contextmanager
 def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None]:
-    """Report an error of a run, if somebody is to be told, and let go of what it held."""
+    """Put the error that ends a run among failures, and let go of what it held; or raise it."""
     try:
         yield
-    except Exception as error:
+        return
+    except _OF_ONE_RUN as error:
         if failures is None:
             raise
-        # Else the frames hold what filled the memory for as long as somebody has the error.
-        traceback.clear_frames(error.__traceback__)
-        failures(settings, error)
-    else:
-        return
-    _empty_cache()
+        failures[settings] = first_line(error)
+    _empty_cache()  # after the error, whose frames hold what filled the memory
 
 
 def _empty_cache() -> None:

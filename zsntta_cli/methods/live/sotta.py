@@ -60,7 +60,9 @@ def run(
         batches = data.progress.left(_between_steps(len(data), options))
         for items, images in data.batches(batches):
             with torch.no_grad():
-                logits = data.logits(data.encoder.image_features(images), text)
+                passes = torch.split(images, options.batch_size or len(images))
+                features = torch.cat([data.encoder.image_features(part) for part in passes])
+                logits = data.logits(features, text)
             class_index, u = zero_shot_scores(logits, data.match_bias)
             thresholds = online(u)
             enters = data.adapts_on(options.pipeline, items, u > thresholds)

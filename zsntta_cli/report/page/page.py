@@ -65,6 +65,7 @@ def page(
     rows = [row for table in frame for row in table.rows]
     looks = figures.looks(frame)
     contests = over_pairs.contests(rows, baseline)
+    records = [run.record for run in selected.runs]
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
         Section(
@@ -87,7 +88,7 @@ def page(
         Section("Settings in full", cards=provenance.settings(tables)),
         Section(
             "Features and versions",
-            sheets=[provenance.features(selected.runs), provenance.versions(selected.runs)],
+            sheets=[provenance.features(records), provenance.versions(records)],
         ),
     ]
     html = document(

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
 from zsntta_cli.report.page.headline import name_of
-from zsntta_cli.report.page.rows import PageRun, PageTable, RunRow, mean_seconds
+from zsntta_cli.report.page.rows import PageTable, RunRow, mean_seconds
 from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, set_place, shown
+from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
 Command = Callable[[Sequence[RunSettings], str], str]  # of runs, and of their method's script
@@ -18,7 +19,7 @@ _OF_LINES = ("ratio", FEATURES)  # settings of the rows that share a card
 Setting = tuple[str, Any]  # name and value
 
 
-def _plain_sheet(
+def plain_sheet(
     title: str, heads: Labels, numbers: Labels, rows: Sequence[tuple[Labels, Sequence[str]]],
     **more: Any,
 ) -> PageSheet:  # fmt: skip
@@ -30,7 +31,7 @@ def _plain_sheet(
 def commands(table: PageTable, command: Command) -> Iterator[PageSheet]:
     """For each line of the headline tables: what repeats it, how long it took, on what."""
     for stream, rows in table.by_stream().items():
-        yield _plain_sheet(
+        yield plain_sheet(
             f"{name_of(stream)}: the commands",
             ("Method", "Noise", "Command", "Device"),
             ("Runs", "s a run", "Peak MiB"),
@@ -98,17 +99,17 @@ def _card(name: str, where: str, values: Sequence[Setting], alike: set[Setting])
         for name, value in values
     ]
     title = f"{name}: settings; bold where rows of the method differ"
-    return Card(name, where, _plain_sheet(title, ("Setting", "Value"), (), rows))
+    return Card(name, where, plain_sheet(title, ("Setting", "Value"), (), rows))
 
 
-def features(runs: Sequence[PageRun]) -> PageSheet:
+def features(records: Sequence[Record]) -> PageSheet:
     """The digests of all features that the runs saw."""
     counts = Counter(
-        (run.record.settings.encoder, name, digest)
-        for run in runs
-        for name, digest in run.record.digests.items()
+        (record.settings.encoder, name, digest)
+        for record in records
+        for name, digest in record.digests.items()
     )
-    return _plain_sheet(
+    return plain_sheet(
         "Features that the runs saw; text/SET: class text, logit scale, whether normalised",
         ("Features", "Encoder", "SHA-256"),
         ("Runs",),
@@ -121,14 +122,14 @@ def features(runs: Sequence[PageRun]) -> PageSheet:
     )
 
 
-def versions(runs: Sequence[PageRun]) -> PageSheet:
+def versions(records: Sequence[Record]) -> PageSheet:
     """By what the runs were made, and when."""
     days: dict[Labels, list[str]] = {}
-    for record in (run.record for run in runs):
+    for record in records:
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
         key = (made_by, record.device, record.revision)
         days.setdefault(key, []).append(record.created[:10])
-    return _plain_sheet(
+    return plain_sheet(
         "Versions and devices",
         ("Made by", "Device", "Revision", "First", "Last"),
         ("Runs",),

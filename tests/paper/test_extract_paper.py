@@ -1,0 +1,104 @@
+"""`extract --paper`, and extractions of which one set fails."""
+
+import dataclasses
+
+import pytest
+from made import TINY, fails
+from PIL import Image
+
+from zsntta_cli import datasets
+from zsntta_cli.paper.extracting import paper_extractions
+from zsntta_cli.paper.runs import Wishes
+from zsntta_cli.settings import PAPER_ENCODERS
+
+RANDOM = ("--model", "RN50", "--pretrained", "none")
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """No set is fetched by itself."""
+    for name, entry in datasets.CATALOGUE.items():
+        monkeypatch.setitem(datasets.CATALOGUE, name, dataclasses.replace(entry, downloads=False))
+
+
+def pictures(folder, count):
+    folder.mkdir(parents=True)
+    for i in range(count):
+        Image.new("RGB", (40, 40), (i * 40, 100, 50)).save(folder / f"{i}.png")
+
+
+def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_path):
+    result = zsntta("extract", "--paper", *TINY, "--limit", "40")
+    assert result.exit_code == 0, result.output
+    there = {path.stem for path in (tmp_path / "features" / "tiny").glob("*.h5")}
+    assert there == {
+        "shapes", "glyphs", "textures", "other-shapes", "digits", "noise-gaussian",
+        "noise-uniform", "noise-salt-and-pepper", "noise-poisson",
+    }  # fmt: skip
+    again = zsntta("extract", "--paper", *TINY, "--limit", "40")
+    assert again.stdout.count("there already") == len(there)
+    missing = zsntta("paper", "17", *TINY).stderr
+    assert "missing" not in missing
+
+
+@pytest.mark.usefixtures("offline")
+def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
+    pictures(tmp_path / "data" / "lsun", 5)
+    pictures(tmp_path / "data" / "Places" / "images", 2)
+    (tmp_path / "data" / "Places" / "images" / "z.jpg").write_bytes(b"no picture")
+    result = zsntta("extract", "--paper", *RANDOM)
+    fails(
+        type("R", (), {
+            "exit_code": result.exit_code, "stdout": "", "output": result.output,
+            "stderr": result.stderr.splitlines(keepends=True)[-1],
+        }),
+        "1 sets are there and were not extracted: places",
+    )  # fmt: skip
+    assert "lsun.h5: 5 images" in result.stdout
+    assert "note: 'lsun' is not the published set: it has 5 of 10,000 images." in result.stderr
+    assert "not extracted: places: " in result.stderr
+    assert "Sets that are not at hand" in result.stdout
+    for name in ("imagenet-sketch", "cifar10-c", "ninco"):
+        assert name in result.stdout
+    assert not list((tmp_path / "features").glob("*/places.h5"))
+
+
+@pytest.mark.usefixtures("offline")
+def test_each_encoder_has_the_sets_of_its_tables(tmp_path):
+    every = paper_extractions(Wishes(tmp_path), tmp_path)
+    assert [extraction.choice for extraction in every] == [*PAPER_ENCODERS]
+    counts = [len(extraction.absent) for extraction in every]
+    assert counts == [11 + 7 + 45, 5, 5]
+    assert [extraction.pools for extraction in every] == [()] * 3, "nothing to inject noise into"
+    for name in ("cifar-10-batches-py", "svhn", "dtd/dtd/images/x", "lsun"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "cifar-10-batches-py" / "test_batch").touch()
+    (tmp_path / "svhn" / "test_32x32.mat").touch()
+    (tmp_path / "lsun" / "a.png").touch()
+    first, second, _ = paper_extractions(Wishes(tmp_path), tmp_path)
+    assert {"cifar10", "svhn", "lsun"} <= set(first.sets)
+    # 75 % noise of 10,000 ID samples is 40,000 samples, and every eighth is followed by noise;
+    # every second of table 18's 20,000.
+    assert dict(first.pools)["gaussian"] == 10_000
+    assert dict(second.pools)["gaussian"] == 2_500
+
+
+def test_one_set_that_fails_ends_itself_and_unknown_names_all(zsntta, tmp_path):
+    fails(zsntta("extract", "--dataset", "shapes", "--dataset", "nonsense", *TINY), "'nonsense'")
+    assert not (tmp_path / "features").exists()
+    pictures(tmp_path / "good", 4)
+    pictures(tmp_path / "other", 4)
+    specs = ("--dataset", f"a={tmp_path / 'good'}", "--dataset", f"b={tmp_path / 'gone'}",
+             "--dataset", f"c={tmp_path / 'other'}")  # fmt: skip
+    result = zsntta("extract", *specs, *TINY)
+    assert result.exit_code == 1
+    assert [line.split(":")[0][-4:] for line in result.stdout.splitlines()] == ["a.h5", "c.h5"]
+    assert "not extracted: b: " in result.stderr
+    assert result.stderr.splitlines()[-1] == "error: 1 of 3 sets were not extracted: b."
+
+
+def test_paper_says_what_to_extract(zsntta):
+    fails(zsntta("extract", "--paper", "--dataset", "shapes"), "leave --dataset", code=2)
+    dry = zsntta("extract", "--paper", *TINY, "--dry-run")
+    assert "shapes.h5: 10,000 images to encode" in dry.stdout
+    assert dry.stdout.splitlines()[-1] == "Nothing was run or written (--dry-run)."

@@ -1,0 +1,91 @@
+"""`zsntta extract --paper`: all that the paper's tables and figures need, as far as it is there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.dry import NOTHING_DONE
+from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.progress import Reporter
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+if TYPE_CHECKING:
+    from zsntta_cli.extraction.plan import Failures
+    from zsntta_cli.paper.extracting import PaperExtraction
+
+
+@dataclass(frozen=True)
+class PaperWish:
+    """Where sets lie and features go, which encoder alone, how many images of a set at most."""
+
+    data_root: Path
+    features_dir: Path
+    choice: EncoderChoice | None
+    limit: int | None
+
+
+def extract_paper(
+    wish: PaperWish, device: str, settings: ExtractSettings, reporter: Reporter, dry_run: bool
+) -> None:
+    """Extract what is at hand of all that the paper needs, and say where to get the rest.
+
+    Raises:
+        DatasetError: sets that are at hand and could not be extracted.
+    """
+    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.foreseen import foresee
+    from zsntta_cli.extraction.plan import ExtractPlan, extract
+    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.extracting import paper_extractions
+    from zsntta_cli.paper.runs import Wishes
+
+    wishes = Wishes(wish.features_dir, PaperEncoder(wish.choice))
+    extractions = paper_extractions(wishes, wish.data_root, wish.limit)
+    failures: Failures = {}
+    for extraction in extractions:
+        choice, root = extraction.choice, wish.features_dir
+        plan = ExtractPlan(
+            extraction.sets, wish.data_root, limit=wish.limit, pools=extraction.pools,
+            partners=False,
+        )  # fmt: skip
+        if dry_run:
+            for file in foresee(plan, choice, root, settings.overwrite):
+                say(file.line)
+            continue
+        for extracted in extract(plan, choice, device, root, settings, reporter, failures):
+            say(summary(extracted))
+    _say_what_is_absent(extractions)
+    for name, error in failures.items():
+        reporter.note(f"not extracted: {name}: {first_line(error)}")
+    if dry_run:
+        say(NOTHING_DONE)
+    if failures:
+        raise DatasetError(
+            f"{len(failures)} sets are there and were not extracted: {', '.join(failures)}."
+        )
+
+
+def _say_what_is_absent(extractions: "Sequence[PaperExtraction]") -> None:
+    """Say which sets are neither there nor fetched by themselves, and where to get each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from zsntta_cli import datasets
+    from zsntta_cli.datasets.names import SetName
+    from zsntta_cli.progress import console
+
+    bases = dict.fromkeys(
+        SetName.parse(name).base for extraction in extractions for name in extraction.absent
+    )
+    if not bases:
+        return
+    table = Table(title="Sets that are not at hand", title_justify="left")
+    for head in ("Set", "Images", "MB", "Where to get it", "What to put into the data root"):
+        table.add_column(head, justify="right" if head in ("Images", "MB") else "left")
+    for base in bases:
+        entry = datasets.CATALOGUE[base]
+        megabytes = f"{entry.megabytes:,}" if entry.megabytes else ""
+        table.add_row(*map(Text, (base, f"{entry.images:,}", megabytes, entry.home, entry.layout)))
+    console().print(table)

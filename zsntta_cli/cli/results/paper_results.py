@@ -1,0 +1,189 @@
+"""What `zsntta paper` shows and writes, once it is known what is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.dry import say_foresight
+from zsntta_cli.cli.output import command_line, put, put_figure
+from zsntta_cli.paper.printed.tables import PaperTable
+
+if TYPE_CHECKING:
+    from zsntta_cli.cli.hints import Given
+    from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.paper.standing import Execution, Obtained
+    from zsntta_cli.results.keeping import Keeping
+
+Tables = Sequence[PaperTable]
+
+
+def show_published(tables: Tables, form: str, output: Path | None) -> None:
+    """Show the paper's numbers of some tables."""
+    from zsntta_cli.paper.sheets import published_content, render
+
+    if tables:
+        contents = [published_content(table, command_line()) for table in tables]
+        put(render(contents, form, output is not None), output)
+
+
+def show_published_figures(numbers: Sequence[int], output: Path | None) -> None:
+    """Draw what the paper's tables say of figures: nothing is run."""
+    for number in numbers:
+        from zsntta_cli.paper.figures import PAPER, draw, found, published  # NumPy
+
+        printed = published(number)
+        if not printed:
+            raise misused(f"the paper prints no number that figure {number} follows from.")
+        figure = draw(number, [], printed, PAPER)
+        put_figure(figure, found(number).width, output or Path(f"fig{number}.pdf"))
+
+
+def show_overview(wishes: "Wishes", keeping: "Keeping") -> None:
+    """Show all tables and figures, what each needs and what is left to run."""
+    from zsntta_cli.paper.overview import draw, look_over, totals
+    from zsntta_cli.progress import console
+
+    overview = look_over(wishes, keeping)
+    for table in draw(overview):
+        console().print(table)
+    for line in totals(overview):
+        say(line)
+
+
+def say_what_would_be_run(
+    tables: Tables,
+    figures: Sequence[int],
+    wishes: "Wishes",
+    keeping: "Keeping",
+    live: bool,
+    given: "Given",
+) -> None:
+    """Say what tables and figures would run, of none named all tables; live runs where asked."""
+    from dataclasses import replace
+
+    from zsntta_cli.paper.figures import found
+    from zsntta_cli.paper.printed.tables import TABLES
+    from zsntta_cli.paper.runs import all_runs, is_timed, needs_images
+    from zsntta_cli.paper.standing import figure_runs
+
+    runs = all_runs(wishes, tables if tables or figures else TABLES)
+    for number in figures:
+        runs += figure_runs(number, wishes)
+        keeping = replace(keeping, gradients=keeping.gradients or found(number).analysed)
+    runs = list(dict.fromkeys(runs))
+    shown_runs = [run for run in runs if not is_timed(run) and (live or not needs_images(run))]
+    if left_out := len(runs) - len(shown_runs):
+        how = "timed, which takes no features" if live else "live: --live runs them"
+        say(f"{left_out:,} more runs are {how}.")
+    say_foresight(wishes.root, shown_runs, keeping, given)
+
+
+def show_tables(
+    tables: Tables,
+    wishes: "Wishes",
+    execution: "Execution",
+    where: tuple[str, Path | None],
+    given: "Given",
+) -> None:
+    """Run what tables lack, and show them in a form, on stdout or in a file."""
+    from zsntta_cli.paper.sheets import published_content, render
+    from zsntta_cli.paper.standing import stand
+
+    if not tables:
+        return
+    form, output = where
+    command, standing, unfinished = command_line(), None, False
+    measured = [table for table in tables if table.is_measured]
+    if measured:
+        standing = stand(measured, wishes, execution)
+        _say_what_is_left(standing, given)
+        unfinished = standing.unfinished
+    contents = [
+        standing.content(table, command)
+        if standing and table.is_measured
+        else published_content(table, command)
+        for table in tables
+    ]
+    put(render(contents, form, output is not None), output)
+    _stop_if(unfinished)
+
+
+def show_figures(
+    numbers: Sequence[int],
+    wishes: "Wishes",
+    execution: "Execution",
+    output: Path | None,
+    given: "Given",
+) -> None:
+    """Run what figures lack, and draw them."""
+    if numbers:
+        from zsntta_cli.paper.figures import found
+        from zsntta_cli.paper.standing import illustrate
+    for number in numbers:
+        illustration = illustrate(number, wishes, execution)
+        _say_what_is_left(illustration, given)
+        drawn = output or Path(f"fig{number}.pdf")
+        put_figure(illustration.figure(), found(number).width, drawn)
+
+
+def show_check(
+    wishes: "Wishes", execution: "Execution", form: str, output: Path | None, given: "Given"
+) -> None:
+    """Show what all tables come to; exit code 1 where a number is outside or none is judged."""
+    from zsntta_cli.paper.printed.tables import TABLES
+    from zsntta_cli.paper.standing import stand
+    from zsntta_cli.paper.tally import COLUMNS, tally_all, tally_lines, tally_rows
+    from zsntta_cli.report.forms import FORMS, write_rows
+
+    measured = [table for table in TABLES if table.is_measured]
+    standing = stand(measured, wishes, execution)
+    _say_what_is_left(standing, given)
+    by_table = {table: standing.content(table).comparisons for table in measured}
+    if FORMS[form].of_rows:
+        put(write_rows(tally_rows(by_table), form, COLUMNS), output)
+    else:
+        for line in tally_lines(by_table):
+            say(line)
+    _stop_if(standing.unfinished)
+    if not tally_all(by_table).is_passed:
+        raise typer.Exit(1)
+
+
+def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given: "Given") -> None:
+    """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
+    from zsntta_cli.cli.hints import making_all
+    from zsntta_cli.paper.reproduction import reproduce
+
+    whole = reproduce(
+        folder, wishes, execution, command_line(), lambda missing: making_all(missing, given)
+    )
+    say(whole.sentence)
+    say(str(folder / "summary.html"))
+    _stop_if(whole.unfinished)
+    if not whole.tally.measured:
+        raise typer.Exit(1)
+
+
+def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
+    """Say what is missing and how to get it, what was not run and why."""
+    from zsntta_cli.cli.hints import making_all
+
+    if obtained.missing:
+        count = sum(map(len, obtained.missing.values()))
+        command = making_all(obtained.missing, given)
+        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
+    if obtained.not_live:
+        say(
+            f"note: {len(obtained.not_live):,} live runs of {obtained.items_left:,} items were "
+            "left out: --live runs them",
+            err=True,
+        )
+
+
+def _stop_if(unfinished: bool) -> None:
+    """End as Ctrl-C does, once the results up to it are out."""
+    if unfinished:
+        raise KeyboardInterrupt

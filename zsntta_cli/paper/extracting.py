@@ -1,0 +1,85 @@
+"""What is to be extracted for the paper's tables and figures: sets and noise images, by encoder."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli import datasets
+from zsntta_cli.cache.folder import feature_path, folder_name
+from zsntta_cli.datasets.names import NOISE, SetName
+from zsntta_cli.datasets.status import NO, on_disk
+from zsntta_cli.paper.reproduction import SHOWN_FIGURES
+from zsntta_cli.paper.runs import Wishes, all_runs, needed_files
+from zsntta_cli.paper.standing import figure_runs
+from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.stream import stream_sizes
+
+
+@dataclass(frozen=True)
+class PaperExtraction:
+    """What one encoder has to encode, and the sets that are not at hand."""
+
+    choice: EncoderChoice
+    sets: tuple[str, ...]
+    pools: tuple[tuple[str, int], ...]  # types of noise, and images of each
+    absent: Sequence[str]
+
+
+def paper_extractions(
+    wishes: Wishes, data_root: Path, limit: int | None = None
+) -> list[PaperExtraction]:
+    """What the tables and figures need, by encoder; the sets in the order of the tables.
+
+    Noise images are as many as the largest stream injects, so none is shown twice.
+    """
+    runs = all_runs(wishes)
+    for number in SHOWN_FIGURES:
+        runs += figure_runs(number, wishes)
+    choices = [wishes.encoder.named] if wishes.encoder.named else PAPER_ENCODERS
+    return [
+        _of_encoder(choice, wishes.root, [r for r in runs if r.encoder == folder], data_root, limit)
+        for choice in choices
+        if choice and (folder := folder_name(wishes.root, choice))
+    ]
+
+
+def _of_encoder(
+    choice: EncoderChoice,
+    root: Path,
+    runs: Sequence[RunSettings],
+    data_root: Path,
+    limit: int | None,
+) -> PaperExtraction:
+    files = [file for file in needed_files(runs) if SetName.parse(file[1]).kind != NOISE]
+    sets = [name for _, name in files]
+    absent = [
+        name
+        for folder, name in files
+        if not feature_path(root, folder, name).exists() and not _is_at_hand(name, data_root)
+    ]
+    possible = [run for run in runs if not {run.id_set, run.ood_set} & set(absent)]
+    present = tuple(name for name in sets if name not in absent)
+    return PaperExtraction(choice, present, tuple(_pools(possible, limit)), absent)
+
+
+def _is_at_hand(name: str, data_root: Path) -> bool:
+    """Whether a set lies there, at least in part, is built in or is fetched by itself."""
+    entry = datasets.known(name)
+    return entry.downloads or on_disk(entry, data_root) != NO
+
+
+def _pools(runs: Sequence[RunSettings], limit: int | None) -> Iterator[tuple[str, int]]:
+    """The types of noise, and how many images of each the longest stream injects."""
+    most: dict[str, int] = {}
+    for run in runs:
+        if run.stream.noise != NO_NOISE:
+            sizes = (_images(name, limit) for name in (run.id_set, run.ood_set))
+            _, injected = stream_sizes(run.stream, *sizes)
+            most[run.stream.noise] = max(most.get(run.stream.noise, 0), injected)
+    yield from most.items()
+
+
+def _images(name: str | None, limit: int | None) -> int:
+    images = datasets.known(name).images if name else 0
+    return min(images, limit or images)
