@@ -1,7 +1,6 @@
 """`zsntta run`: an experiment file, whole: its runs, its tables, its figures."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,11 +148,11 @@ def _kept_runs(
     from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.obtain import run_all
     from zsntta_cli.results.tuning import choose, with_tunings
-    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 
     reporter, root, tunings = ConsoleReporter(), experiment.features, dict[RunSettings, Any]()
-    session = partial(live_session, live, reporter)
+    session = LiveDevices(live, reporter)
 
     def records_of(wanted: "Sequence[RunSettings]") -> "list[Record]":
         for note in notes_before(root, wanted):

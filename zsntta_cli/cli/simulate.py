@@ -24,7 +24,7 @@ from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
-from zsntta_cli.simulation import live_session
+from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _run(
     from zsntta_cli.results.obtain import run_all, run_one
 
     reporter = ConsoleReporter()
-    session = partial(live_session, live, reporter)
+    session = LiveDevices(live, reporter)
     if not with_items:
         return run_all(root, runs, jobs, session, reporter, keeping), None
     replay, record = run_one(root, runs, session, reporter, keeping)

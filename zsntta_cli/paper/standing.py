@@ -28,7 +28,8 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.obtain import Failures, run_all
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.running import Failures
 from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.metrics import Measures

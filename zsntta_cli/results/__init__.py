@@ -68,7 +68,7 @@ def simulate(
     from zsntta_cli.results.obtain import run_all
     from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
-    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 
     for script in plugins:
@@ -82,7 +82,7 @@ def simulate(
     root = Path(features_dir)
     path = Path(records) if records else None
     keeping = Keeping.beside(root, path, fresh, command=command)
-    session = functools.partial(live_session, live or LiveSettings())
+    session = LiveDevices(live or LiveSettings())
     run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
     notes: list[str] = []
     tunings: Tunings = {}

@@ -38,6 +38,16 @@ class Keeping:
         return cls(store_path(root, path), fresh, items, required=required, command=command)
 
 
+def runs_by_key(root: Path, runs: Sequence[RunSettings]) -> dict[str, RunSettings]:
+    """Some runs by the keys that they have, without those that could not be found again."""
+    foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
+    for run in runs:
+        digests, revised = foreseen.digests(run), revision(run.method)
+        if digests is not None and revised is not None:
+            by_key[run_key(run, digests, revised)] = run
+    return by_key
+
+
 def kept_before(
     root: Path, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Kept]:
@@ -48,18 +58,14 @@ def kept_before(
     """
     if keeping.fresh or not keeping.path.exists():
         return {}
-    foreseen, runs_by_key = Foreseen(root), dict[str, RunSettings]()
-    for run in runs:
-        digests, revised = foreseen.digests(run), revision(run.method)
-        if digests is not None and revised is not None:
-            runs_by_key[run_key(run, digests, revised)] = run
+    by_key = runs_by_key(root, runs)
     with RecordStore(keeping.path) as store:
-        kept_by_key = store.find(list(runs_by_key))
+        kept_by_key = store.find(list(by_key))
     return {
-        runs_by_key[key]: kept
+        by_key[key]: kept
         for key, kept in kept_by_key.items()
         # A default that has changed since is in no key, but in the settings.
-        if kept.record.settings == runs_by_key[key] and _has_all(kept, keeping)
+        if kept.record.settings == by_key[key] and _has_all(kept, keeping)
     }
 
 

@@ -1,27 +1,32 @@
 """The results of many runs: from the store, or by replays in one process or several."""
 
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.errors import SettingsError, ZsnttaError, first_line
+from zsntta_cli.errors import SettingsError, ZsnttaError
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
+from zsntta_cli.results.live_queue import seconds_before, tidy
+from zsntta_cli.results.live_workers import run_live
+from zsntta_cli.results.running import (
+    Failures,
+    reporting,
+    run_here,
+    run_name,
+    tell_problem,
+)
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 from zsntta_cli.simulation.tuned import live_among
-
-# Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
-_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
-Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
 
 _WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
@@ -43,10 +48,10 @@ def run_one(
     """
     if len(runs) != 1:
         raise SettingsError(f"scores are those of one run, and these options make {len(runs)}.")
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: _run_name(runs[0])):
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: run_name(runs[0])):
         replay = Simulator(root, live).replay(runs[0], analyse=True)
         record = keeper.keep(replay)
-    _tell(keeper.problem, reporter)
+    tell_problem(keeper.problem, reporter)
     return replay, record
 
 
@@ -61,10 +66,9 @@ def run_all(
 ) -> list[Record]:
     """All runs, in order, on `jobs` processes; the results do not depend on their number.
 
-    With `failures`, a run that ends with an error is put there and the others go on.
-
     With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
-    it is finished. A live run that Ctrl-C stopped is the last one.
+    it is finished. A live run that Ctrl-C stopped is the last one. With `failures`, a run that ends
+    with an error is put there and the others go on; without, it ends them all.
 
     Raises:
         SettingsError: no process at all, or several for live methods.
@@ -72,7 +76,11 @@ def run_all(
     if jobs < 1:
         raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
+    # Before anything is read: what others finish from here on is not made once more.
+    before = seconds_before(root, runs, keeping) if keeping else {}
     kept_runs = kept_before(root, runs, keeping) if keeping else {}
+    if keeping:
+        tidy(keeping, [kept.key for kept in kept_runs.values()])
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = [run for run in runs if run not in kept_runs]
@@ -80,10 +88,15 @@ def run_all(
         reporter.note(f"note: kept before and run again: {words}")
     if jobs > 1 and live_among(root, new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs == 1 or len(new_runs) < _FEW:
-        records = _run_here(root, new_runs, live, reporter, keeping, failures)
-    else:
+    if jobs > 1 and len(new_runs) >= _FEW:
         records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
+    else:
+        is_queued = live_among(root, new_runs) if keeping else set()
+        at_once = [run for run in new_runs if run not in is_queued]
+        records = run_here(root, at_once, live, reporter, keeping, failures)
+        if keeping and is_queued:
+            queued = [run for run in new_runs if run in is_queued]
+            records += run_live(root, queued, live, reporter, keeping, failures, before)
     by_run = {run: kept.record for run, kept in kept_runs.items()}
     by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
@@ -104,15 +117,20 @@ def _run_apart(
     processes, jobs = _processes(), min(jobs, len(runs))
     simulator = Simulator(root) if processes.get_start_method() == "fork" else None
     if simulator:  # for all copies of this process
-        simulator.prepare(runs)
+        with contextlib.suppress(
+            *[] if failures is None else [ZsnttaError]
+        ):  # the run itself will say
+            simulator.prepare(runs)
     queue = RunQueue(runs, processes)
     with ProcessPoolExecutor(
         jobs, processes, _begin, (LoadedScripts(), queue, root, simulator)
     ) as workers:
         # Before there is a thread that tells how it goes: processes begin as copies of this one.
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        goes_on = failures is not None
-        futures = [workers.submit(_run_from_queue, keeping, threads, goes_on) for _ in range(jobs)]
+        futures = [
+            workers.submit(_run_from_queue, keeping, threads, failures is not None)
+            for _ in range(jobs)
+        ]
         with (
             queue,
             reporter.waiting(
@@ -120,11 +138,11 @@ def _run_apart(
             ),
         ):
             results = [future.result() for future in futures]
-    _tell(next((problem for _, problem, _ in results if problem), ""), reporter)
+    tell_problem(next((problem for _, problem, _ in results if problem), ""), reporter)
     if failures is not None:
-        for _, _, failed in results:
+        for *_, failed in results:
             failures |= failed
-    return [record for records, _, _ in results for record in records]
+    return [record for records, *_ in results for record in records]
 
 
 def _processes() -> Any:
@@ -221,69 +239,13 @@ def _begin(
 def _run_from_queue(
     keeping: Keeping | None, threads: int, goes_on: bool
 ) -> tuple[list[Record], str, Failures]:
-    """Run what this process takes, and say why something could not be kept, what failed."""
+    """Run what this process takes; why something could not be kept, and runs an error ended."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
     failures = Failures()
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):
         while next_run := queue.take(last):
             settings, last = next_run
-            with _noting(failures if goes_on else None, settings):
+            with reporting(settings, failures if goes_on else None):
                 records.append(keeper.keep(simulator.replay(settings)))
             queue.mark_finished()
         return records, keeper.problem, failures
-
-
-@contextmanager
-def _noting(failures: Failures | None, settings: RunSettings) -> Iterator[None]:
-    """Put the error that a run ends with among failures; raise it where these are not wanted."""
-    try:
-        yield
-    except _OF_ONE_RUN as error:
-        if failures is None:
-            raise
-        failures[settings] = first_line(error)
-        if torch := sys.modules.get("torch"):
-            torch.cuda.empty_cache()  # for the next run, if it was the GPU's memory
-
-
-def _run_here(
-    root: Path,
-    runs: Sequence[RunSettings],
-    live: LiveFactory | None,
-    reporter: Reporter,
-    keeping: Keeping | None,
-    failures: Failures | None,
-) -> list[Record]:
-    records: list[Record] = []
-    if not runs:
-        return records
-    simulator = Simulator(root, live)
-    analyse = keeping is not None and keeping.gradients
-    failed = Failures() if failures is None else failures
-    with (
-        Keeper(keeping) as keeper,
-        reporter.waiting(lambda: _progress(runs, len(records) + len(failed))),
-    ):
-        for settings in runs:
-            with _noting(failures, settings):
-                records.append(keeper.keep(simulator.replay(settings, analyse)))
-            if records and records[-1].unfinished:
-                break
-    _tell(keeper.problem, reporter)
-    return records
-
-
-def _tell(problem: str, reporter: Reporter) -> None:
-    """Say why results are not kept."""
-    if problem:
-        reporter.note(f"note: results are not kept: {problem}")
-
-
-def _progress(runs: Sequence[RunSettings], done: int) -> str:
-    now = _run_name(runs[min(done, len(runs) - 1)])
-    return f"run {done + 1:,} of {len(runs):,}: {now}"
-
-
-def _run_name(run: RunSettings) -> str:
-    against = f" against {run.ood_set}" if run.ood_set else ""
-    return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"

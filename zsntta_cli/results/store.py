@@ -109,7 +109,7 @@ class RecordStore:
         Items that the older one had, and the newer has not, stay.
         """
         rows = [_row(kept) for kept in runs]
-        with self._change():
+        with self.changing():
             self._connection.executemany(_UPSERT, rows)
 
     def add_new(self, runs: Sequence["Kept"]) -> int:
@@ -121,7 +121,7 @@ class RecordStore:
 
     def remove(self, keys: Sequence[str]) -> None:
         """Take runs out, in one transaction."""
-        with self._change():
+        with self.changing():
             delete = "DELETE FROM contents WHERE key = ?"
             self._connection.executemany(delete, [(key,) for key in keys])
 
@@ -147,6 +147,16 @@ class RecordStore:
         """What all runs have in one place of their records, such as `$.flags.precision`, by key."""
         columns = f"key, json_extract(record, '{place}')"
         return dict(self._select(columns, "json_valid(record)"))
+
+    def seconds(self, keys: Sequence[str]) -> dict[str, float]:
+        """How long those of some runs took that are there, by key."""
+        value = "CASE json_valid(record) WHEN 1 THEN json_extract(record, '$.seconds') END"
+        seconds: dict[str, float] = {}
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            marks = ", ".join("?" * len(batch))
+            seconds.update(self._select(f"key, {value}", f"key IN ({marks})", batch))
+        return seconds
 
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
         """Kept runs by their keys; those that are not there are left out."""
@@ -192,14 +202,18 @@ class RecordStore:
             yield from self._connection.execute(query, tuple(values))
 
     @contextlib.contextmanager
-    def _change(self) -> Iterator[None]:
-        """Change the store in one transaction, in which one of format 1 is taken over."""
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Change the store in one transaction, in which one of format 1 is taken over.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
         with self._worded_errors(), transaction(self._connection):
             [version] = self._connection.execute("PRAGMA user_version").fetchone()
             if version < KIND.format:
                 self._connection.execute("DROP TABLE IF EXISTS runs")
                 self._connection.execute(f"PRAGMA user_version={KIND.format}")
-            yield
+            yield self._connection
 
     @contextlib.contextmanager
     def _worded_errors(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Streams x methods -> records."""
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,11 +10,29 @@ if TYPE_CHECKING:
 
 
 def live_session(settings: "LiveSettings", reporter: "Reporter | None" = None) -> "LiveSession":
-    """What live methods run in; it imports torch."""
+    """What live methods run in, on the first device that is named; it imports torch."""
     from zsntta_cli.encoders.clip import wait_passively
     from zsntta_cli.progress import Silent
 
     wait_passively()
     from zsntta_cli.simulation.live import LiveSession
 
-    return LiveSession(settings, reporter or Silent())
+    first, *_ = settings.device.split(",")
+    return LiveSession(replace(settings, device=first), reporter or Silent())
+
+
+@dataclass(frozen=True)
+class LiveDevices:
+    """What live runs may run in: called, it gives the session of this process."""
+
+    settings: "LiveSettings"
+    reporter: "Reporter | None" = None
+
+    def __call__(self) -> "LiveSession":
+        """The session of this process."""
+        return live_session(self.settings, self.reporter)
+
+    @property
+    def apart(self) -> "list[LiveSettings]":
+        """The settings on each of the devices, such as `cuda:0,cuda:1`."""
+        return [replace(self.settings, device=name) for name in self.settings.device.split(",")]

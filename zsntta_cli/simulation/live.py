@@ -5,7 +5,7 @@ Beside the decisions a run watches its accuracies, whose gradients are large (Se
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli import datasets
+from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
@@ -27,9 +27,11 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.progress import Progress, StaleState
 from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.simulation.checkpoints import Checkpoint, Snapshot
 from zsntta_cli.simulation.metrics import harmonic_mean
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
@@ -81,6 +83,15 @@ class GradientNorms:
         self.clean, self.noisy = (np.full(len(stream), np.nan) for _ in range(2))
         self.item = 0  # the first one of the batch that the next step follows: the step's row
 
+    @property
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """What was noted so far (T,), of clean and of noisy samples."""
+        return {"clean": self.clean, "noisy": self.noisy}
+
+    def restore(self, columns: Mapping[str, NDArray[np.float64]], item: int) -> None:
+        """Go on at an item with what was noted before it."""
+        self.clean, self.noisy, self.item = columns["clean"], columns["noisy"], item
+
     def __call__(
         self, entropies: torch.Tensor, items: NDArray[np.int64], tower: torch.nn.Module
     ) -> None:
@@ -94,6 +105,26 @@ class GradientNorms:
                 gradients = torch.autograd.grad(loss, parameters, retain_graph=True)
                 norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
                 column[self.item] = float(norm) / _SCALE
+
+
+def _snapshot(
+    live: LiveData, decisions: Decisions, gradients: GradientNorms, started: float
+) -> Snapshot:
+    columns = {name: column.copy() for name, column in gradients.columns.items()}
+    seconds = time.perf_counter() - started
+    return Snapshot(decisions, columns, live.progress.states(), seconds)
+
+
+def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str, str]:
+    """What decides the bits of a run beside its features, which its key stands for."""
+    # torch tells its version as a type of its own, which no checkpoint may hold.
+    versions = {"zsntta": __version__, **{k: str(v) for k, v in machine.versions.items()}}
+    what = {
+        "settings": repr(replace(settings, preset="")),
+        "analyse": str(analyse),
+        "device": machine.device,
+    }
+    return {**what, **versions}
 
 
 def forget_peak() -> None:
@@ -128,27 +159,65 @@ class LiveSession:
         data: StreamData,
         analyse: bool,
         tuned: TunedPool | None = None,
+        checkpoint_path: Path | None = None,
     ) -> tuple[Decisions, Columns]:
         """Decisions on all items, or on those up to a Ctrl-C, and further columns of these.
 
         `analyse`: note the gradients of clean and noisy samples too. `tuned`: answers of TPT that
-        are there, and where new ones go.
+        are there, and where new ones go. `checkpoint_path`: of a file that a stopped run goes on
+        from, and leaves.
 
         Raises:
             StoreError, DatasetError: features that were not made here, or images that are gone.
             KeyboardInterrupt: nothing was decided yet.
         """
-        running = Running(stream, true_labels(sources, stream))
         gradients = GradientNorms(stream)
         live = self._live(settings, sources, stream, data)
         live = (
             replace(live, watch=gradients, tuned=tuned) if analyse else replace(live, tuned=tuned)
         )
+        labels = true_labels(sources, stream)
+        checkpoint = None
+        if checkpoint_path:
+            origin = _origin(settings, analyse, self.machine)
+            checkpoint = Checkpoint(checkpoint_path, origin, self.reporter)
+        try:
+            decisions = self._decide(settings, live, Running(stream, labels), gradients, checkpoint)
+        except StaleState as error:
+            assert checkpoint is not None
+            checkpoint.discard(error)
+            gradients.restore(GradientNorms(stream).columns, 0)
+            decisions = self._decide(settings, live, Running(stream, labels), gradients, checkpoint)
+        done = slice(len(decisions.class_index))
+        columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
+        if analyse:
+            noted = gradients.clean[done], gradients.noisy[done]
+            columns |= zip(GRADIENTS, noted, strict=True)
+        return decisions, columns
+
+    def _decide(
+        self,
+        settings: RunSettings,
+        live: LiveData,
+        running: Running,
+        gradients: GradientNorms,
+        checkpoint: Checkpoint | None,
+    ) -> Decisions:
+        """Decisions from the first item on, or from where the checkpoint was taken."""
         forget_peak()
-        started = time.perf_counter()
+        started, parts = time.perf_counter(), list[Decisions]()
+        snapshot = checkpoint.read() if checkpoint else None
+        if snapshot:
+            live = replace(live, progress=Progress(snapshot.items, snapshot.states))
+            started -= snapshot.seconds
+            parts.append(snapshot.decisions)
+            gradients.restore(snapshot.columns, snapshot.items)
         name = f"{settings.method}: {settings.ood_set or settings.id_set}"
-        run, parts = METHODS[settings.method].load(), list[Decisions]()
-        with self.reporter.track(name, len(stream)) as advance:
+        run = METHODS[settings.method].load()
+        with self.reporter.track(name, len(live)) as advance:
+            for part in parts:
+                running.add(part)
+                advance(len(part.class_index), running.text)
             try:
                 with closing(run(live, settings.options, settings.threshold)) as steps:
                     for part in steps:
@@ -156,16 +225,16 @@ class LiveSession:
                         running.add(part)
                         gradients.item = running.items
                         advance(len(part.class_index), running.text)
-            except KeyboardInterrupt:
-                if not parts:
+                        if checkpoint and checkpoint.is_due and live.progress.is_followed:
+                            parts = [Decisions.joined(parts)]
+                            checkpoint.take(_snapshot(live, parts[0], gradients, started))
+            except BaseException as error:
+                if checkpoint:
+                    checkpoint.write()
+                if not (parts and isinstance(error, KeyboardInterrupt)):
                     raise
         self.seconds = time.perf_counter() - started
-        done = slice(running.items)
-        columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
-        if analyse:
-            noted = gradients.clean[done], gradients.noisy[done]
-            columns |= zip(GRADIENTS, noted, strict=True)
-        return Decisions.joined(parts), columns
+        return Decisions.joined(parts)
 
     @property
     def machine(self) -> Machine:

@@ -1,7 +1,6 @@
 """`zsntta paper`."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -213,8 +212,8 @@ def _execution(
 ) -> "Execution":
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation import LiveDevices
 
     reporter = ConsoleReporter()
-    session = partial(live_session, settings, reporter) if live else None
-    return Execution(reporter, keeping, jobs, session, settings.device, samples)
+    session = LiveDevices(settings, reporter) if live else None
+    return Execution(reporter, keeping, jobs, session, settings.device.split(",")[0], samples)

@@ -41,11 +41,12 @@ def _on_frozen_features(
     """What the detector does not call clean costs no encoder pass."""
     decisions = adand.run(data.stream, options, threshold)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
-    batches = in_batches(np.arange(len(data)), options.tent_batch_size)
+    batches = data.progress.left(in_batches(np.arange(len(data)), options.tent_batch_size))
     adapts = _adapts(decisions, data.stream.injected)
     clean = [batch[adapts[batch]] for batch in batches]
     loaded = data.batches([items for items in clean if len(items)])
     with adaptable(data, options.tent) as tent:
+        data.progress.follow(tower=tent.tower)
         for batch, items in zip(batches, clean, strict=True):
             if len(items):
                 _, images = next(loaded)
@@ -65,6 +66,8 @@ def _sharing_an_encoder(
     pseudo_label = adand.pseudo_labels(stream, options, threshold)
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     with adaptable(data, options.tent) as tent:
+        data.progress.follow(detector=online, tower=tent.tower)
+        batches = data.progress.left(batches)
         # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
         same = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
         for items in same:

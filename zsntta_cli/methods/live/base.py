@@ -1,7 +1,7 @@
 """What a live method is given: a stream with its images, and the encoder that it may change."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.pipelines import adapts_on
+from zsntta_cli.methods.live.progress import Progress
 from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.methods.match import match
 
@@ -40,6 +41,7 @@ class LiveData:
     match_bias: float | None = None  # of a sigmoid model, where noise is scored by "match"
     set_names: Sequence[str] | None = None  # (T,) of the items' sets; None: all of the images'
     tuned: TunedPool | None = None  # answers of TPT that are there already, and kept
+    progress: Progress = field(default_factory=Progress)
 
     def __len__(self) -> int:
         return len(self.stream)

@@ -14,7 +14,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from torch import nn
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
+    AdaptedTower,
     adapting,
     batch_statistics,
     entropy,
@@ -53,7 +55,10 @@ def run(
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
         step = SharpnessStep(data, options, parameters, text)
-        for items, images in data.batches(_between_steps(len(data), options)):
+        data.progress.follow(threshold=online, memory=memory, tower=step.tower)
+        memory.samples = _with_images(data, memory.samples)
+        batches = data.progress.left(_between_steps(len(data), options))
+        for items, images in data.batches(batches):
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
@@ -73,6 +78,13 @@ def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]
     first = options.update_every + options.late_start
     items = np.arange(total)
     return [items[:first], *in_batches(items[first:], options.update_every)]
+
+
+def _with_images(data: LiveData, samples: Sequence["Sample"]) -> list["Sample"]:
+    """Samples of a restored memory with their images, which are read again."""
+    items = [np.array([sample.item]) for sample in samples]
+    images = (images[0] for _, images in data.batches(items))
+    return [replace(sample, image=image) for sample, image in zip(samples, images, strict=True)]
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
@@ -128,6 +140,17 @@ class SottaMemory:
             del self.samples[self._random.choice(members)]
         self.samples.append(sample)
 
+    def state(self) -> dict[str, Any]:
+        """Which samples it has, without their images, and its generator."""
+        samples = [(sample.item, sample.class_index) for sample in self.samples]
+        return {"samples": samples, "random": self._random.getstate()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state; the samples have no images yet."""
+        self._random.setstate(state["random"])
+        nothing = torch.empty(0)
+        self.samples = [Sample(item, c, nothing) for item, c in state["samples"]]
+
 
 class SharpnessStep:
     """Entropy minimised at the worst point within a radius ρ of the parameters (SAM), by Adam."""
@@ -144,6 +167,8 @@ class SharpnessStep:
         self._optimizer = torch.optim.Adam(
             self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
         )
+        tower = data.encoder.model.visual
+        self.tower = AdaptedTower(tower, self._adapted, self._optimizer)
 
     def __call__(self, samples: Sequence[Sample]) -> None:
         """A step for each batch of the memory; BatchNorm learns its running statistics."""

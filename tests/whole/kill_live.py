@@ -1,0 +1,156 @@
+"""Kill two workers at random that share a queue of live runs; compare with undisturbed runs.
+
+Children are forked from a process that has all loaded, and has started no thread. A trigger in the
+store counts what is kept: each run once, whoever made it, and in the end no claim and no checkpoint
+is left. Usage: kill_live.py FEATURES FOLDER [KILLS]
+"""
+
+import os
+import random
+import signal
+import sqlite3
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch
+
+from zsntta_cli.encoders.clip import load_encoder
+from zsntta_cli.progress import Silent
+from zsntta_cli.results import live_queue
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.live_queue import live_folder
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.store import RecordStore
+from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.simulation import checkpoints, live_session
+
+FEATURES, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+TINY = EncoderChoice("tiny")
+STREAM = {"ratio": [0.5], "seed": [0], "limit": [96]}
+STAGE1 = {"tent_batch_size": [16], "update_every": [16], "warmup": [2]}
+GRIDS = [
+    Grid(["tent"], TINY, ["shapes"], ["glyphs"], axes=STREAM | {"batch_size": [8]}),
+    Grid(["sotta"], TINY, ["shapes"], ["glyphs"],
+         axes=STREAM | {"memory": [16], "update_every": [16], "confidence": [0.5]}),
+    Grid(["adand+tent"], TINY, ["shapes"], ["glyphs"],
+         axes=STREAM | STAGE1 | {"detector_features": ["frozen", "adapted"]}),
+]  # fmt: skip
+RUNS = [run for grid in GRIDS for run in grid.runs(FEATURES)]
+torch.set_num_threads(1)  # a thread that a fork leaves behind would be waited for
+SESSION = live_session(LiveSettings(device="cpu", workers=1), Silent())
+SESSION._encoders[TINY] = load_encoder(TINY, "cpu")
+READ = checkpoints.Checkpoint.read
+COUNT = """
+    CREATE TABLE made (key TEXT);
+    CREATE TRIGGER first AFTER INSERT ON contents BEGIN INSERT INTO made VALUES (NEW.key); END;
+    CREATE TRIGGER again AFTER UPDATE ON contents BEGIN INSERT INTO made VALUES (NEW.key); END;
+"""
+
+
+def numbers(kept):
+    record = kept.record
+    return record.settings, record.accuracies, record.detection, record.counts, kept.curves
+
+
+def kept_runs(path):
+    with RecordStore(path) as store:
+        return {kept.key: (numbers(kept), kept.items.packed()) for kept in store.all()}
+
+
+def child(path, order, pipe):
+    """Make all runs, in an order of its own; each that is resumed is told."""
+
+    def read(checkpoint):
+        snapshot = READ(checkpoint)
+        if snapshot:
+            os.write(pipe, b"resumed\n")
+        return snapshot
+
+    status = 1
+    try:
+        checkpoints.Checkpoint.read = read
+        # As if seconds were milliseconds.
+        checkpoints._TAKEN_EVERY = checkpoints._WRITTEN_EVERY = 0
+        live_queue._POLL = 0.01
+        runs = random.Random(order).sample(RUNS, len(RUNS))
+        records = run_all(FEATURES, runs, live=lambda: SESSION, keeping=Keeping(path, items=True))
+        assert [record.settings for record in records] == runs
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def started(path, order):
+    reader, writer = os.pipe()
+    if not (pid := os.fork()):
+        os.close(reader)
+        child(path, order, writer)
+    os.close(writer)
+    return pid, reader
+
+
+def ended(pid, reader):
+    """Whether it was killed, and how many runs it resumed."""
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a child failed"
+    with os.fdopen(reader) as lines:
+        return os.WIFSIGNALED(status), len(lines.readlines())
+
+
+def new_store(number):
+    path = FOLDER / f"{number}.sqlite"
+    RecordStore(path, create=True).close()
+    with sqlite3.connect(path) as database:
+        database.executescript(COUNT)
+    database.close()
+    return path
+
+
+def check_finished(path, expected):
+    """Each run is there once and right, and nothing is left of the work on it."""
+    assert kept_runs(path) == expected, "lost or wrong"
+    with sqlite3.connect(path) as database:
+        made = [key for (key,) in database.execute("SELECT key FROM made")]
+        assert database.execute("SELECT count(*) FROM claims").fetchone() == (0,), "a claim is left"
+    database.close()
+    assert sorted(made) == sorted(expected), "made twice"
+    assert not live_folder(path).exists(), list(live_folder(path).iterdir())
+
+
+def main():
+    cached = Grid(["zs-clip"], TINY, ["shapes"], ["glyphs"], axes=STREAM).runs(FEATURES)
+    run_all(FEATURES, cached, keeping=Keeping(FOLDER / "cached.sqlite"))  # imports and compiles
+    started_at = time.monotonic()
+    whole = new_store("whole")
+    assert ended(*started(whole, 0)) == (False, 0)
+    duration = time.monotonic() - started_at
+    expected = kept_runs(whole)
+    check_finished(whole, expected)
+    assert len(expected) == len(RUNS)
+    kills = resumed = stores = 0
+    path = new_store(0)
+    while kills < KILLS or stores == 0:
+        pairs = [started(path, random.random()) for _ in "ab"]
+        # The last ones of all are left alone.
+        if kills < KILLS:
+            time.sleep(random.uniform(0.05, duration / 2))
+            for pid, _ in pairs[: random.choice([1, 2])]:
+                os.kill(pid, signal.SIGKILL)
+        outcomes = [ended(*pair) for pair in pairs]
+        kills += sum(is_killed for is_killed, _ in outcomes)
+        resumed += sum(count for _, count in outcomes)
+        if len(kept_runs(path)) == len(RUNS):
+            assert ended(*started(path, 0))[0] is False  # which removes what a kill left
+            check_finished(path, expected)
+            stores, path = stores + 1, new_store(stores + 1)
+    assert resumed, "no run went on from a checkpoint"
+    print(f"{kills} kills, {resumed} runs resumed, {stores} stores finished: 0 lost, 0 made twice")
+
+
+main()

@@ -1,0 +1,167 @@
+"""Live runs as a queue in the store: claimed, resumed from checkpoints, finished once.
+
+Any number of processes work on the same runs. Each takes the next one that is free, and in the end
+waits for those that others are at work on, which it takes over should their process die.
+"""
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.progress import Reporter
+from zsntta_cli.results.claims import Claims
+from zsntta_cli.results.keeping import Keeper, Keeping, kept_before, runs_by_key
+from zsntta_cli.results.running import Failures, reporting, run_here, run_name, tell_problem
+from zsntta_cli.results.store import RecordStore
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+
+_POLL = 2.0  # seconds between two looks at what others do
+
+
+def run_queued(
+    root: Path,
+    runs: Sequence[RunSettings],
+    live: LiveFactory | None,
+    reporter: Reporter,
+    keeping: Keeping,
+    failures: Failures | None,
+    before: Mapping[str, float],
+) -> list[Record]:
+    """Make live runs that nobody else makes, and wait for the others.
+
+    `before`: the seconds of those that the store has and that are to be made all the same, by key.
+    One that Ctrl-C stopped is the last one.
+    """
+    by_key = runs_by_key(root, runs)
+    # What cannot be found again is nobody's to wait for: most of it fails, and says how.
+    unknown = [run for run in runs if run not in set(by_key.values())]
+    records = run_here(root, unknown, live, reporter, keeping, failures)
+    if any(record.unfinished for record in records):
+        return records
+    try:
+        claims = Claims(keeping.path, before)
+    except StoreError:
+        if keeping.required:
+            raise
+        return records + run_here(root, runs, live, reporter, keeping, failures)
+    with claims, _Work(root, by_key, live, keeping, claims) as work, reporter.waiting(work.status):
+        while not work.is_done:
+            if not work.take_next(failures):
+                time.sleep(_POLL)
+    tell_problem(work.problem, reporter)
+    return records + work.records
+
+
+class _Work:
+    """What one process has to do with the runs in the queue."""
+
+    def __init__(
+        self,
+        root: Path,
+        by_key: dict[str, RunSettings],
+        live: LiveFactory | None,
+        keeping: Keeping,
+        claims: Claims,
+    ) -> None:
+        self._root, self._left, self._keeping, self._claims = root, by_key, keeping, claims
+        self._places = {run: checkpoint_path(keeping.path, key) for key, run in by_key.items()}
+        self._simulator = Simulator(root, live, self._places.get)
+        self._keeper, self._count, self._now = Keeper(keeping), len(by_key), ""
+        self.records: list[Record] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all runs are finished, or Ctrl-C stopped one."""
+        return not self._left or any(record.unfinished for record in self.records[-1:])
+
+    @property
+    def problem(self) -> str:
+        """Why something is not kept."""
+        return self._keeper.problem
+
+    def status(self) -> str:
+        """What is being done, in words."""
+        return f"{self._count - len(self._left):,} of {self._count:,} live runs done: {self._now}"
+
+    def take_next(self, failures: Failures | None) -> bool:
+        """Make the next run; False where all that are left are being made by others."""
+        taken = self._claims.take(list(self._left))
+        for key, seconds in taken.finished.items():
+            self._read(key, seconds)
+        if taken.key is None:
+            names = ", ".join(sorted(set(map(run_name, self._left.values()))))
+            self._now = f"waiting for other processes, which are at work on {names}"
+            return bool(taken.finished)
+        run = self._left[taken.key]
+        self._now = run_name(run)
+        with self._claims.held(taken.key), reporting(run, failures):
+            self._make(run)
+        del self._left[taken.key]
+        return True
+
+    def _read(self, key: str, seconds: float) -> None:
+        """Take the record of a finished run, if it has all that is to be kept of it."""
+        run = self._left[key]
+        kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
+        if run in kept_runs:
+            self.records.append(kept_runs[run].record)
+            self._places[run].unlink(missing_ok=True)  # its process may have died before that
+            del self._left[key]
+        else:
+            self._claims.make_again(key, seconds)
+
+    def _make(self, run: RunSettings) -> None:
+        replay = self._simulator.replay(run, self._keeping.gradients)
+        record = self._keeper.keep(replay)
+        self.records.append(record)
+        if not record.unfinished and not self.problem:
+            self._places[run].unlink(missing_ok=True)
+
+    def __enter__(self) -> "_Work":
+        with contextlib.suppress(OSError):  # what is killed leaves it, for `tidy` to see
+            live_folder(self._keeping.path).mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeper.__exit__()
+        with contextlib.suppress(StoreError):
+            self._claims.leave(live_folder(self._keeping.path))
+
+
+def live_folder(store: Path) -> Path:
+    """The folder of checkpoints beside a store: there while runs are made, or were stopped."""
+    return store.with_name(f"{store.name}.live")
+
+
+def checkpoint_path(store: Path, key: str) -> Path:
+    """The file that the checkpoints of a run are in."""
+    return live_folder(store) / f"{key}.pt"
+
+
+def seconds_before(
+    root: Path, runs: Sequence[RunSettings], keeping: Keeping
+) -> Mapping[str, float]:
+    """How long those live runs took that the store has, by key."""
+    live = [run for run in runs if METHODS[run.method].live]
+    if not live or not keeping.path.exists():
+        return {}
+    with RecordStore(keeping.path) as store:
+        return store.seconds(list(runs_by_key(root, live)))
+
+
+def tidy(keeping: Keeping, kept_keys: Sequence[str]) -> None:
+    """Remove what killed processes left of runs that are finished: their claims, checkpoints."""
+    folder = live_folder(keeping.path)
+    if not folder.is_dir():
+        return
+    with contextlib.suppress(OSError, StoreError):  # of a store that is not one's own
+        for key in kept_keys:
+            checkpoint_path(keeping.path, key).unlink(missing_ok=True)
+        with Claims(keeping.path, {}) as claims:
+            claims.leave(folder)

@@ -1,0 +1,91 @@
+"""Runs in one process, one after the other; what an error of one of them leaves."""
+
+import contextlib
+import gc
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from zsntta_cli.errors import ZsnttaError, first_line
+from zsntta_cli.progress import Reporter
+from zsntta_cli.results.keeping import Keeper, Keeping
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+
+# Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
+_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
+Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
+
+
+def run_here(
+    root: Path,
+    runs: Sequence[RunSettings],
+    live: LiveFactory | None,
+    reporter: Reporter,
+    keeping: Keeping | None,
+    failures: Failures | None,
+) -> list[Record]:
+    """Run all in this process, up to one that Ctrl-C stopped."""
+    records, done = list[Record](), 0
+    if not runs:
+        return records
+    simulator = Simulator(root, live)
+    analyse = keeping is not None and keeping.gradients
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: progress(runs, done)):
+        for settings in runs:
+            with reporting(settings, failures):
+                records.append(keeper.keep(simulator.replay(settings, analyse)))
+                if records[-1].unfinished:
+                    break
+            done += 1
+    tell_problem(keeper.problem, reporter)
+    return records
+
+
+@contextlib.contextmanager
+def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None]:
+    """Put the error that ends a run among failures, and let go of what it held; or raise it."""
+    try:
+        yield
+        return
+    except _OF_ONE_RUN as error:
+        if failures is None:
+            raise
+        failures[settings] = first_line(error)
+    _empty_cache()  # after the error, whose frames hold what filled the memory
+
+
+def _empty_cache() -> None:
+    """Give back the GPU memory that a failed run held, for the next one."""
+    if torch := sys.modules.get("torch"):
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def portable(error: Exception) -> Exception:
+    """An error that another process can be told: itself where it can be pickled, else its words."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ZsnttaError(f"{type(error).__name__}: {first_line(error)}")
+    return error
+
+
+def tell_problem(problem: str, reporter: Reporter) -> None:
+    """Say why results are not kept."""
+    if problem:
+        reporter.note(f"note: results are not kept: {problem}")
+
+
+def progress(runs: Sequence[RunSettings], done: int) -> str:
+    """Which run is being made, and how many there are."""
+    now = run_name(runs[min(done, len(runs) - 1)])
+    return f"run {done + 1:,} of {len(runs):,}: {now}"
+
+
+def run_name(run: RunSettings) -> str:
+    """A run in few words."""
+    against = f" against {run.ood_set}" if run.ood_set else ""
+    return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"
