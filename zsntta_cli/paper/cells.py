@@ -32,6 +32,7 @@ class PaperCell:
     of: Printed  # in whose settings it is measured
     published: tuple[PaperNumber, ...]  # for each metric; none where nothing is
     published_encoder: str  # which these are of
+    is_added: bool = False  # of a method that the paper's table has not
 
     @property
     def is_lead(self) -> bool:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
@@ -38,6 +38,7 @@ class Wishes:
     seeds: tuple[int, ...] = ()  # none: the table's own
     prompt: str = ""  # a template in place of the sets' own
     own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: in place of the tables'
+    methods: tuple[str, ...] = ()  # rows beside the paper's
 
     @property
     def is_as_published(self) -> bool:
@@ -57,6 +58,35 @@ class Wishes:
             run.method, run.encoder, run.id_set, run.ood_set, self.prompt or run.prompt,
             **{**run.flat(), **values},
         )  # fmt: skip
+
+
+def rival_name(method: str) -> str:
+    """What the row of a method is called that a table of the paper has not."""
+    return f"{method} (not in the paper)"
+
+
+def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
+    """The cells of a table, and for each added method a row on the streams of AdaND's.
+
+    Raises:
+        SettingsError: a table whose rows are no methods.
+    """
+    every = cells(table, wishes.encoder)
+    if wishes.methods and (table.heads != ("Method",) or table.limit):
+        raise SettingsError(
+            f"table {table.number} compares settings or times of the paper's methods: no row for "
+            f"{', '.join(wishes.methods)} has a place there."
+        )
+    ours = [cell for cell in every if cell.of.method == "adand"]
+    first = [cell for cell in ours if cell.row == ours[0].row]
+    return every + [
+        replace(
+            cell, row=(rival_name(method),), of=replace(cell.of, method=method, setting=""),
+            published=(), is_added=True,
+        )
+        for method in wishes.methods
+        for cell in first
+    ]  # fmt: skip
 
 
 def streams(cell: PaperCell, wishes: Wishes) -> Streams:
@@ -112,7 +142,7 @@ def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunS
         run
         for table in tables
         if table.is_measured
-        for cell in cells(table, wishes.encoder)
+        for cell in wished_cells(table, wishes)
         for seeds in streams(cell, wishes)
         for run in seeds
     )

@@ -44,6 +44,7 @@ class TableContent:
     comparisons: Sequence[Comparison]
     above: Sequence[str] | None  # lines below the title; None: the published numbers alone
     command: str = ""  # that shows it
+    beside: Sequence[Sheet] = ()  # behind its parts: what added methods come to
 
     @property
     def is_published_alone(self) -> bool:
@@ -80,6 +81,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
         sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
         sheets[-1].notes += [] if content.is_published_alone else [Tally(comparisons).sentence]
+    sheets += content.beside
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
         sheet.command = content.command
@@ -88,7 +90,8 @@ def table_sheets(content: TableContent) -> list[Sheet]:
 
 def _parts(content: TableContent, letters: Letters) -> list[Sheet]:
     groups: dict[str, list[Comparison]] = {}
-    means = over_parts(content.table, content.comparisons)
+    # Ranks and means are those of the paper's rows: one more would change the others' ranks.
+    means = over_parts(content.table, [c for c in content.comparisons if not c.cell.is_added])
     for comparison in (*content.comparisons, *means):
         groups.setdefault(comparison.cell.group, []).append(comparison)
     return [_part(content, group, of_group, letters) for group, of_group in groups.items()]

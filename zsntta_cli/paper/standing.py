@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from zsntta_cli import __version__
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets
-from zsntta_cli.paper.cells import cells
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
 from zsntta_cli.paper.lsun import lsun_note, variant_runs
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
+from zsntta_cli.paper.rivals import rival_sheets
 from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
@@ -21,6 +21,7 @@ from zsntta_cli.paper.runs import (
     missing_files,
     needing_images,
     runnable,
+    wished_cells,
 )
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.paper.timing import Timing, TimingJob, measure
@@ -75,8 +76,9 @@ class Standing(Obtained):
 
     def content(self, table: PaperTable, command: str = "") -> TableContent:
         """All numbers of a table beside what is published."""
-        comparisons = compare(cells(table, self.wishes.encoder), self.wishes, self.records)
-        return TableContent(table, comparisons, self._above(table), command)
+        comparisons = compare(wished_cells(table, self.wishes), self.wishes, self.records)
+        beside = rival_sheets(table, self.wishes, self.records)
+        return TableContent(table, comparisons, self._above(table), command, beside)
 
     def _above(self, table: PaperTable) -> list[str]:
         """What stands below a table's title: by what it was measured."""

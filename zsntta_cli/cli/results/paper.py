@@ -20,6 +20,7 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import Form, form_of
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import check_method
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
@@ -65,6 +66,13 @@ def paper(
     seed: Annotated[
         list[int] | None,
         typer.Option(help="Several make a spread to judge by. [the table's own]", min=0),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Rows beside the paper's, on the same streams: any method, also one's own.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="A cached template for all sets, or 'code', 'paper'.")
@@ -124,7 +132,12 @@ def paper(
     wishes = Wishes(
         features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())),
         cached_prompt(prompt) if prompt else "", _own_values(own or ()),
+        tuple(dict.fromkeys(method or ())),
     )  # fmt: skip
+    for added in wishes.methods:
+        check_method(added)
+    if wishes.methods and not tables:
+        raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
     settings = live_options.settings(choice)
     if name is None and not check and not everything:
         results.show_overview(wishes, store.keeping())
