@@ -12,6 +12,7 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.printed.published import AVERAGE, printed
+from zsntta_cli.paper.printed.tables import FIGURES as FIGURE_NAMES
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
@@ -25,6 +26,7 @@ METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
 _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive one first
 _COLUMN, _PAGE = 3.25, 6.75  # inches
 SCHEMATICS = {1: "four settings compared", 5: "AdaND's framework"}
+SHOWN_FIGURES = tuple(number for number, _, _ in FIGURE_NAMES if number not in SCHEMATICS)
 
 Pairs = tuple[Pair, ...]
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli import datasets
+from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.paper.runs import (
@@ -17,10 +18,15 @@ from zsntta_cli.paper.runs import (
     needed_files,
     needing_images,
     present_files,
+    runnable,
 )
-from zsntta_cli.paper.standing import kept_records
+from zsntta_cli.paper.standing import figure_runs, kept_records
+from zsntta_cli.report.foresight import time_text
 from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.planning import Rates, estimate, kept_rates
 from zsntta_cli.simulation.runs import RunSettings
+
+_HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left", "Time left")
 
 
 @dataclass(frozen=True)
@@ -32,27 +38,42 @@ class RunsState:
     files: str  # how many feature files there are of those that are needed
     replays: tuple[int, int]  # runs that are left, and their items
     live: tuple[int, int]
+    time: str  # that those left take whose files are there, as far as kept runs tell
 
 
 @dataclass(frozen=True)
 class Overview:
-    """Where all tables stand, and all of their runs once."""
+    """Where all tables and figures stand, and all runs of the tables once."""
 
     by_table: Mapping[PaperTable, RunsState]
+    by_figure: Mapping[int, RunsState]
     every: RunsState
 
 
 def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
-    """Where all tables stand; nothing is run."""
+    """Where all tables and figures stand; nothing is run."""
     by_table = {table: all_runs(wishes, [table]) for table in TABLES}
+    by_figure = {number: figure_runs(number, wishes) for number in SHOWN_FIGURES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
-    kept = kept_records(wishes, every, keeping)
-    states = {table: _state(runs, wishes.root, kept) for table, runs in by_table.items()}
-    return Overview(states, _state(every, wishes.root, kept))
+    of_figures = [run for runs in by_figure.values() for run in runs]
+    kept = kept_records(wishes, [*every, *of_figures], keeping)
+    rates = kept_rates(keeping.path)
+
+    def state(runs: Sequence[RunSettings]) -> RunsState:
+        return _state(runs, wishes.root, kept, rates)
+
+    return Overview(
+        {table: state(runs) for table, runs in by_table.items()},
+        {number: state(runs) for number, runs in by_figure.items()},
+        state(every),
+    )
 
 
-def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
+def _state(
+    runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings], rates: Rates
+) -> RunsState:
     lacking = [run for run in runs if run not in kept]
+    estimated = estimate(root, runnable(root, lacking), root, rates)
     by_images = needing_images(root, lacking)
     replays = [run for run in lacking if run not in by_images]
     live = [run for run in lacking if run in by_images]
@@ -60,6 +81,7 @@ def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]
     return RunsState(
         runs, len(runs) - len(lacking), files,
         (len(replays), count_items(root, replays)), (len(live), count_items(root, live)),
+        time_text(estimated.seconds) if estimated.runs else "",
     )  # fmt: skip
 
 
@@ -68,23 +90,26 @@ def draw(overview: Overview) -> list[Table]:
     tables = Table(title="Tables", title_justify="left")
     tables.add_column("", justify="right", no_wrap=True)
     tables.add_column("What it shows")
-    for head in ("ID×OOD", "Files", "Kept", "Replays left", "Live left", "Items left"):
+    for head in ("ID×OOD", *_HEADS):
         tables.add_column(head, justify="right", no_wrap=" " not in head)
     for table, state in overview.by_table.items():
-        cells = _cells(table, state) if table.is_measured else [""] * 6
+        cells = [_sets(table), *_cells(state)] if table.is_measured else []
         tables.add_row(*map(Text, (str(table.number), table.title, *cells)))
     figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
     figures.add_column("What it shows")
+    for head in _HEADS:
+        figures.add_column(head, justify="right", no_wrap=" " not in head)
     for number, _, shows in FIGURES:
-        figures.add_row(f"fig{number}", Text(shows))
+        shown = overview.by_figure.get(number)
+        figures.add_row(*map(Text, (f"fig{number}", shows, *(_cells(shown) if shown else ()))))
     return [tables, figures]
 
 
-def _cells(table: PaperTable, state: RunsState) -> list[str]:
+def _cells(state: RunsState) -> list[str]:
     kept = f"{state.kept:,}/{len(state.runs):,}"
     counts = (state.replays[0], state.live[0], state.replays[1] + state.live[1])
-    return [_sets(table), state.files, kept, *(f"{n:,}" if n else "-" for n in counts)]
+    return [state.files, kept, *(f"{n:,}" if n else "-" for n in counts), state.time or "-"]
 
 
 def _sets(table: PaperTable) -> str:
@@ -106,7 +131,8 @@ def totals(overview: Overview) -> list[str]:
     replays, live = (f"{n:,} of {items:,} items" for n, items in (every.replays, every.live))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
-        "left: runs that are not, and the items of their streams.",
+        "left: runs that are not, and the items of their streams; Time left: of the methods, in "
+        "runs that have their files and are like kept ones.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
         f"{every.kept:,} kept. Left: replays, {replays}; live, {live}.",
     ]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import write_whole
-from zsntta_cli.paper.figures import SCHEMATICS
+from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.figures import found as find_figure
-from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
+from zsntta_cli.paper.printed.tables import TABLES, PaperTable
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.paper.sheets import TableContent, published_content, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
@@ -26,7 +26,6 @@ from zsntta_cli.simulation.runs import RunSettings
 
 SUMMARY, RECORDS = "summary.html", "records.jsonl"
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
-SHOWN_FIGURES = tuple(number for number, _, _ in FIGURES if number not in SCHEMATICS)
 
 Making = Callable[[Mapping[str, Sequence[str]]], str]  # the command that makes missing features
 

@@ -32,12 +32,13 @@ def _duration(estimate: Estimate) -> str:
     others = f"; of {estimate.unknown:,} more no kept run tells" * bool(estimate.unknown)
     basis = f"{estimate.basis:,} kept run{'s' * (estimate.basis > 1)} of equal methods"
     return (
-        f"Time of the methods: about {_time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
+        f"Time of the methods: about {time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
         f"{basis}{others}."
     )
 
 
-def _time_text(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """A duration in the unit that suits it."""
     if seconds >= _HOUR:
         return f"{seconds / _HOUR:.1f} hours"
     return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"

@@ -114,12 +114,18 @@ def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
 Likeness = tuple[str, str, str, frozenset[tuple[str, Any]]]
 
 
-def estimate(root: Path, runs: Sequence[RunSettings], store: Path) -> Estimate:
+Rates = Mapping[Likeness, Sequence[float]]  # seconds an item of kept runs that are alike
+
+
+def estimate(
+    root: Path, runs: Sequence[RunSettings], store: Path, rates: Rates | None = None
+) -> Estimate:
     """How long runs would take, by the seconds an item of kept runs that are like each.
 
     Alike are runs of one method with the same settings on the same ID set by the same encoder.
+    `rates`: those of the store, where they were read before.
     """
-    rates = _rates(store) if runs and store.exists() else {}
+    rates = (kept_rates(store) if runs else {}) if rates is None else rates
     images = lru_cache(maxsize=None)(
         lambda folder, name: read_header(feature_path(root, folder, name)).images if name else 0
     )
@@ -135,9 +141,11 @@ def estimate(root: Path, runs: Sequence[RunSettings], store: Path) -> Estimate:
     return Estimate(math.fsum(seconds), len(seconds), unknown, sum(basis.values()))
 
 
-def _rates(store: Path) -> dict[Likeness, list[float]]:
+def kept_rates(store: Path) -> Rates:
     """Seconds an item of all kept runs, by what they are of."""
     rates: dict[Likeness, list[float]] = {}
+    if not store.exists():
+        return rates
     with RecordStore(store) as records:
         counts = records.values("$.counts")
         for run in records.summaries():
