@@ -52,7 +52,8 @@ class Reproduction:
     def sentence(self) -> str:
         """What there is, in a line."""
         figures = len(self.drawn)
-        return f"{len(self.contents)} tables, {figures} figures; {self.tally.sentence}"
+        drawn = f"{figures} figure{'s' * (figures != 1)}"
+        return f"{len(self.contents)} tables, {drawn}; {self.tally.sentence}"
 
     @property
     def drawn(self) -> list[int]:
