@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -20,6 +21,7 @@ from typing import Any
 from zsntta_cli.errors import StoreError, first_line
 
 _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
+_OWN_FOLDER = re.compile(r"\.zsntta-[0-9a-f]{16}\.tmp")
 
 
 @contextlib.contextmanager
@@ -141,7 +143,7 @@ def sweep(folder: Path) -> None:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 status = os.fstat(descriptor)
-                is_folder = stat.S_ISDIR(status.st_mode)
+                is_folder = stat.S_ISDIR(status.st_mode) and bool(_OWN_FOLDER.fullmatch(path.name))
                 is_own = status.st_uid == os.geteuid()
                 if is_own and (is_folder or stat.S_ISREG(status.st_mode)):
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

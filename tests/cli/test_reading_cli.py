@@ -85,7 +85,7 @@ def test_features_of_a_set_that_was_cut_off_at_255_are_told_apart(pictures, monk
     one, other = (read_features(Path(f"features/tiny/{name}.h5")) for name in ("deep", "plain"))
     np.testing.assert_array_equal(one.image_features, other.image_features)
     assert "bits" in one.source
-    assert other.source.keys() == {"dataset", "images", "limit", "digest"}, "as ever"
+    assert other.source.keys() == {"dataset", "images", "limit", "digest", "image_sizes"}
     # As an earlier version made it: of the same files, and nothing is said of their bits.
     with monkeypatch.context() as earlier:
         earlier.setattr("zsntta_cli.datasets.images.is_deep", lambda _: False)

@@ -7,10 +7,14 @@ from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli import datasets
+from zsntta_cli.cache.folder import folder_name
+from zsntta_cli.datasets.drawn.builtin import noise_images
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.extraction import plan
 from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.extracting import paper_extractions
 from zsntta_cli.paper.runs import Wishes
-from zsntta_cli.settings import PAPER_ENCODERS
+from zsntta_cli.settings import PAPER_ENCODERS, EncoderChoice
 
 RANDOM = ("--model", "RN50", "--pretrained", "none")
 
@@ -60,11 +64,11 @@ def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
             "exit_code": result.exit_code, "stdout": "", "output": result.output,
             "stderr": result.stderr.splitlines(keepends=True)[-1],
         }),
-        "1 sets are there and were not extracted: places",
+        "1 failed: RN50-none/places",
     )  # fmt: skip
     assert "lsun.h5: 5 images" in result.stdout
     assert "note: 'lsun' is not the published set: it has 5 of 10,000 images." in result.stderr
-    assert "not extracted: places: " in result.stderr
+    assert "not extracted: RN50-none/places: " in result.stderr
     command = result.stdout.splitlines()[-1].split()
     assert command[:3] == ["zsntta", "datasets", "get"]
     assert {"ninco", "cifar10-c"} <= set(command)
@@ -73,6 +77,43 @@ def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
     for name in ("imagenet-sketch", "cifar10-c", "ninco"):
         assert name in result.stdout
     assert not list((tmp_path / "features").glob("*/places.h5"))
+
+
+@pytest.mark.usefixtures("offline")
+def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, monkeypatch):
+    load = plan.load_encoder
+    tried = []
+
+    def load_tiny_alone(choice, device):
+        tried.append(choice)
+        if choice == PAPER_ENCODERS[0]:
+            raise EncoderError("no weights")
+        return load(EncoderChoice("tiny"), device)
+
+    monkeypatch.setattr(plan, "load_encoder", load_tiny_alone)
+    pictures(tmp_path / "data" / "lsun", 5)
+    result = zsntta("extract", "--paper")
+    assert result.exit_code == 1
+    assert tried == [*PAPER_ENCODERS]
+    folders = [folder_name(tmp_path, choice) for choice in PAPER_ENCODERS]
+    there = [path.parent.name for path in (tmp_path / "features").glob("*/lsun.h5")]
+    assert sorted(there) == sorted(folders[1:])
+    assert f"not extracted: all of {folders[0]}: no weights" in result.stderr
+    assert "Sets that are not at hand" in result.stdout
+
+
+def test_noise_that_fails_ends_itself(zsntta, tmp_path, monkeypatch):
+    def images_but_uniform(noise, count, size):
+        if noise == "uniform":
+            raise RuntimeError("out of memory")
+        return noise_images(noise, count, size)
+
+    monkeypatch.setattr(plan, "noise_images", images_but_uniform)
+    result = zsntta("extract", "--paper", *TINY, "--limit", "16")
+    assert result.exit_code == 1
+    there = {path.stem for path in (tmp_path / "features" / "tiny").glob("noise-*.h5")}
+    assert there == {"noise-gaussian", "noise-salt-and-pepper", "noise-poisson"}
+    assert "not extracted: tiny/noise-uniform: out of memory" in result.stderr
 
 
 @pytest.mark.usefixtures("offline")

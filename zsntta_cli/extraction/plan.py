@@ -10,7 +10,7 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import SetName, noise_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
@@ -74,8 +74,8 @@ def extract(
 ) -> Iterator[Extracted]:
     """Extract all sets of a plan, one by one: named sets, words, noise images, partners.
 
-    With `failures`, a named set that cannot be read, fetched or held in memory is put there and the
-    others go on.
+    With `failures`, a named set or noise that cannot be read, fetched or held in memory is put
+    there and the others go on.
 
     Raises:
         DatasetError: a name that is no known set, before anything is encoded.
@@ -104,7 +104,7 @@ def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
 
 
 def _extract(
-    plan: ExtractPlan, extractor: Extractor, failures: Failures | None
+    plan: ExtractPlan, extractor: Extractor, failures: Failures | None = None
 ) -> Iterator[Extracted]:
     templates = [prompt_template(prompt) for prompt in plan.prompts]
     largest_id_set = 0
@@ -123,7 +123,7 @@ def _extract(
         yield extracted
     for words in plan.words:
         yield from _extract_words(str(words), plan, templates, extractor)
-    yield from _extract_noise(plan, extractor, largest_id_set)
+    yield from _extract_noise(plan, extractor, largest_id_set, failures)
     yield from _extract_partners(plan, extractor)
     extractor.match_class_names()
 
@@ -174,10 +174,17 @@ def named_words(spec: str) -> tuple[str, Path]:
 
 
 def _extract_noise(
-    plan: ExtractPlan, extractor: Extractor, largest_id_set: int
+    plan: ExtractPlan, extractor: Extractor, largest_id_set: int, failures: Failures | None
 ) -> Iterator[Extracted]:
     for noise, count in noise_pools(plan, largest_id_set):
-        yield extractor.noise(noise, partial(noise_images, noise, count), count)
+        try:
+            extracted = extractor.noise(noise, partial(noise_images, noise, count), count)
+        except _OF_ONE_SET as error:
+            if failures is None:
+                raise
+            failures[noise_name(noise)] = error
+            continue
+        yield extracted
 
 
 def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]:

@@ -68,7 +68,7 @@ def option(
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
-        "shown": shown, "before": default if before is None else before,
+        "shown": shown, **({} if before is None else {"before": before}),
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 

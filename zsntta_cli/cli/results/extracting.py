@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import NOTHING_DONE
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import DatasetError, EncoderError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings, LiveSettings
 
@@ -34,9 +34,12 @@ def extract_paper(
 ) -> None:
     """Extract what is at hand of all that the paper needs, and say where to get the rest.
 
+    An encoder that cannot be had ends its own sets and not those of the others.
+
     Raises:
         DatasetError: sets that are at hand and could not be extracted.
     """
+    from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.foreseen import foresee
     from zsntta_cli.extraction.plan import ExtractPlan, extract
@@ -57,8 +60,14 @@ def extract_paper(
             for file in foresee(plan, choice, root, settings.overwrite):
                 say(file.line)
             continue
-        for extracted in extract(plan, choice, device, root, settings, reporter, failures):
-            say(summary(extracted))
+        of_encoder: Failures = {}
+        folder = folder_name(root, choice)
+        try:
+            for extracted in extract(plan, choice, device, root, settings, reporter, of_encoder):
+                say(summary(extracted))
+        except EncoderError as error:
+            failures[f"all of {folder}"] = error
+        failures |= {f"{folder}/{name}": reason for name, reason in of_encoder.items()}
     if wish.tpt:
         _ask_tpt(wishes, wish.tpt, failures, reporter, dry_run)
     _say_what_is_absent(extractions)
@@ -68,7 +77,7 @@ def extract_paper(
         say(NOTHING_DONE)
     if failures:
         raise DatasetError(
-            f"{len(failures)} sets are there and were not extracted: {', '.join(failures)}."
+            f"not all that is at hand was extracted, {len(failures)} failed: {', '.join(failures)}."
         )
 
 

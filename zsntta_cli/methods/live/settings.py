@@ -51,9 +51,8 @@ class SottaSettings(PipelineSettings):
         0.5, "Least ID score that enters the memory.", within=_SHARE
     )
     update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
-    batch_size: int | None = option(  # no decision depends on it, its time does
-        None, "Images to an encoder pass; none: all between two steps.", within=_FROM_ONE
-    )
+    # Of an encoder pass, which no decision depends on but the time does; none: all of a step's.
+    batch_size: int | None = option(None, "Items that are decided on at once.", within=_FROM_ONE)
     # As the released code does.
     late_start: bool = option(False, "The first item or batch counts to no step.")
     learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
