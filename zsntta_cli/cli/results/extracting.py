@@ -71,8 +71,8 @@ def extract_paper(
     if wish.tpt:
         _ask_tpt(wishes, wish.tpt, failures, reporter, dry_run)
     _say_what_is_absent(extractions)
-    for name, error in failures.items():
-        reporter.note(f"not extracted: {name}: {first_line(error)}")
+    for name, reason in failures.items():
+        reporter.note(f"not extracted: {name}: {first_line(reason)}")
     if dry_run:
         say(NOTHING_DONE)
     if failures:
