@@ -24,7 +24,8 @@ def dry(cached, tmp_path, monkeypatch):
         before = tree()
         with monkeypatch.context() as patched:
             patched.setattr(Simulator, "replay", refuse)
-            patched.setattr("zsntta_cli.encoders.weights.weights_request", refuse)
+            for where in ("extraction.extractor", "detection.encoding"):  # each has its own name
+                patched.setattr(f"zsntta_cli.{where}.weights_request", refuse)
             result = cached(*words, "--dry-run")
         assert result.exit_code == 0, result.output
         assert tree() == before, "a file was made or changed"
