@@ -78,8 +78,8 @@ TABLES = (
         notes=(
             "the paper's are of one A800 with 80 GiB, the mean of 6,400 samples",
             "a sample's time has its share of the injected images",
-            "the paper encodes the prompts of all 1,000 classes anew for each image or batch, and its "
-            "times at bs=1 hold that; here they are encoded once, which is not counted",
+            "the paper encodes the prompts of all 1,000 classes anew for each image or batch, and "
+            "its times at bs=1 hold that; here they are encoded once, which is not counted",
             "SoTTA (bs=64) is not in the paper: the images between two of its steps in one pass, "
             "which is how it is run here",
         ),
