@@ -309,8 +309,17 @@ def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
     assert set(unpacked(tmp_path / "photos")) == {"out/1.png", "2.png"}
 
 
-@pytest.mark.parametrize("content", [tar(PHOTOS)[:-700], tar(PHOTOS, "w")[:3000], b"", b"no tar",
-                                     tar({"top/1.png": b"1"}), tar({"photos": b"1"})])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(tar(PHOTOS)[:-700], id="gzip cut"),  # its bytes hold the time, so no name
+        pytest.param(tar(PHOTOS, "w")[:3000], id="tar cut"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"no tar", id="no tar"),
+        pytest.param(tar({"top/1.png": b"1"}), id="other folder"),
+        pytest.param(tar({"photos": b"1"}), id="a file for the folder"),
+    ],
+)
 def test_half_an_archive_gives_no_folder(tmp_path, content):
     (tmp_path / "a.tgz").write_bytes(content)
     with pytest.raises(DatasetError, match=r"a\.tgz"):
