@@ -78,7 +78,7 @@ def get(
 
 @app.command(cls=Command)
 def verify(
-    name: Annotated[str, typer.Argument(help="A known set, or NAME=PATH.")],
+    name: Annotated[str, typer.Argument(help="A known set, NAME=PATH, or of the hub.")],
     deep: Annotated[bool, typer.Option("--deep", help="Open every image.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Threads that open images.")] = _WORKERS,
     data_root: DataRoot = DATA,
@@ -88,7 +88,7 @@ def verify(
     from zsntta_cli.datasets.names import SetName
     from zsntta_cli.progress import ConsoleReporter
 
-    entry = None if SetName.parse(name).path else known(name)
+    entry = None if SetName.parse(name).says_where else known(name)
     images, broken = load_images(name, data_root), []
     if deep:
         with ConsoleReporter().track(images.name, len(images)) as advance:

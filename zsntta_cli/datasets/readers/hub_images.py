@@ -1,0 +1,280 @@
+"""Images that the library `datasets` loads, of the hub or of a folder: `hf:ORG/NAME:SPLIT`.
+
+An image column is told by its type. Rows lie on disk, and an image is decoded when it is asked for.
+The library is an extra, and this the only module that knows it; it runs no code of a data set.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from zsntta_cli.datasets.images import ImageSet, StoredImages, numbered
+from zsntta_cli.datasets.names import HF, HUB
+from zsntta_cli.errors import DatasetError, first_line
+
+_TIMEOUT = 10  # seconds until the hub counts as out of reach
+_LABELS = ("label", "labels", "class", "class_name", "category", "target")  # of names or numbers
+_COLUMNS = ("image", "label")  # what may be named where there are several: ?image=A&label=B
+_ROWS = 1_000  # whose sizes are looked at, at a time
+
+
+@dataclass(frozen=True)
+class Address:
+    """What `hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN` says."""
+
+    source: str  # a repository, or a folder of this machine
+    split: str = ""
+    config: str | None = None
+    revision: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> "Address":
+        """An address as it is typed.
+
+        Raises:
+            DatasetError: it is none.
+        """
+        where, _, query = text.removeprefix(HF).partition("?")
+        source, *splits = where.split(":")
+        columns = dict(parse_qsl(query))
+        if not source or len(splits) > 2 or "" in splits or not set(columns) <= set(_COLUMNS):
+            raise DatasetError(
+                f"data set '{name}': {text} must be hf:ORG/NAME:SPLIT, or "
+                f"hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN."
+            )
+        if source.startswith("/"):
+            return cls(source, *reversed(splits), columns=columns)
+        repository, _, revision = source.partition("@")
+        return cls(repository, *reversed(splits), revision=revision or None, columns=columns)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return self.source.startswith("/")
+
+
+def hub_images(name: str, address: Address) -> ImageSet:
+    """The images of a split, with its labels, if it has a column of them.
+
+    Raises:
+        DatasetError: the library is not there, the set cannot be had, or it has no image column,
+            or several.
+    """
+    if find_spec("datasets") is None:
+        raise DatasetError(
+            f"data set '{name}': the library datasets reads {HF}{address.source}: "
+            f"pip install 'zsntta[datasets]'."
+        )
+    data = _loaded(name, address)
+    image = _image_column(name, address, data.features)
+    labels, class_names = _labels(name, address, data)
+    stored = HubImages(_undecoded(data, image), image, address.is_local)
+    return ImageSet(
+        name,
+        stored,
+        np.array(labels, np.int32),
+        numbered(len(data)),
+        class_names,
+        fingerprint=",".join(map(str, stored.sizes())),
+        reading=stored.reading(len(data)),
+        facts={HUB: f"{address.source}{_revision(data)}"},
+    )
+
+
+@dataclass(frozen=True)
+class HubImages(StoredImages):
+    """Reads the image of row i: its bytes, or the file that the row names."""
+
+    data: Any
+    column: str
+    is_local: bool
+
+    def path(self, i: int) -> str:
+        """The row."""
+        return f"row {i}"
+
+    def source(self, i: int) -> bytes | Path:
+        """What is stored in a row, or where the file is that it names."""
+        stored = self.data[i][self.column] or {}
+        content: bytes | None = stored.get("bytes")
+        return self._file(stored.get("path")) if content is None else content
+
+    def sizes(self) -> Iterator[int]:
+        """Bytes of all images, 0 where there is none; no image is read."""
+        for table in self.data.with_format("arrow").iter(_ROWS):
+            for chunk in table.column(self.column).chunks:
+                for content, path in zip(chunk.field("bytes"), chunk.field("path"), strict=True):
+                    yield content.as_buffer().size if content.is_valid else self._size(path.as_py())
+
+    def _may_be_deep(self, _i: int) -> bool:
+        return True  # no name tells
+
+    def _size(self, path: str | None) -> int:
+        try:
+            return self._file(path).stat().st_size
+        except OSError:
+            return 0
+
+    def _file(self, path: str | None) -> Path:
+        """The file that a row names; a stranger's rows can name none but what was fetched."""
+        file = Path(path or "").resolve()
+        is_own = self.is_local or any(map(file.is_relative_to, _caches()))
+        if not path or not is_own or not file.is_file():
+            raise OSError("the row has no image")
+        return file
+
+
+def _caches() -> list[Path]:
+    """The folders that the library fetches files into."""
+    import datasets
+    import huggingface_hub
+
+    caches = datasets.config.HF_DATASETS_CACHE, huggingface_hub.constants.HF_HUB_CACHE
+    return [Path(cache).resolve() for cache in caches]
+
+
+def _loaded(name: str, address: Address) -> Any:
+    """The rows of a split, as the library has them."""
+    import datasets
+
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
+    try:
+        if address.is_local and _is_saved(Path(address.source)):
+            return _saved_split(datasets.load_from_disk(address.source), address)
+        if not address.split:
+            raise ValueError("say which split, as :test behind it")
+        with _offline_unless_reachable(address):
+            return datasets.load_dataset(
+                address.source, address.config, split=address.split, revision=address.revision
+            )
+    except Exception as error:  # the library, and the hub below it, raise what they like
+        raise DatasetError(
+            f"data set '{name}': {HF}{address.source} cannot be loaded ({type(error).__name__}: "
+            f"{first_line(error)})."
+        ) from error
+
+
+def _is_saved(folder: Path) -> bool:
+    """Whether a folder was written by `save_to_disk`."""
+    return any((folder / file).is_file() for file in ("state.json", "dataset_dict.json"))
+
+
+def _saved_split(saved: Any, address: Address) -> Any:
+    splits = dict(saved) if isinstance(saved, dict) else {str(saved.split or ""): saved, "": saved}
+    if address.split not in splits:
+        has = ", ".join(filter(None, splits)) or "none"
+        raise ValueError(f"must be one of its splits ({has}), not '{address.split}'")
+    return splits[address.split]
+
+
+@contextmanager
+def _offline_unless_reachable(address: Address) -> Iterator[None]:
+    """Have the library look into its cache alone, at once, where the hub does not answer."""
+    import datasets
+    import huggingface_hub
+
+    if address.is_local:
+        yield
+        return
+    was_offline, refused = datasets.config.HF_HUB_OFFLINE, None
+    try:
+        huggingface_hub.HfApi().dataset_info(
+            address.source, revision=address.revision, timeout=_TIMEOUT
+        )
+    except Exception as error:  # whatever it asks through raises
+        datasets.config.HF_HUB_OFFLINE, refused = True, error
+    try:
+        yield
+    except Exception as error:
+        raise refused or error from error
+    finally:
+        datasets.config.HF_HUB_OFFLINE = was_offline
+
+
+def _image_column(name: str, address: Address, features: Any) -> str:
+    import datasets
+
+    columns = [column for column, kind in features.items() if isinstance(kind, datasets.Image)]
+    wanted = address.columns.get("image")
+    chosen = [column for column in columns if wanted in (None, column)]
+    if len(chosen) == 1:
+        return chosen[0]
+    if not columns:
+        raise DatasetError(
+            f"data set '{name}': {HF}{address.source} has no column of images: its columns are "
+            f"{', '.join(features)}."
+        )
+    raise _ambiguous(name, address, "image", columns)
+
+
+def _ambiguous(name: str, address: Address, what: str, columns: Sequence[str]) -> DatasetError:
+    return DatasetError(
+        f"data set '{name}': {HF}{address.source} has the {what} columns {', '.join(columns)}: "
+        f"name one of them at the end, as ?{what}={columns[0]}."
+    )
+
+
+def _undecoded(data: Any, column: str) -> Any:
+    """The rows with their images alone, as bytes or paths."""
+    import datasets
+
+    return data.select_columns([column]).cast_column(column, datasets.Image(decode=False))
+
+
+def _labels(name: str, address: Address, data: Any) -> tuple[list[int], list[str]]:
+    """Labels, -1 where there is none, and the names of classes; of a column of texts, sorted."""
+    column = _label_column(name, address, data.features)
+    if not column:
+        return [-1] * len(data), []
+    values = data.select_columns([column]).with_format(None)[:][column]
+    class_names = list(getattr(data.features[column], "names", ()))
+    if any(isinstance(value, str) for value in values):
+        class_names = sorted({value for value in values if value is not None})
+        index = {text: i for i, text in enumerate(class_names)}
+        values = [index.get(value) for value in values]
+    labels = [-1 if value is None else int(value) for value in values]
+    highest = max(labels, default=-1)
+    if min(labels, default=-1) < -1 or (class_names and highest >= len(class_names)):
+        raise DatasetError(
+            f"data set '{name}': labels in the column {column} run from {min(labels)} to "
+            f"{highest}, but there are {len(class_names)} class names."
+        )
+    return labels, class_names if highest >= 0 else []
+
+
+def _label_column(name: str, address: Address, features: Any) -> str:
+    """The column of labels: one of ClassLabels, or of a usual name; nothing where there is none."""
+    import datasets
+
+    of_classes = [c for c, kind in features.items() if isinstance(kind, datasets.ClassLabel)]
+    usual = [c for c in _LABELS if c in features and _tells_labels(features[c])]
+    if wanted := address.columns.get("label"):
+        every = [c for c in features if c in of_classes or _tells_labels(features[c])]
+        if wanted not in every:
+            raise _ambiguous(name, address, "label", every or ["none"])
+        return wanted
+    if len(of_classes) > 1:
+        raise _ambiguous(name, address, "label", of_classes)
+    return next(iter(of_classes or usual), "")
+
+
+def _tells_labels(kind: Any) -> bool:
+    dtype = str(getattr(kind, "dtype", ""))
+    return dtype in ("string", "large_string") or dtype.startswith(("int", "uint"))
+
+
+def _revision(data: Any) -> str:
+    """`@` and the commit that the rows are of, as the library notes it; else nothing."""
+    fetched: Iterable[str] = data.info.download_checksums or ()
+    commits = {commit[0] for file in fetched if (commit := re.search(r"@[0-9a-f]{40}(?=/)", file))}
+    return commits.pop() if len(commits) == 1 else ""
