@@ -4,6 +4,7 @@ ROOT has classnames.txt and prompt templates; ROOT/SPLIT has nshards.txt, a numb
 0.tar, 1.tar …
 """
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,12 +102,15 @@ def _is_whole(name: str, root: Path) -> bool:
 
 def _fetch(name: str, repository: str, root: Path) -> None:
     """Fetch what lacks of a repository, of one revision; the texts come first, the shards last."""
-    import huggingface_hub
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
 
+    if not sys.stderr.isatty():
+        disable_progress_bars()
     try:
-        info = huggingface_hub.HfApi().dataset_info(repository, timeout=_TIMEOUT)
+        info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
         for patterns in ([NAMES, TEMPLATES, f"{_SPLIT}/{_COUNT}"], [f"{_SPLIT}/*.tar"]):
-            huggingface_hub.snapshot_download(
+            snapshot_download(
                 repository, repo_type="dataset", revision=info.sha, local_dir=root,
                 allow_patterns=patterns,
             )  # fmt: skip

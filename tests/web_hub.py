@@ -1,0 +1,88 @@
+"""A hub of data set repositories on this machine: what is asked, and files of one revision."""
+
+import json
+import re
+import threading
+from contextlib import contextmanager
+from hashlib import sha1
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+class _Answers(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        path = self.path.partition("?")[0]
+        self.server.asked.append((self.command, path))
+        if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
+            return self._file(self.server.repositories.get(match[1], {}).get(match[2]))
+        match = re.fullmatch(r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+)?", path)
+        files = self.server.repositories.get(match[1]) if match else None
+        if files is None:
+            return self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+        if "/tree/" in path:
+            entries = [
+                {"type": "file", "path": name, "size": len(content), "oid": _oid(content)}
+                for name, content in files.items()
+            ]
+            return self._send(200, json.dumps(entries).encode())
+        about = {"id": match[1], "sha": REVISION, "siblings": [], "private": False, "tags": []}
+        return self._send(200, json.dumps(about).encode())
+
+    def _file(self, content):
+        if content is None:
+            return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
+        headers = {"ETag": f'"{_oid(content)}"', "X-Repo-Commit": REVISION}
+        if self.command == "GET" and self.path.endswith(self.server.refuses):
+            return self._send(403, b"")
+        start = int((self.headers.get("Range") or "bytes=0-")[6:].partition("-")[0])
+        if start:
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        return self._send(206 if start else 200, content[start:], headers)
+
+    def _send(self, status, content, headers=()):
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **dict(headers)}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+
+def _oid(content):
+    return sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@contextmanager
+def local_hub(monkeypatch, repositories):
+    """Serve folders as repositories: the server, whose `asked` are the requests so far."""
+    from huggingface_hub import constants
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
+    server.asked, server.refuses = [], ("nothing",)
+    server.repositories = {
+        name: {
+            p.relative_to(folder).as_posix(): p.read_bytes()
+            for p in sorted(folder.rglob("*")) if p.is_file()
+        }
+        for name, folder in repositories.items()
+    }  # fmt: skip
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
