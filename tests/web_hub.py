@@ -6,6 +6,8 @@ import threading
 from contextlib import contextmanager
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
+from urllib.parse import parse_qs
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
@@ -17,20 +19,26 @@ class _Answers(BaseHTTPRequestHandler):
     def do_HEAD(self):
         self.do_GET()
 
+    def do_POST(self):
+        self.do_GET()
+
     def do_GET(self):
         path = self.path.partition("?")[0]
         self.server.asked.append((self.command, path))
         if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
             return self._file(self.server.repositories.get(match[1], {}).get(match[2]))
-        match = re.fullmatch(r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+)?", path)
+        parts = r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+(.*)|/paths-info/\w+)?"
+        match = re.fullmatch(parts, path)
         files = self.server.repositories.get(match[1]) if match else None
         if files is None:
             return self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         if "/tree/" in path:
-            entries = [
-                {"type": "file", "path": name, "size": len(content), "oid": _oid(content)}
-                for name, content in files.items()
-            ]
+            is_deep = "recursive=true" in self.path.lower()
+            entries = list(_listed(files, match[3].strip("/"), is_deep))
+            return self._send(200, json.dumps(entries).encode())
+        if "/paths-info/" in path:
+            names = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["paths"]
+            entries = [_entry(name, files) for name in names if name in files]
             return self._send(200, json.dumps(entries).encode())
         about = {"id": match[1], "sha": REVISION, "siblings": [], "private": False, "tags": []}
         return self._send(200, json.dumps(about).encode())
@@ -51,8 +59,25 @@ class _Answers(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(content)), **dict(headers)}.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(content)
+
+
+def _listed(files, below, is_deep):
+    """Folders and files below a folder, in the whole of it or directly."""
+    top = PurePosixPath(below)
+    paths = [PurePosixPath(name) for name in files]
+    folders = {folder for path in paths for folder in path.parents}
+    for path in sorted({*paths, *folders}):
+        if path != top and (top == path.parent or (is_deep and path.is_relative_to(top))):
+            yield _entry(str(path), files)
+
+
+def _entry(name, files):
+    if name not in files:
+        return {"type": "directory", "path": name, "size": 0, "oid": _oid(name.encode())}
+    content = files[name]
+    return {"type": "file", "path": name, "size": len(content), "oid": _oid(content)}
 
 
 def _oid(content):

@@ -1,5 +1,6 @@
 """Images that the library `datasets` loads: columns by their types, lazily, one line where not."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from web_hub import REVISION, local_hub
 from web_writer import encoded, pictures
 
 from zsntta_cli import datasets
@@ -185,6 +187,40 @@ def test_the_hub_out_of_reach_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "cannot be loaded (OfflineModeIsEnabled: " in told("hf:org/name:test")
     assert not library.config.HF_HUB_OFFLINE
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from zsntta_cli import datasets
+images = datasets.load_images(sys.argv[1], Path())
+print(images.facts["hub"], images.labels.tolist(), list(images.class_names), images.read(4).size)
+"""
+
+
+def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
+    """In processes of their own: the library takes the hub's address as it is loaded."""
+    root = tmp_path / "repository"
+    (root / "data").mkdir(parents=True)
+    columns(label=(CLASSES, LABELS)).to_parquet(root / "data" / "test-00000-of-00001.parquet")
+    (root / "data" / "train-00000-of-00001.parquet").write_bytes(b"150 GB that nobody asks for")
+
+    def run(address, **more):
+        hub = {"HF_ENDPOINT": where, "HF_HOME": str(tmp_path / "home"), **more}
+        words = [sys.executable, "-c", LOAD, address]
+        return subprocess.run(
+            words, env=os.environ | hub, capture_output=True, text=True, check=False
+        )
+
+    with local_hub(monkeypatch, {"org/name": root}) as hub:
+        where = f"http://127.0.0.1:{hub.server_address[1]}"
+        result = run("x=hf:org/name:test")
+        line = f"org/name@{REVISION} {LABELS} {NAMES} {PIXELS[4].shape[1::-1]}\n"
+        assert result.stdout == line, result.stderr
+        assert not [path for way, path in hub.asked if way == "GET" and "train" in path]
+    assert run(f"x=hf:org/name@{REVISION}:test").stdout == line  # out of reach, but fetched
+    result = run(f"x=hf:org/name@{REVISION[::-1]}:test", HF_HUB_OFFLINE="1")
+    assert "cannot be loaded (OfflineModeIsEnabled" in result.stderr
 
 
 def test_extract_and_verify(zsntta, tmp_path):

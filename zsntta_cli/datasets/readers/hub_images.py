@@ -6,7 +6,7 @@ The library is an extra, and this the only module that knows it; it runs no code
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -74,7 +74,7 @@ def hub_images(name: str, address: Address) -> ImageSet:
             f"data set '{name}': the library datasets reads {HF}{address.source}: "
             f"pip install 'zsntta[datasets]'."
         )
-    data = _loaded(name, address)
+    data, commit = _loaded(name, address)
     image = _image_column(name, address, data.features)
     labels, class_names = _labels(name, address, data)
     stored = HubImages(_undecoded(data, image), image, address.is_local)
@@ -86,7 +86,7 @@ def hub_images(name: str, address: Address) -> ImageSet:
         class_names,
         fingerprint=",".join(map(str, stored.sizes())),
         reading=stored.reading(len(data)),
-        facts={HUB: f"{address.source}{_revision(data)}"},
+        facts={HUB: address.source + f"@{commit}" * _is_commit(commit)},
     )
 
 
@@ -142,26 +142,51 @@ def _caches() -> list[Path]:
     return [Path(cache).resolve() for cache in caches]
 
 
-def _loaded(name: str, address: Address) -> Any:
-    """The rows of a split, as the library has them."""
+def _loaded(name: str, address: Address) -> tuple[Any, str]:
+    """The rows of a split, as the library has them, and the commit that they are of, if of one."""
     import datasets
 
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     try:
         if address.is_local and _is_saved(Path(address.source)):
-            return _saved_split(datasets.load_from_disk(address.source), address)
+            return _saved_split(datasets.load_from_disk(address.source), address), ""
         if not address.split:
             raise ValueError("say which split, as :test behind it")
         with _offline_unless_reachable(address):
-            return datasets.load_dataset(
-                address.source, address.config, split=address.split, revision=address.revision
-            )
+            return _prepared_split(address)
     except Exception as error:  # the library, and the hub below it, raise what they like
         raise DatasetError(
             f"data set '{name}': {HF}{address.source} cannot be loaded ({type(error).__name__}: "
             f"{first_line(error)})."
         ) from error
+
+
+def _prepared_split(address: Address) -> tuple[Any, str]:
+    """The rows of a split, fetched and prepared without the other splits, which may be large.
+
+    What is so prepared lies apart: the library would take it for the whole.
+    """
+    import datasets
+
+    splits = re.findall(r"(?:^|\+)(\w+)", address.split)  # of "train[:10%]+test"
+    apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(splits)
+    builder = datasets.load_dataset_builder(
+        address.source, address.config, revision=address.revision, cache_dir=str(apart)
+    )
+    if _is_commit(address.revision or "") and builder.hash != address.revision:
+        raise ValueError(f"fetched is {builder.hash} alone")  # without a hub, the last one is had
+    if files := builder.config.data_files:
+        if missing := [split for split in splits if split not in files]:
+            raise ValueError(f"it has the splits {', '.join(map(str, files))}, not {missing[0]}")
+        builder.config.data_files = type(files)({split: files[split] for split in splits})
+    builder.info.download_size = builder.info.dataset_size = builder.info.size_in_bytes = None
+    builder.download_and_prepare(verification_mode="no_checks")
+    return builder.as_dataset(split=address.split), builder.hash or ""
+
+
+def _is_commit(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{40}", text) is not None
 
 
 def _is_saved(folder: Path) -> bool:
@@ -218,9 +243,11 @@ def _image_column(name: str, address: Address, features: Any) -> str:
 
 
 def _ambiguous(name: str, address: Address, what: str, columns: Sequence[str]) -> DatasetError:
+    wanted = address.columns.get(what)
     return DatasetError(
-        f"data set '{name}': {HF}{address.source} has the {what} columns {', '.join(columns)}: "
-        f"name one of them at the end, as ?{what}={columns[0]}."
+        f"data set '{name}': {HF}{address.source} has the {what} columns "
+        f"{', '.join(columns) or '(none)'}{f', not {wanted}' if wanted else ''}: name one of them "
+        f"at the end, as ?{what}={columns[0] if columns else 'COLUMN'}."
     )
 
 
@@ -261,7 +288,7 @@ def _label_column(name: str, address: Address, features: Any) -> str:
     if wanted := address.columns.get("label"):
         every = [c for c in features if c in of_classes or _tells_labels(features[c])]
         if wanted not in every:
-            raise _ambiguous(name, address, "label", every or ["none"])
+            raise _ambiguous(name, address, "label", every)
         return wanted
     if len(of_classes) > 1:
         raise _ambiguous(name, address, "label", of_classes)
@@ -271,10 +298,3 @@ def _label_column(name: str, address: Address, features: Any) -> str:
 def _tells_labels(kind: Any) -> bool:
     dtype = str(getattr(kind, "dtype", ""))
     return dtype in ("string", "large_string") or dtype.startswith(("int", "uint"))
-
-
-def _revision(data: Any) -> str:
-    """`@` and the commit that the rows are of, as the library notes it; else nothing."""
-    fetched: Iterable[str] = data.info.download_checksums or ()
-    commits = {commit[0] for file in fetched if (commit := re.search(r"@[0-9a-f]{40}(?=/)", file))}
-    return commits.pop() if len(commits) == 1 else ""
