@@ -14,6 +14,7 @@ from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache.features import Difference, FeatureSet
+from zsntta_cli.cache.pulled import PULLED, pulled_from
 from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 
@@ -37,7 +38,7 @@ _SOURCE = (
     "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
     "as_shown",
 )  # fmt: skip
-_RECORDED = ("created", "prompt")  # and never compared
+_RECORDED = ("created", "prompt", PULLED)  # and never compared
 
 _PLACES = ("threads", "cpu", "device", "gpu", "platform")  # of a machine: what one computes on
 _ALWAYS = (
@@ -108,6 +109,7 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
         "normalized": features.normalized or None,
         "created": features.created or None,
         "prompt": prompt or None,
+        PULLED: pulled_from(features.path, features.digest),
     }
     keys = (*_ENCODER, *_MACHINE, *_SOURCE, *_RECORDED)
     origin = {key: values[key] for key in keys if values.get(key) is not None}
