@@ -5,12 +5,13 @@
 
 import json
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from zsntta_cli.files import read_input, write_whole
 
 PULLED = "pulled"  # what a record calls it: ADDRESS@REVISION
+_FOLDER = "file://"
 _LARGEST = 2**14  # bytes
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]{0,9}://[\w./:@%+=~-]{1,300}")
 
@@ -27,7 +28,10 @@ def note_source(path: Path, address: str, revision: str | None, digest: str) -> 
 
 
 def pulled_from(path: Path, digest: str) -> str | None:
-    """ADDRESS@REVISION of a feature file; None if it was made here or holds something else now."""
+    """ADDRESS@REVISION of a feature file; None if it was made here or holds something else now.
+
+    Of a folder of this machine it is the last name alone: records go elsewhere.
+    """
     try:
         note = json.loads(read_input(note_path(path), _LARGEST))
     except (OSError, ValueError):
@@ -42,5 +46,7 @@ def is_address(value: Any) -> bool:
 
 def _address(note: dict[str, Any]) -> str | None:
     address, revision = note.get("from"), note.get("revision")
+    if isinstance(address, str) and address.startswith(_FOLDER):
+        return f"{_FOLDER}…/{PurePath(address).name}"
     whole = f"{address}@{revision}" if revision else address
     return whole if is_address(whole) else None
