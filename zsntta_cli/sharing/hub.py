@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.sharing.stores import HUB, MissingAtStore
@@ -44,29 +45,49 @@ class HubStore:
         return self._commit
 
     def read(self, path: str) -> bytes:
-        """A small file whole, of the commit that is meant: MissingAtStore where there is none."""
-        from huggingface_hub import hf_hub_download
+        """A small file whole, of the commit that is meant: MissingAtStore where there is none.
 
+        Without a network it is the hub's copy on this machine, where there is one.
+        """
         with self._asking(path):
-            file = hf_hub_download(
-                self._repository, path, repo_type=_KIND, revision=self._commit or self._wanted,
-                endpoint=self._endpoint, etag_timeout=_TIMEOUT,
-            )  # fmt: skip
+            is_out_of_reach = not self._find_commit()
+            file = self._download(path, local_files_only=is_out_of_reach)
         depth = len(Path(path).parts)  # it lies in the hub's cache: …/snapshots/COMMIT/PATH
         self._commit = Path(file).parents[depth - 1].name
         return Path(file).read_bytes()
 
-    def fetch(self, path: str, target: Path, size: int) -> None:
-        """Bring a file to `target`; what came of it before stays beside it until it is whole."""
+    def _find_commit(self) -> bool:
+        """Ask once which commit is meant, without the retries of a download; False: no network."""
+        from huggingface_hub import HfApi, errors
+
+        if self._commit is not None:
+            return True
+        try:
+            api = HfApi(endpoint=self._endpoint)
+            info = api.dataset_info(self._repository, revision=self._wanted, timeout=_TIMEOUT)
+        except (errors.HfHubHTTPError, errors.HFValidationError):
+            raise
+        except Exception:  # of the network: the library's, its HTTP client's and the system's
+            return False
+        self._commit = info.sha
+        return True
+
+    def _download(self, path: str, **how: Any) -> str:
+        """Where a file lies now, as the hub's library has brought it."""
         from huggingface_hub import hf_hub_download
 
+        file: str = hf_hub_download(
+            self._repository, path, repo_type=_KIND, revision=self._commit or self._wanted,
+            endpoint=self._endpoint, etag_timeout=_TIMEOUT, **how,
+        )  # fmt: skip
+        return file
+
+    def fetch(self, path: str, target: Path, size: int) -> None:
+        """Bring a file to `target`; what came of it before stays beside it until it is whole."""
         del size  # the hub tells it
         beside = target.with_name(f"{target.name}.hub")
         with self._asking(path):
-            file = hf_hub_download(
-                self._repository, path, repo_type=_KIND, revision=self._commit or self._wanted,
-                endpoint=self._endpoint, etag_timeout=_TIMEOUT, local_dir=beside,
-            )  # fmt: skip
+            file = self._download(path, local_dir=beside)
         os.replace(file, target)
         shutil.rmtree(beside, ignore_errors=True)
 

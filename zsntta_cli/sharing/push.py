@@ -1,8 +1,9 @@
 """Feature files to a place: copies without anything private, an index and a card beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,16 +170,16 @@ def _leads(sample_id: str) -> bool:
     return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
-def _public(identity: dict[str, object]) -> dict[str, object]:
+def _public(identity: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder's identity without a folder of this machine."""
-    return {
-        **identity,
-        "model": without_place(identity.get("model"), LOCAL_DIR),
-        "pretrained": without_place(identity.get("pretrained")),
+    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
+    names = {
+        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
     }
+    return {**identity, **names}
 
 
-def _public_source(features: FeatureSet, without_ids: bool) -> dict[str, object]:
+def _public_source(features: FeatureSet, without_ids: bool) -> dict[str, Any]:
     """A source; without ids, of images that were left out there is their number alone."""
     skipped = features.source.get("skipped")
     hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}

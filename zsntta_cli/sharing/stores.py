@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 HUB = "hf"
 EXAMPLE = f"{HUB}://zsntta/features"  # of the embedded encoder's sets; empty until it is filled
-_SCHEMES = (HUB, "file", "https", "http", "s3", "gs")
-_EXTRAS = {"s3": "s3fs", "gs": "gcsfs", "http": "aiohttp", "https": "aiohttp"}
+_SCHEMES = (HUB, "file", "https", "http", "s3")
 _BLOCK = 2**22  # bytes at a time
 _LARGEST_TEXT = 2**25  # bytes of an index or a card
 
@@ -150,8 +149,10 @@ def _file_system(address: str, scheme: str) -> "tuple[AbstractFileSystem, str]":
     try:
         system, root = url_to_fs(address)
     except ImportError as error:
-        library = _EXTRAS.get(scheme, scheme)
-        raise StoreError(f"{scheme}:// is read by {library}: pip install {library}") from error
+        raise StoreError(
+            f"{scheme}:// needs a library that is not installed ({first_line(error)}): pip install "
+            f"'zsntta[remote]'"
+        ) from error
     except ValueError as error:
         raise StoreError(f"'{address}' cannot be read ({first_line(error)}).") from error
     return system, root.rstrip("/")
