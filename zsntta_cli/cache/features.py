@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,8 +178,21 @@ class Difference(NamedTuple):
 def difference(
     one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
 ) -> Difference | None:
-    """The first of some keys whose values differ; None where all agree."""
+    """The first of some keys whose values differ; None where all agree.
+
+    A model that lies in a folder is the same one in another folder.
+    """
     for key in keys:
-        if one.get(key) != other.get(key):
+        if without_place(one.get(key), LOCAL_DIR) != without_place(other.get(key), LOCAL_DIR):
             return Difference(key, one.get(key), other.get(key))
     return None
+
+
+LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
+
+
+def without_place(name: Any, prefix: str = "") -> Any:
+    """The name of a model or its weights; of a file, no folder of the machine that it lay on."""
+    if not isinstance(name, str) or not name.startswith(prefix):
+        return name
+    return prefix + PurePath(name.removeprefix(prefix)).name

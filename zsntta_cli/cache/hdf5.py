@@ -55,10 +55,12 @@ def write_features(
     texts: Sequence[Text] = (),
     normalized: bool = False,
     machine: Mapping[str, Any] | None = None,
+    created: str | None = None,
 ) -> str:
     """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
 
-    `machine`: what made the features (origin.py); without, this process on this machine.
+    `machine` and `created`: what made the features (origin.py), and when, of features that are
+    older than their file; without, this process on this machine, now.
 
     Raises:
         StoreError: the file cannot be written; nothing half-written is left.
@@ -71,7 +73,7 @@ def write_features(
             file, kind=kind, name=name, digest=digest, encoder=json.dumps(encoder),
             source=json.dumps(source),
             machine=json.dumps(machine_facts() if machine is None else machine),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=datetime.now(UTC).isoformat(timespec="seconds") if created is None else created,
         )  # fmt: skip
         if class_names:
             _write_strings(file, "class_names", class_names)

@@ -9,11 +9,12 @@ import functools
 import platform
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from zsntta_cli import __version__
-from zsntta_cli.cache.features import Difference, FeatureSet
+from zsntta_cli.cache.features import LOCAL_DIR, Difference, FeatureSet, without_place
+from zsntta_cli.cache.pulled import PULLED, pulled_from
 from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 
@@ -37,7 +38,7 @@ _SOURCE = (
     "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
     "as_shown",
 )  # fmt: skip
-_RECORDED = ("created", "prompt")  # and never compared
+_RECORDED = ("created", "prompt", PULLED)  # and never compared
 
 _PLACES = ("threads", "cpu", "device", "gpu", "platform")  # of a machine: what one computes on
 _ALWAYS = (
@@ -98,8 +99,8 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
         **{key: machine[key] for key in _MACHINE if key in machine},
         **{key: source.get(key) for key in ("images", "imported", "split", "as_shown")},
         "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
-        "model": _without_place(identity.get("model"), "local-dir:"),
-        "pretrained": _without_place(identity.get("pretrained")),
+        "model": without_place(identity.get("model"), LOCAL_DIR),
+        "pretrained": without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
         "kind": features.kind,
         SIZES: _sizes(source.get(SIZES)),
@@ -108,6 +109,7 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
         "normalized": features.normalized or None,
         "created": features.created or None,
         "prompt": prompt or None,
+        PULLED: pulled_from(features.path, features.digest),
     }
     keys = (*_ENCODER, *_MACHINE, *_SOURCE, *_RECORDED)
     origin = {key: values[key] for key in keys if values.get(key) is not None}
@@ -116,13 +118,6 @@ def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _without_place(name: Any, prefix: str = "") -> Any:
-    """The name of a model or its weights; of a file, no folder of the machine that it lay on."""
-    if not isinstance(name, str) or not name.startswith(prefix):
-        return name
-    return prefix + PurePath(name.removeprefix(prefix)).name
 
 
 def _sizes(value: Any) -> str | None:

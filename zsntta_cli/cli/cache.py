@@ -15,15 +15,25 @@ from zsntta_cli.cli.options import (
     ModelOptions,
     with_groups,
 )
+from zsntta_cli.cli.sharing import list_published, pull, push
 from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
 
-app = group("What is in the features folder: list, show, verify; import features made elsewhere.")
+app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
 
 
 @app.command("list", cls=Command)
-def list_files(encoder: EncoderName = None, features_dir: FeaturesDir = FEATURES) -> None:
-    """All feature files, unfinished extractions and TPT's answers."""
+def list_files(
+    address: Annotated[
+        str | None, typer.Argument(help="Of published features: hf://USER/REPO … [those here]")
+    ] = None,
+    encoder: EncoderName = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """All feature files, unfinished extractions and TPT's answers; or what a place has."""
+    if address is not None:
+        list_published(address, encoder)
+        return
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, stored
     from zsntta_cli.progress import console
@@ -199,6 +209,10 @@ def import_(
         f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
+
+
+app.command(cls=Command)(push)
+app.command(cls=Command)(pull)
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:

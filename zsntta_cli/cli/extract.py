@@ -102,6 +102,14 @@ def extract(
             help="TPT's answer for each image too, which takes long: its runs are replays then.",
         ),
     ] = False,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="ADDRESS",
+            help="Fetch what is published there, hf://USER/REPO, and encode the rest.",
+        ),
+    ] = None,
     paper: Annotated[
         bool,
         typer.Option(
@@ -114,6 +122,8 @@ def extract(
     """Encode data sets once: image features, class text features and noise images to HDF5."""
     if paper and (dataset or words or noise or prompt or noise_count or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
+    if paper and published:
+        raise misused(f"--paper encodes: zsntta cache pull {published} fetches before it.")
     if not dataset and not words and not noise and not paper:
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
@@ -140,6 +150,11 @@ def extract(
         wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
         extract_paper(wish, device, settings, reporter, dry_run)
         return
+    if published:
+        from zsntta_cli.cli.published import PublishedFeatures
+
+        features = PublishedFeatures(published, features_dir, dry_run)
+        plan = features.without_published(plan, choice)
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return

@@ -12,6 +12,7 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zsntta_cli.cache.pulled import PULLED, is_address
 from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
     IncompleteSet,
@@ -245,7 +246,9 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
     """
     wanted: dict[str, list[str]] = {}  # by the options: sets
     importing, splitting = list[str](), list[str]()
-    for name, origin in sorted(origins.items(), key=lambda item: _is_noise(item[0])):
+    published = {name: o[PULLED] for name, o in origins.items() if is_address(o.get(PULLED))}
+    made_here = {name: origin for name, origin in origins.items() if name not in published}
+    for name, origin in sorted(made_here.items(), key=lambda item: _is_noise(item[0])):
         of, split = _whole_of(name, origin)
         splitting += [split] if split else []
         choice = _recorded_choice(origin)
@@ -261,7 +264,21 @@ def making_again(folder: str, origins: "Mapping[str, Origin]", given: Given) -> 
         f"zsntta extract {' '.join(dict.fromkeys(sets))}{_only(sets)}{options}"
         for options, sets in wanted.items()
     ]
-    return list(dict.fromkeys([*extracting, *importing, *splitting]))
+    pulling = _pulling(published, folder, given)
+    return list(dict.fromkeys([*pulling, *extracting, *importing, *splitting]))
+
+
+def _pulling(addresses: Mapping[str, str], folder: str, given: Given) -> list[str]:
+    """The commands that pull sets, given by their addresses, into an encoder's folder."""
+    sets: dict[str, list[str]] = {}
+    for name, address in addresses.items():
+        sets.setdefault(address, []).append(name)
+    root = given.get("features_dir", FEATURES)
+    place = [] if root == FEATURES else ["--features-dir", str(root)]
+    return [
+        shlex.join(["zsntta", "cache", "pull", address, *names, "--encoder", folder, *place])
+        for address, names in sets.items()
+    ]
 
 
 def _is_noise(name: str) -> bool:

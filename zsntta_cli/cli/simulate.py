@@ -20,6 +20,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
+from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
@@ -93,6 +94,7 @@ def simulate(
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
+    features: PublishedOption = None,
     store: KeepingOptions,
     keep_items: Annotated[
         bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
@@ -149,11 +151,16 @@ def simulate(
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
     choice = encoder.choice()
+    published = PublishedFeatures(features, features_dir, dry_run) if features else None
+    if published and not record:
+        choice = published.encoder(choice, encoder.is_named)
     live_settings = live.settings(choice)
     grid = Grid(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), values, own_settings(own or ()),
     )  # fmt: skip
+    if published and not record:
+        published.fetch_for_grid(grid, [*plan.tune_on, *plan.report_on] if plan else ())
     recorded: Sequence[RecordedRun] = ()
     differing: Sequence[OtherFeatures] = ()
     if record:
@@ -162,6 +169,8 @@ def simulate(
         from zsntta_cli.results.repeating import other_features as differing_from
 
         recorded = read_recorded(record)
+        if published:
+            published.fetch_for_records(recorded)
         if not dry_run:
             check_present(features_dir, recorded)
             differing = differing_from(features_dir, recorded)

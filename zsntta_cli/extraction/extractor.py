@@ -113,6 +113,10 @@ class Extractor:
         if engine := vars(self).get("engine"):
             engine.close()
 
+    def fetched(self, name: str, images: int) -> Extracted:
+        """A set whose features were fetched: it is not looked at."""
+        return Extracted(feature_path(self.root, self._folder, name), images, 0, 0.0)
+
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 

@@ -1,16 +1,17 @@
 """What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from zsntta_cli import datasets
+from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
-from zsntta_cli.datasets.names import SetName, noise_name
+from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
@@ -60,6 +61,7 @@ class ExtractPlan:
     class_names: Path | None = None  # of the sets that are not in the catalogue
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
+    published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -87,8 +89,9 @@ def extract(
         DatasetError: a name that is no known set, before anything is encoded.
     """
     for spec in plan.datasets:
-        if not SetName.parse(spec).says_where:
-            datasets.known(str(SetName.parse(spec)))
+        name = SetName.parse(spec)
+        if not name.says_where and str(name) not in plan.published:
+            datasets.known(str(name))
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: these are random weights: features mean nothing.")
     first, *_ = device.split(",")
@@ -115,6 +118,10 @@ def _extract(
     templates = [prompt_template(prompt) for prompt in plan.prompts]
     largest_id_set = 0
     for spec in plan.datasets:
+        if header := _published(str(SetName.parse(spec)), plan, templates):
+            largest_id_set = max(largest_id_set, header.images if header.templates else 0)
+            yield extractor.fetched(str(SetName.parse(spec)), header.images)
+            continue
         try:
             images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
             is_id = datasets.has_text(images)
@@ -131,6 +138,25 @@ def _extract(
     yield from _extract_noise(plan, extractor, largest_id_set, failures)
     yield from _extract_partners(plan, extractor)
     extractor.match_class_names()
+
+
+def _published(name: str, plan: ExtractPlan, templates: Sequence[str]) -> Header | None:
+    """What was fetched of a set, if its class names have all prompts that are wanted."""
+    header = plan.published.get(name)
+    if header is None or not header.templates:  # of an OOD set nothing more is wanted
+        return header
+    wanted = templates or [datasets.default_prompt(name)]
+    return header if {*wanted} <= {*header.templates} else None
+
+
+def planned_names(plan: ExtractPlan) -> list[str]:
+    """The names of all feature files of a plan."""
+    lists = [lists_of(spec) or [named_words(spec)[0]] for spec in map(str, plan.words)]
+    words = [name for names in lists for name in names]
+    noise = [noise_type for noise_type, _ in plan.pools] or plan.noise or NOISE_TYPES[:1]
+    sets = [str(SetName.parse(spec)) for spec in plan.datasets]
+    pools = [noise_name(noise_type) for noise_type in noise if noise_type != NO_NOISE]
+    return [*sets, *map(words_name, words), *pools, *wanted_partners(plan)]
 
 
 def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
@@ -220,6 +246,9 @@ def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]
 def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     """The OOD sets that the named ID sets are paired with, as far as they can be had."""
     for name in wanted_partners(plan):
+        if header := plan.published.get(name):
+            yield extractor.fetched(name, header.images)
+            continue
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
             images = datasets.load_images(name, plan.data_root, plan.as_shown)

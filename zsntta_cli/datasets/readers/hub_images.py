@@ -51,10 +51,12 @@ class Address:
                 f"data set '{name}': {text} must be hf:ORG/NAME:SPLIT, or "
                 f"hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN."
             )
+        split = splits[-1] if splits else ""
+        config = splits[0] if len(splits) > 1 else None
         if source.startswith("/"):
-            return cls(source, *reversed(splits), columns=columns)
+            return cls(source, split, config, None, columns)
         repository, _, revision = source.partition("@")
-        return cls(repository, *reversed(splits), revision=revision or None, columns=columns)
+        return cls(repository, split, config, revision or None, columns)
 
     @property
     def is_local(self) -> bool:

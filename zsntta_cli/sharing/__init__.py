@@ -1,0 +1,1 @@
+"""Feature files that are published and fetched: places, their index and card, push and pull."""

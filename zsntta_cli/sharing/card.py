@@ -1,0 +1,70 @@
+"""The card of a place (README.md): what lies there, in words and tables, made from its index."""
+
+import json
+from collections.abc import Iterator
+
+from zsntta_cli.datasets.names import DATASET
+from zsntta_cli.sharing.index import Index, IndexEntry
+
+_TAGS = ("zsntta", "clip", "image-features", "out-of-distribution-detection")
+_HEAD = "| Set | Images | Classes | Prompts | Zero-shot accuracy | Licence of the images | Digest |"
+_DIGITS = 12
+
+
+def card(address: str, index: Index) -> str:
+    """The card, as Markdown with a hub's metadata before it."""
+    lines = [
+        "---",
+        "license: other",
+        "license_name: see-each-set",
+        f"tags: {json.dumps(_TAGS)}",
+        "pretty_name: Features for zsntta",
+        "---",
+        "",
+        "# Features, not images",
+        "",
+        "Image features and text features of CLIP models, as `zsntta extract` makes them. They "
+        "hold no images; what they were made from has terms of its own, which are named below.",
+        "",
+        "```sh",
+        f"zsntta cache list {address}",
+        f"zsntta cache pull {address}",
+        "```",
+        "",
+    ]
+    for encoder in index.encoders:
+        lines += [*_encoder(index, encoder), ""]
+    return "\n".join(lines)
+
+
+def _encoder(index: Index, encoder: str) -> Iterator[str]:
+    entries = {name: index.files[f"{encoder}/{name}.h5"] for name in index.names(encoder)}
+    identity = next(iter(entries.values())).header.identity
+    yield f"## {_text(encoder)}"
+    yield ""
+    for key in ("model", "pretrained", "weights_sha256", "precision", "image_size"):
+        if identity.get(key) is not None:
+            yield f"- {key.replace('_', ' ')}: {_text(str(identity[key]))}"
+    yield f"- logit scale: {_text(str(identity.get('logit_scale')))}"
+    yield ""
+    yield _HEAD
+    yield "|---|---:|---:|---|---|---|---|"
+    for name, entry in entries.items():
+        yield _row(name, entry)
+
+
+def _row(name: str, entry: IndexEntry) -> str:
+    header = entry.header
+    prompts = "<br>".join(map(_text, header.templates)) if header.kind == DATASET else ""
+    cells = (
+        _text(name), f"{header.images:,}" if header.images else "",
+        f"{header.classes:,}" if header.classes else "", prompts, _text(entry.accuracy),
+        _text(entry.licence), f"`{header.digest[:_DIGITS]}`",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(value: str) -> str:
+    """A text that stays one in a cell of Markdown."""
+    shown = "".join(c if c.isprintable() else " " for c in value)
+    return "".join(f"\\{c}" if c in "\\|`*_<>[]" else c for c in shown)

@@ -1,0 +1,148 @@
+"""The index of a place: what its feature files are, in one small file, read with suspicion."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from zsntta_cli import __version__
+from zsntta_cli.cache.features import Header
+from zsntta_cli.datasets.names import check_plain
+from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.sharing.stores import FeatureStore, MissingAtStore
+
+INDEX = "index.json"
+FORMAT = 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 2**44  # bytes of a feature file
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """What an index says of one feature file."""
+
+    size: int  # bytes
+    sha256: str  # of the file
+    header: Header
+    licence: str = ""  # of the images, in short
+    accuracy: str = ""  # zero-shot, in words, as it was when the file was published
+
+    @property
+    def digest(self) -> str:
+        """The digest of features and labels."""
+        return self.header.digest
+
+
+@dataclass(frozen=True)
+class Index:
+    """What lies at a place: entries by path, ENCODER/SET.h5."""
+
+    files: Mapping[str, IndexEntry] = field(default_factory=dict)
+
+    @property
+    def encoders(self) -> list[str]:
+        """The folders of encoders."""
+        return sorted({path.partition("/")[0] for path in self.files})
+
+    def names(self, encoder: str) -> list[str]:
+        """The sets of an encoder, in order."""
+        paths = map(PurePosixPath, sorted(self.files))
+        return [path.stem for path in paths if path.parent.name == encoder]
+
+    def with_files(self, new: Mapping[str, IndexEntry]) -> "Index":
+        """This index with further files, or others in the place of some."""
+        return Index({**self.files, **new})
+
+    def to_json(self) -> str:
+        """The index as it is written."""
+        files = {path: asdict(entry) for path, entry in sorted(self.files.items())}
+        content = {"format": FORMAT, "zsntta": __version__, "files": files}
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def path_of(encoder: str, name: str) -> str:
+    """Where a feature file lies at a place."""
+    return f"{encoder}/{name}.h5"
+
+
+def read_index(store: FeatureStore) -> Index:
+    """The index of a place.
+
+    Raises:
+        StoreError: it has none, or one that is broken or of a newer version.
+    """
+    where = f"{store.address}/{INDEX}"
+    try:
+        return parse_index(store.read(INDEX))
+    except MissingAtStore as error:
+        raise MissingAtStore(
+            f"{store.address} holds no features of zsntta: it has no {INDEX}."
+        ) from error
+    except (ValueError, TypeError, KeyError, SettingsError) as error:
+        raise StoreError(f"{where} is no index of features ({first_line(error)}).") from error
+
+
+def parse_index(content: bytes) -> Index:
+    """An index as it was written; anything but a StoreError where it is none."""
+    plain = json.loads(content)
+    version = plain["format"]
+    if version != FORMAT:
+        raise ValueError(f"its format is {version}, must be {FORMAT}")
+    return Index({path: _entry(path, entry) for path, entry in _mapping(plain["files"]).items()})
+
+
+def _entry(path: str, plain: Any) -> IndexEntry:
+    place, entry = PurePosixPath(path), _mapping(plain)
+    if len(place.parts) != 2 or place.suffix != ".h5" or str(place) != path:
+        raise ValueError(f"'{path}' is not ENCODER/SET.h5")
+    for what, name in (("encoder", place.parent.name), ("set", place.stem)):
+        check_plain(what, name)
+    size, sha256 = entry["size"], entry["sha256"]
+    if not _is_count(size) or size > _LARGEST:
+        raise ValueError(f"the size of {path} is no number of bytes")
+    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        raise ValueError(f"the sha256 of {path} is none")
+    words = {key: _text(entry.get(key, ""), path) for key in ("licence", "accuracy")}
+    return IndexEntry(size, sha256, _header(_mapping(entry["header"]), path), **words)
+
+
+def _header(plain: Mapping[str, Any], path: str) -> Header:
+    counts = [plain[key] for key in ("images", "dim", "classes")]
+    if not all(map(_is_count, counts)):
+        raise ValueError(f"{path} has counts that are none")
+    images, dim, classes = counts
+    scales = _mapping(plain["text_scales"])
+    return Header(
+        _text(plain["kind"], path), images, dim, _text(plain["dtype"], path), classes,
+        created=_text(plain["created"], path), digest=_text(plain["digest"], path),
+        templates=tuple(_text(text, path) for text in plain["templates"]),
+        text_digests=tuple(_text(text, path) for text in plain["text_digests"]),
+        normalized=bool(plain["normalized"]), identity=dict(_mapping(plain["identity"])),
+        text_scales={key: float(value) for key, value in scales.items()},
+    )  # fmt: skip
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("it holds something that is no JSON object where one must be")
+    return value
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{path} has something that is no text where one must be")
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def local_entry(path: Path, licence: str, accuracy: str = "") -> IndexEntry:
+    """The entry of a feature file here."""
+    from zsntta_cli.cache.hdf5 import read_header
+    from zsntta_cli.files import sha256
+
+    return IndexEntry(path.stat().st_size, sha256(path), read_header(path), licence, accuracy)

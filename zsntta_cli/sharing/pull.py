@@ -1,0 +1,149 @@
+"""Feature files from a place into a features folder: each as its index says, or not there.
+
+A file comes into `.SET.DIGEST.part` beside its place, is verified there, and then takes its name.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from zsntta_cli.cache.features import difference
+from zsntta_cli.cache.folder import feature_path, lock_path, stored
+from zsntta_cli.cache.hdf5 import read_features, read_header
+from zsntta_cli.cache.pulled import note_source
+from zsntta_cli.errors import StoreError, near
+from zsntta_cli.files import sha256, take_name, writing
+from zsntta_cli.progress import Reporter
+from zsntta_cli.sharing.index import Index, IndexEntry, path_of
+from zsntta_cli.sharing.stores import FeatureStore
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What became of one feature file."""
+
+    path: Path
+    entry: IndexEntry
+    is_new: bool  # False: it was there already
+
+    @property
+    def line(self) -> str:
+        """It in a line."""
+        header, mebibytes = self.entry.header, self.entry.size / 2**20
+        facts = f"{header.images:,} images" if header.images else f"{header.classes:,} words"
+        return f"{self.path}: {facts}, {mebibytes:,.1f} MiB" + ", there already" * (not self.is_new)
+
+
+def chosen(
+    index: Index, address: str, names: Sequence[str] = (), encoder: str | None = None
+) -> list[tuple[str, str]]:
+    """The encoder's folder and the set's name of each file that is meant; without names, all.
+
+    Raises:
+        StoreError: an encoder or a set that the place does not have.
+    """
+    if encoder is not None and encoder not in index.encoders:
+        raise StoreError(
+            f"{address} has no features by {encoder}: it has {', '.join(index.encoders) or 'none'}."
+        )
+    encoders = [encoder] if encoder is not None else index.encoders
+    files = [(folder, name) for folder in encoders for name in index.names(folder)]
+    there = sorted({name for _, name in files})
+    for name in names:
+        if name not in there:
+            raise StoreError(f"{address} has no features of '{name}'{near(name, there)}.")
+    return [(folder, name) for folder, name in files if not names or name in names]
+
+
+def pull(
+    store: FeatureStore,
+    index: Index,
+    root: Path,
+    files: Sequence[tuple[str, str]],
+    reporter: Reporter,
+) -> Iterator[Pulled]:
+    """Bring files, by their encoder's folder and their set's name, into a features folder.
+
+    Raises:
+        StoreError: another file has the place of one, before any is fetched; or a file that cannot
+            be had, or is not what its index says. Files that came before it stay.
+    """
+    wanted = [
+        (feature_path(root, *file), index.files[path_of(*file)]) for file in dict.fromkeys(files)
+    ]
+    lacking = [path for path, entry in wanted if not _is_there(path, entry)]
+    for path, entry in wanted:
+        _check_neighbours(root, path, entry)
+    for path, entry in wanted:
+        if path in lacking:
+            _fetch(store, path, entry, reporter)
+        yield Pulled(path, entry, path in lacking)
+
+
+def _is_there(path: Path, entry: IndexEntry) -> bool:
+    """Whether the same features are there already: StoreError where others are."""
+    if not path.exists():
+        return False
+    header = read_header(path)
+    if header.digest != entry.digest or difference(header.identity, entry.header.identity):
+        raise StoreError(f"{path} holds other features than these", remedy="other-folder")
+    return True
+
+
+def _check_neighbours(root: Path, path: Path, entry: IndexEntry) -> None:
+    """Refuse a folder that holds the features of another encoder."""
+    others = (file for file in stored(root, path.parent.name) if file.header and file.path != path)
+    first = next(others, None)
+    if first is None or first.header is None:
+        return
+    if mismatch := difference(first.header.identity, entry.header.identity):
+        raise StoreError(
+            f"{first.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
+            f"{mismatch.other})",
+            remedy="other-folder",
+        )
+
+
+def _fetch(store: FeatureStore, path: Path, entry: IndexEntry, reporter: Reporter) -> None:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{entry.sha256[:16]}.part")
+    where = f"{store.address}/{path.parent.name}/{path.name}"
+    with FileLock(lock_path(path)):  # the one that an extraction takes
+        if path.exists():  # by somebody else, meanwhile
+            _is_there(path, entry)
+            return
+        with reporter.waiting(lambda: f"fetching {where}"), writing(part):
+            store.fetch(f"{path.parent.name}/{path.name}", part, entry.size)
+        _verify(part, path, entry, where)
+        note_source(path, store.address, store.revision, entry.digest)
+        take_name(part, path)
+
+
+def _verify(part: Path, path: Path, entry: IndexEntry, where: str) -> None:
+    """Refuse what is not the file that the index tells of; what is too short is kept."""
+    size = part.stat().st_size
+    if size < entry.size:
+        raise StoreError(
+            f"{where} broke off after {size:,} of {entry.size:,} bytes: the same command goes on."
+        )
+    if (actual := sha256(part)) != entry.sha256:
+        part.unlink()
+        raise StoreError(
+            f"{where} is not what its index says: its sha256 is {actual[:12]}…, must be "
+            f"{entry.sha256[:12]}…. Nothing of it was kept."
+        )
+    try:
+        features = read_features(part)
+        header = read_header(part)
+    except StoreError as error:
+        part.unlink()
+        raise StoreError(f"{where} is no sound feature file: {error}") from error
+    is_told = (header.digest, header.identity, header.kind) == (
+        entry.digest, entry.header.identity, entry.header.kind,
+    )  # fmt: skip
+    if not is_told or features.name != path.stem:
+        part.unlink()
+        raise StoreError(f"{where} holds other features than its index says. It was not kept.")
