@@ -49,6 +49,14 @@ def test_shards_by_a_pattern_are_the_same_set(tmp_path):
     assert list(load(tmp_path).class_names) == ["a", "b", "c"]
 
 
+def test_one_shard_is_a_set_of_its_own(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES)
+    images = load(tmp_path / "test" / "1.tar")
+    assert images.labels.tolist() == LABELS[4:8]
+    assert list(images.class_names) == NAMES
+    assert images.identity() == load(tmp_path / "test" / "{1..1}.tar").identity()
+
+
 def test_more_than_ten_shards_go_by_number(tmp_path):
     write_web_set(tmp_path, list(range(12)), [str(i) for i in range(12)], a_shard=1)
     assert load(tmp_path).labels.tolist() == list(range(12))

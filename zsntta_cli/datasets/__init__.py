@@ -53,7 +53,7 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     from zsntta_cli.datasets.images import translate_wnids
     from zsntta_cli.datasets.readers import archives, clip_benchmark, databases, folders, shards
 
-    if shards.is_pattern(name.path):
+    if shards.is_pattern(name.path) or shards.is_shard(name.path):
         return shards.shards(name.base, name.path)
     try:
         if split := clip_benchmark.split_folder(name.base, name.path):

@@ -23,8 +23,8 @@ IMAGENET = "imagenet"
 _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
 
 HF = "hf:"  # before what the library `datasets` loads
-_WEB = r"[\w-][\w.-]*/(wds_\w[\w.-]*)"  # CLIP_benchmark's repositories of the hub, and their kind
-_CLIP_BENCHMARK = "clip-benchmark/wds_"
+CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
+_REPOSITORY = rf"[\w-][\w.-]*/({WEB}\w[\w.-]*)"  # of such a set, by whomever
 # What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
 # has test splits alone.
 _SAME_SETS = {
@@ -50,8 +50,9 @@ class SetName:
         name, equals, path = text.partition("=")
         if equals and path.startswith(HF):
             return cls(name, hub=_absolute(path))
-        if web := re.fullmatch(_WEB, text, re.ASCII):
-            return cls(_SAME_SETS.get(text.removeprefix(_CLIP_BENCHMARK), web[1]), hub=text)
+        if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
+            original = text.removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
+            return cls(_SAME_SETS.get(original, web[1]), hub=text)
         if equals and path:  # "mine=" names no folder, least of all the one that one is in
             return cls(name, path=Path(os.path.expanduser(path)))  # "~nobody" stays as it is
         base, _, parameters = name.partition(":")

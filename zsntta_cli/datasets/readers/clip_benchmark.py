@@ -103,7 +103,7 @@ def _is_whole(name: str, root: Path) -> bool:
 def _fetch(name: str, repository: str, root: Path) -> None:
     """Fetch what lacks of a repository, of one revision; the texts come first, the shards last."""
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.utils.tqdm import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
     if not sys.stderr.isatty():
         disable_progress_bars()

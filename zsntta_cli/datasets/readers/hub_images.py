@@ -21,7 +21,7 @@ from zsntta_cli.datasets.names import HF, HUB
 from zsntta_cli.errors import DatasetError, first_line
 
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
-_LABELS = ("label", "labels", "class", "class_name", "category", "target")  # of names or numbers
+_LABELS = ("label", "labels", "class", "class_name", "category", "target", "cls")  # usual names
 _COLUMNS = ("image", "label")  # what may be named where there are several: ?image=A&label=B
 _ROWS = 1_000  # whose sizes are looked at, at a time
 

@@ -8,16 +8,18 @@ or one folder above.
 
 import json
 import re
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import LISTS
-from zsntta_cli.datasets.readers.archives import MemberImages, images_among, open_archive
+from zsntta_cli.datasets.readers.archives import MemberImages, images_among, kind_of, open_archive
 from zsntta_cli.datasets.readers.members import Member, Read
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, short
 from zsntta_cli.files import read_input
@@ -26,6 +28,7 @@ from zsntta_cli.settings.prompts import join_templates, prompt_template, templat
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
 _LARGEST = 2**24  # bytes of a text: more is none
 _KEPT = 1_000  # letters of a caption
+_LOOKED_AT = 20  # files of a .tar
 _KEYS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
 _Told = int | str | None  # a label as a sample tells it: a number, or a name, or a caption
 
@@ -43,6 +46,17 @@ class _Sample:
 def is_pattern(path: Path) -> bool:
     """Whether a path stands for several shards."""
     return re.search(r"\{.*\}", str(path)) is not None and not path.exists()
+
+
+def is_shard(path: Path) -> bool:
+    """Whether a file is a .tar whose first samples have labels."""
+    if kind_of(path) != ".tar" or not path.is_file():
+        return False
+    try:
+        with tarfile.open(path, "r:") as tar:
+            return any(member.name.endswith(".cls") for member in islice(tar, _LOOKED_AT))
+    except (OSError, tarfile.TarError):
+        return False
 
 
 def expand_braces(pattern: str) -> Iterator[str]:
