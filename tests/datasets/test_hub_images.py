@@ -175,7 +175,9 @@ def test_addresses():
 def test_a_folder_is_the_same_from_anywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert SetName.parse("x=hf:./rows:test").absolute == f"x=hf:{tmp_path}/rows:test"
-    assert SetName.parse("x=hf:org/rows:test").absolute == "x=hf:org/rows:test"
+    assert SetName.parse("x=hf:/rows:test").absolute == "x=hf:/rows:test"
+    for same in ("hf:org/rows:test", "hf://org/rows:test", "hf://datasets/org/rows:test"):
+        assert SetName.parse(f"x={same}").absolute == "x=hf:org/rows:test"
 
 
 def test_the_hub_out_of_reach_is_one_line(tmp_path, monkeypatch):
@@ -239,6 +241,11 @@ def test_extract_and_verify(zsntta, tmp_path):
     live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "pets", "--ratio", "0")
     result = zsntta(*live, "--dataset", "pets=hf:./rows")
     assert result.exit_code == 0, result.output
+
+
+def test_an_address_without_a_name_asks_for_one(zsntta):
+    result = zsntta("extract", "--model", "tiny", "--dataset", "hf:org/rows:test")
+    assert "'hf:org/rows:test' has no name: give it one, as mine=hf:org/rows:test." in result.stderr
 
 
 def test_the_library_lacks(monkeypatch):

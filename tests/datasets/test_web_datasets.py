@@ -227,10 +227,10 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
     np.testing.assert_allclose(features.text_features[own], mean, atol=1e-6)
     assert "there already" in zsntta(*extract).stdout
-    result = zsntta(
-        "simulate", "--model", "tiny", "--method", "zs-clip", "--id", "pets", "--ratio", "0"
-    )
-    assert result.exit_code == 0, result.output
+    simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "pets")
+    for prompt in ((), ("--prompt", own)):
+        result = zsntta(*simulate, "--ratio", "0", *prompt)
+        assert result.exit_code == 0, result.output
     result = zsntta("datasets", "verify", "pets=web", "--deep")
     assert result.stdout == "pets: 9 images, 3 classes, every image opened: ok\n"
 

@@ -62,6 +62,12 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
         assert "there already" in zsntta(*extract).stdout
         assert "5 images to encode" in zsntta(*extract, "--overwrite", "--dry-run").stdout
         assert not hub.asked
+    result = zsntta("datasets", "get", CARS)
+    assert f"{CARS} is of the hub: zsntta datasets verify {CARS} fetches it" in result.stderr
+    live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "wds_cars", "--ratio", "0")
+    assert "it is not known where they are" in zsntta(*live).stderr
+    result = zsntta(*live, "--dataset", CARS)
+    assert result.exit_code == 0, result.output
     features = hdf5.read_features(tmp_path / "features/tiny/wds_cars.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES

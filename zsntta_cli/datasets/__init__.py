@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.names import HF, SetName, SetParts
-from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near
+from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ def known(name: str) -> DatasetEntry:
     Raises:
         DatasetError: there is none.
     """
+    if name.startswith(HF):
+        raise DatasetError(f"'{short(name)}' has no name: give it one, as mine={name}.")
+    if SetName.parse(name).hub:
+        raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
     if (entry := _entry(name)) is None:
         raise DatasetError(
             f"no data set '{name}'{near(name, tuple(CATALOGUE))}: known are "

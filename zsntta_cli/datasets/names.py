@@ -104,8 +104,8 @@ class SetName:
 
 def _absolute(address: str) -> str:
     """An `hf:` address, whose folder, if it is one of this machine, is that in any other folder."""
-    place = os.path.expanduser(address.removeprefix(HF))
-    return HF + os.path.abspath(place) if place.startswith(("/", "./", "../")) else address
+    place = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", address))
+    return HF + (os.path.abspath(place) if place.startswith(("/", "./", "../")) else place)
 
 
 # Parts of a set's images: to choose settings on one and to report on the other.
