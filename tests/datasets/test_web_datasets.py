@@ -136,7 +136,7 @@ def samples(**texts):
         ({"txt": ["1", "0", "1", "2"]}, None, [1, 0, 1, 2], []),
         ({"txt": ["7", "5", "7", "5"]}, ["5", "7"], [1, 0, 1, 0], ["5", "7"]),
         (
-            {"json": ['{"label": 1}', '{"label": 0}', "{}", '{"x": 1}']},
+            {"json": ['{"label": 1}', '{"label": 0}', '{"label": -1}', '{"x": 1}']},
             ["a", "b"],
             [1, 0, -1, -1],
             ["a", "b"],
@@ -180,7 +180,9 @@ def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
     [
         ({"json": ["{", "{}"]}, None, "s0000000.json in"),
         ({"json": ["[" * 100_000, "{}"]}, None, "s0000000.json in"),
-        ({"json": ['{"label": -1}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": -2}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": 1e3}', "{}"]}, None, "no number from 0"),
         ({"json": ['{"label": true}', "{}"]}, None, "no number from 0"),
         ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "are numbers and texts"),
         ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen' in"),

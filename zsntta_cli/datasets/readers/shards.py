@@ -166,7 +166,7 @@ def _of_json(content: bytes) -> _Told:
     except ValueError as error:
         raise ValueError(f"no JSON ({first_line(error)})") from error
     told = [values[key] for key in _KEYS if key in values] if isinstance(values, dict) else []
-    if not told or told[0] is None:
+    if not told or told[0] in (None, -1):  # as some have it where a label is kept back
         return None
     if isinstance(told[0], str):
         return told[0].strip()[:_KEPT]
