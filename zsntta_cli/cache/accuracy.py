@@ -22,6 +22,7 @@ from zsntta_cli.files import read_input, write_whole
 _ROWS = 4096  # images at a time
 _LARGEST_NOTE = 2**20  # bytes
 _LEAST_GAIN = 0.05  # of accuracy, on held-out images, that another order of labels must bring
+_ERRORS = 4  # standard errors by which it must
 _PAIRS = 3  # of classes that are named
 
 Swap = tuple[str, str]  # a class by its label, and the class that its images are taken for
@@ -92,9 +93,9 @@ def _better_order(
     order = np.where(confusion[np.arange(classes), order] > 0, order, np.arange(classes))
     plain = labels[held_out] == answers[held_out]
     changed = order[labels[held_out]] == answers[held_out]
-    gain = changed.mean() - plain.mean() if len(plain) else 0.0
-    error = np.std(changed.astype(int) - plain.astype(int)) / np.sqrt(max(len(plain), 1))
-    return order if gain > max(_LEAST_GAIN, 3 * error) else None
+    won, lost = int((changed & ~plain).sum()), int((plain & ~changed).sum())
+    is_sure = won - lost > _ERRORS * np.sqrt(won + lost)  # McNemar's test
+    return order if is_sure and won - lost > _LEAST_GAIN * len(plain) else None
 
 
 def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShot]:
