@@ -57,7 +57,7 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
     order = _better_order(labels, answers, len(text))
     if order is None:
         return ZeroShot(template, correct, len(labels), covers=covers)
-    held_out = slice(1, None, 2)
+    _, held_out = _halves(len(labels))
     gained = float((order[labels[held_out]] == answers[held_out]).mean())
     names = features.class_names
     swaps = [(names[i], names[j]) for i, j in enumerate(order) if i != j and (labels == i).any()]
@@ -78,10 +78,10 @@ def _better_order(
 ) -> NDArray[np.intp] | None:
     """The order of classes (C,) under which far more answers would be right; None if there is none.
 
-    It is found on every other image and must hold on the rest: by chance alone some order always
-    fits better, the more so with few images to a class.
+    It is found on a half of the images and must hold on the other half: by chance alone some order
+    always fits better, the more so with few images to a class.
     """
-    found_on, held_out = slice(0, None, 2), slice(1, None, 2)
+    found_on, held_out = _halves(len(labels))
     pairs = labels[found_on].astype(np.intp) * classes + answers[found_on]
     confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
     most = np.minimum(confusion.max(axis=0).sum(), confusion.max(axis=1).sum())
@@ -96,6 +96,12 @@ def _better_order(
     won, lost = int((changed & ~plain).sum()), int((plain & ~changed).sum())
     is_sure = won - lost > _ERRORS * np.sqrt(won + lost)  # McNemar's test
     return order if is_sure and won - lost > _LEAST_GAIN * len(plain) else None
+
+
+def _halves(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Two halves of so many images, drawn: images may lie in an order that repeats itself."""
+    drawn = np.random.default_rng(0).permutation(count)
+    return drawn[: count // 2], drawn[count // 2 :]
 
 
 def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShot]:

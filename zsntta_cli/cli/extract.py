@@ -197,16 +197,25 @@ def extract(
 
 def _say_classes(path: Path, plan: "ExtractPlan") -> None:
     """Say which classes a set has, and its zero-shot accuracy, as far as it is an ID set."""
-    from zsntta_cli.cache.hdf5 import read_class_names, read_header
+    from zsntta_cli.cache.hdf5 import read_class_names, read_header, read_sample_ids
     from zsntta_cli.cli.cache import say_accuracies
     from zsntta_cli.datasets.names import DATASET, SetName
+    from zsntta_cli.datasets.readers.folders import deeper_classes
 
-    header = read_header(path)
-    own = [str(SetName.parse(spec)) for spec in plan.datasets if SetName.parse(spec).path]
-    if header.kind == DATASET and (header.templates or path.stem in own):
-        names = read_class_names(path)
+    header, names = read_header(path), read_class_names(path)
+    specs = {str(SetName.parse(spec)): SetName.parse(spec).path for spec in plan.datasets}
+    own = specs.get(path.stem)
+    if header.kind == DATASET and names and (header.templates or own):
         first = ", ".join(map(short, names[:_NAMES])) + ", …" * (len(names) > _NAMES)
-        say(f"{path.stem}: {len(names)} classes{f': {first}' if names else ''}", err=True)
+        say(f"{path.stem}: {len(names)} classes: {first}", err=True)
+    if own and (deeper := deeper_classes(read_sample_ids(path))):
+        shown = ", ".join(map(short, deeper[:_NAMES])) + ", …" * (len(deeper) > _NAMES)
+        say(
+            f"note: the {len(names)} class folders of {path.stem} hold {len(deeper)} folders of "
+            f"images ({shown}). If those are the classes, name the folder above them: "
+            f"--dataset {path.stem}={own}/{names[0]}",
+            err=True,
+        )
     say_accuracies(path)
 
 
