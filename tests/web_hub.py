@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 from urllib.parse import parse_qs
 
+LARGE = 4_000  # bytes of an answer that can be cut
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -30,6 +31,11 @@ class _Answers(BaseHTTPRequestHandler):
         parts = r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+(.*)|/paths-info/\w+)?"
         match = re.fullmatch(parts, path)
         files = self.server.repositories.get(match[1]) if match else None
+        if files is not None and (self.server.statuses or [0])[0]:
+            return self._send(self.server.statuses.pop(0), b"")
+        asked = (match[2] or "").rpartition("/revision/")[2] if match else ""
+        if files is not None and asked not in ("", "main", REVISION) and "/" not in asked:
+            return self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
         if files is None:
             return self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         if "/tree/" in path:
@@ -60,7 +66,10 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            cut = self.server.cuts.pop(0) if self.server.cuts and len(content) > LARGE else None
+            self.wfile.write(content[:cut])
+            if cut is not None:  # the connection breaks off
+                self.close_connection = True
 
 
 def _listed(files, below, is_deep):
@@ -91,6 +100,7 @@ def local_hub(monkeypatch, repositories):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     server.asked, server.refuses = [], ("nothing",)
+    server.cuts, server.statuses = [], []  # of the next answers: their bytes, what they are instead
     server.repositories = {
         name: {
             p.relative_to(folder).as_posix(): p.read_bytes()
