@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Text
+from zsntta_cli.cache.manifest import Manifest
 from zsntta_cli.cache.verify import row_norms
 from zsntta_cli.errors import StoreError
 
@@ -84,8 +85,10 @@ class Checked:
     normalized: bool
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
-    texts: tuple[Text, ...]  # none or one
+    texts: tuple[Text, ...]  # of a stranger's file none or one
+    sample_ids: tuple[str, ...]
     notes: list[str]  # what was found out or done on the way
+    manifest: Manifest | None = None  # of what was exported, and is what was read
 
     def is_in(self, old: FeatureSet) -> bool:
         """Whether a feature file holds these features, labels and class names."""

@@ -1,6 +1,7 @@
 """Features made elsewhere -> a feature file: read, checked, written as an extraction would.
 
-An import's encoder is known by the name that it is given, its dims and its logit scale alone.
+An import's encoder is known by the name that it is given, its dims and its logit scale alone. Of
+what `cache export` wrote, the manifest says more, and counts as long as nothing was altered since.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
+from zsntta_cli.cache.features import DATASET, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
     Checked,
@@ -24,12 +25,13 @@ from zsntta_cli.cache.import_checks import (
     check_text,
     no_labels,
 )
+from zsntta_cli.cache.manifest import EXPORTED, KEY, Manifest, names_digest, rows_digest
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
@@ -38,6 +40,7 @@ DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
+_DIGITS = 12  # of a digest in a note
 Contents = Mapping[Path, import_readers.Content]
 
 
@@ -51,7 +54,7 @@ class ImportPlan:
     class_names: Path | None = None
     text: Path | None = None
     encoder: str = DEFAULT_ENCODER
-    logit_scale: float = DEFAULT_LOGIT_SCALE  # already exponentiated
+    logit_scale: float | None = None  # already exponentiated; None: an export's own, or CLIP's
     normalized: bool | None = None  # None: as the norms say
     prompt: str | None = None  # of the text features; None: the set's own
     overwrite: bool = False
@@ -63,7 +66,7 @@ class ImportPlan:
         for what, value in (("name", base), ("encoder", self.encoder)):
             if not is_own_name(value):
                 raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
-        if not is_scale(self.logit_scale):
+        if self.logit_scale is not None and not is_scale(self.logit_scale):
             raise SettingsError(
                 f"logit-scale is {self.logit_scale}, must be above 0 and at most "
                 f"{LARGEST_SCALE:g}: 100 for most CLIP models."
@@ -86,16 +89,18 @@ class ImportPlan:
         """The prompt template that the text features are filed under."""
         return prompt_template(self.prompt or datasets.default_prompt(self.name))
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The encoder, in the words of an extraction."""
+    def identity(self, manifest: Manifest | None = None) -> dict[str, Any]:
+        """The encoder, in the words of an extraction: what was exported says it, or nobody does."""
+        if manifest is not None:
+            scales = {"logit_scale": self.logit_scale, "logit_bias": self.logit_bias}
+            return {**manifest.encoder, **{k: v for k, v in scales.items() if v is not None}}
         unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
-        bias = self.logit_bias
+        scale, bias = self.logit_scale, self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
         return {
             "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
-            "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
-            **sigmoid,
+            "logit_scale": DEFAULT_LOGIT_SCALE if scale is None else scale,
+            "versions": {"zsntta": __version__}, **sigmoid,
         }  # fmt: skip
 
 
@@ -128,7 +133,7 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     """
     checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
-    _check_neighbours(plan, checked.rows.dim, root, path)
+    _check_neighbours(plan, checked, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(lock_path(path))  # the one that an extraction takes
@@ -141,29 +146,93 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
-    files = [path for path in (plan.labels, plan.class_names, plan.text) if path]
-    files += [] if plan.features.is_dir() else [plan.features]
-    contents = {path: import_readers.read(path) for path in files}
-    rows = _rows(plan.features, contents)
-    normalized, note = _normalized(rows, plan.normalized)
-    notes = [note]
+    rows, contents = _read_all(plan)
+    manifest, notes = _manifest(plan.features, contents[plan.features], rows)
+    wanted = plan.normalized
+    normalized, note = _normalized(
+        rows, manifest.normalized if manifest and wanted is None else wanted
+    )
+    notes.append(note)
+    ids = _ids(contents[plan.features], len(rows)) if manifest else numbered(len(rows))
     if plan.is_noise:
-        return Checked(rows, normalized, no_labels(len(rows)), (), (), notes)
-    names, text = _names_and_text(plan, contents, rows.dim, notes)
+        no_text = ((), ())
+        return Checked(
+            rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, manifest
+        )
+    names, texts = _names_and_texts(plan, contents, rows.dim, notes, manifest)
     label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
     if label_source:
         labels = check_labels(label_source[0], len(rows), len(names), label_source[1])
     else:
         labels = no_labels(len(rows))
         notes.append("no labels: can be an OOD set only")
-    texts = () if text is None else (Text(plan.template, text),)
-    return Checked(rows, normalized, labels, names, texts, notes)
+    return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, manifest)
 
 
-def _rows(path: Path, contents: Contents) -> ImportedRows:
+def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
+    """The features of a plan, and what its files hold."""
+    path = plan.features
+    files = [file for file in (plan.labels, plan.class_names, plan.text) if file]
+    files += [] if path.is_dir() else [path]
+    contents = {file: import_readers.read(file) for file in files}
     if path.is_dir():
-        return ImportedRows(import_readers.read_parts(path), path)
-    return ImportedRows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
+        parts, contents[path] = import_readers.read_folder(path)
+    else:
+        parts = [import_readers.pick(contents[path], import_readers.FEATURES, path)]
+    return ImportedRows(parts, path), contents
+
+
+def _manifest(
+    path: Path, content: import_readers.Content, rows: ImportedRows
+) -> tuple[Manifest | None, list[str]]:
+    """What an exported file says of itself, where it holds what was exported; and a note on it."""
+    text = content.get(KEY)
+    if text is None:
+        return None, []
+    try:
+        manifest = Manifest.parse(str(text))
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"cannot read {path} ({first_line(error)}): export it again.") from error
+    if not _is_as_exported(manifest, content, rows):
+        return None, [
+            f"{path.name} was exported from features of {short(manifest.encoder_name)}, and "
+            f"altered since: what it says of its encoder does not count"
+        ]
+    manifest.check()
+    sha256 = manifest.encoder.get("weights_sha256")
+    weights = f", weights {sha256[:_DIGITS]}…" if sha256 else ""
+    return manifest, [
+        f"{path.name} says that it was exported from features of "
+        f"{short(str(manifest.encoder.get('model')))}{weights}: nothing in it was altered since, "
+        f"who wrote it is not known"
+    ]
+
+
+def _is_as_exported(
+    manifest: Manifest, content: import_readers.Content, rows: ImportedRows
+) -> bool:
+    """Whether features, labels, names and ids are those that were exported."""
+    labels = content.get(import_readers.LABELS[0])
+    labels = no_labels(len(rows)) if labels is None else labels
+    names, ids = _names(content), _ids(content, len(rows))
+    return (
+        len(labels) == len(ids) == len(rows)
+        and labels.dtype == np.int32
+        and names_digest(names, ids) == manifest.names_digest
+        and rows_digest(rows.blocks(), labels) == manifest.digest
+    )
+
+
+def _names(content: import_readers.Content) -> tuple[str, ...]:
+    """The class names of an exported file; none where it has none."""
+    array = content.get(import_readers.NAMES[0])
+    return () if array is None else tuple(map(str, array.ravel().tolist()))
+
+
+def _ids(content: import_readers.Content, count: int) -> list[str]:
+    """The sample ids of an exported file; numbers where it was exported without."""
+    array = content.get(import_readers.IDS)
+    return numbered(count) if array is None else list(map(str, array.ravel().tolist()))
 
 
 def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
@@ -181,23 +250,41 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     return unit, f"{span}: taken as {'normalised' if unit else 'raw'} features"
 
 
-def _names_and_text(
-    plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
-) -> tuple[tuple[str, ...], NDArray[np.float32] | None]:
+def _names_and_texts(
+    plan: ImportPlan,
+    contents: Contents,
+    dim: int,
+    notes: list[str],
+    manifest: Manifest | None,
+) -> tuple[tuple[str, ...], tuple[Text, ...]]:
     """Class names (C,) and their text features (C, D), as far as they are there."""
-    features_file = plan.features
+    features_file, content = plan.features, contents[plan.features]
+    if manifest is not None and plan.class_names is None and plan.text is None:
+        names = _names(content)
+        return names, _chosen(plan, manifest.read_texts(content, (len(names), dim)))
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
     names = check_names(*name_source) if name_source else ()
     text_source = _find(contents, import_readers.TEXT, plan.text, features_file)
     if text_source is None:
-        return names, None
+        return names, ()
     features, note = check_text(text_source[0], dim, len(names), text_source[1])
     notes += [note] if note else []
     if not names:
         names = tuple(f"class {i}" for i in range(len(features)))
         notes.append(f"no class names: called '{names[0]}' … '{names[-1]}'")
-    return names, features
+    return names, (Text(plan.template, features),)
+
+
+def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """The text features of the template that is asked for; all where none is."""
+    if plan.prompt is None:
+        return texts
+    chosen = tuple(text for text in texts if text.template in (plan.prompt, plan.template))
+    if not chosen:
+        held = ", ".join(f"'{short(text.template)}'" for text in texts) or "none"
+        raise StoreError(f"{plan.features} has text features of {held}: choose with --prompt.")
+    return chosen
 
 
 def _find(
@@ -213,14 +300,16 @@ def _find(
     return None
 
 
-def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> None:
+def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path) -> None:
     """Refuse a folder that holds the features of another encoder."""
-    wanted = {**plan.identity, "dims": dim}
+    identity, dim = plan.identity(checked.manifest), checked.rows.dim
+    keys = SAME_ENCODER if checked.manifest else (*identity, "logit_bias")
+    wanted = {**identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:
             continue
         theirs = {**other.header.identity, "dims": other.header.dim}
-        if mismatch := difference(theirs, wanted, sorted({*wanted, "logit_bias"} - {"versions"})):
+        if mismatch := difference(theirs, wanted, sorted({*keys, "dims"} - {"versions"})):
             raise StoreError(
                 f"{other.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
                 f"{mismatch.other})",
@@ -232,21 +321,34 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Write the file, or what it lacks; False where all of it is there already."""
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
-    files = (plan.features, plan.labels, plan.class_names, plan.text)
+    manifest = checked.manifest
     hdf5.write_features(
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
-        encoder=plan.identity,
-        source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
+        encoder=plan.identity(manifest),
+        source=_source(plan, checked),
         blocks=checked.rows.blocks(),
         labels=checked.labels,
-        sample_ids=numbered(len(checked.rows)),
+        sample_ids=checked.sample_ids,
         class_names=checked.class_names,
         texts=checked.texts,
         normalized=checked.normalized,
+        machine=manifest.machine if manifest else None,
+        created=manifest.created if manifest else None,
     )
     return True
+
+
+def _source(plan: ImportPlan, checked: Checked) -> dict[str, Any]:
+    """Where features came from: files; and that an exported one's words on its encoder count."""
+    files = (plan.features, plan.labels, plan.class_names, plan.text)
+    source = {"images": len(checked.rows), "imported": [file.name for file in files if file]}
+    if checked.manifest is None:
+        return source
+    return {
+        **checked.manifest.source, **source, EXPORTED: {"zsntta": checked.manifest.version},
+    }  # fmt: skip
 
 
 def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
@@ -255,9 +357,12 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     new = [text for text in checked.texts if text.template not in old.text_features]
     shared = [text for text in checked.texts if text not in new]
     same_text = all(
-        np.array_equal(old.text_features[text.template], text.features) for text in shared
+        np.array_equal(old.text_features[text.template], text.features)
+        and old.text_scales.get(text.template) == text.logit_scale
+        for text in shared
     )
-    same_scale = not difference(old.identity, plan.identity, ("logit_scale", "logit_bias"))
+    identity = plan.identity(checked.manifest)
+    same_scale = not difference(old.identity, identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(
             f"{path} holds other features, labels or text than these", remedy="import-elsewhere"

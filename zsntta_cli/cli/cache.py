@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
+from zsntta_cli.cli.exporting import export
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     EncoderName,
@@ -171,7 +172,7 @@ def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[P
 def import_(
     name: Annotated[str, typer.Argument(help="What the set is to be called.")],
     features: Annotated[
-        Path, typer.Option(help=".npz, .npy, .pt, .pth, or a folder of clip-retrieval's parts.")
+        Path, typer.Option(help=".npz, .npy, .pt, .parquet, .safetensors, or a folder.")
     ],
     labels: Annotated[Path | None, typer.Option(help=".npy, .npz, .pt, .txt or .json.")] = None,
     class_names: Annotated[Path | None, typer.Option(help=".txt (one a line) or .json.")] = None,
@@ -179,7 +180,10 @@ def import_(
     encoder: Annotated[
         str, typer.Option(help="Sets under one name are taken to be of one encoder.")
     ] = "imported",
-    logit_scale: Annotated[float, typer.Option(help="The encoder's, exponentiated.")] = 100.0,
+    logit_scale: Annotated[
+        float | None,
+        typer.Option(help="The encoder's, exponentiated. [an export's own, or 100]"),
+    ] = None,
     logit_bias: Annotated[
         float | None, typer.Option(help="Of a sigmoid model (SigLIP): about -13. [none]")
     ] = None,
@@ -211,6 +215,7 @@ def import_(
     )
 
 
+app.command(cls=Command)(export)
 app.command(cls=Command)(push)
 app.command(cls=Command)(pull)
 
