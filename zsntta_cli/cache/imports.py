@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
+from zsntta_cli.cache.exported import exported_ids, exported_manifest, exported_names
 from zsntta_cli.cache.features import DATASET, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
@@ -24,14 +25,15 @@ from zsntta_cli.cache.import_checks import (
     check_names,
     check_text,
     no_labels,
+    numbers_of_names,
 )
-from zsntta_cli.cache.manifest import EXPORTED, KEY, Manifest, names_digest, rows_digest
+from zsntta_cli.cache.manifest import EXPORTED, Manifest
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
@@ -40,7 +42,6 @@ DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
-_DIGITS = 12  # of a digest in a note
 Contents = Mapping[Path, import_readers.Content]
 
 
@@ -147,25 +148,21 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
     rows, contents = _read_all(plan)
-    manifest, notes = _manifest(plan.features, contents[plan.features], rows)
+    manifest, notes = exported_manifest(plan.features, contents[plan.features], rows)
     wanted = plan.normalized
     normalized, note = _normalized(
         rows, manifest.normalized if manifest and wanted is None else wanted
     )
     notes.append(note)
-    ids = _ids(contents[plan.features], len(rows)) if manifest else numbered(len(rows))
+    ids = exported_ids(contents[plan.features], len(rows)) if manifest else numbered(len(rows))
     if plan.is_noise:
         no_text = ((), ())
         return Checked(
             rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, manifest
         )
     names, texts = _names_and_texts(plan, contents, rows.dim, notes, manifest)
-    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
-    if label_source:
-        labels = check_labels(label_source[0], len(rows), len(names), label_source[1])
-    else:
-        labels = no_labels(len(rows))
-        notes.append("no labels: can be an OOD set only")
+    labels = _labels(plan, contents, len(rows), names)
+    notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
     return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, manifest)
 
 
@@ -180,59 +177,6 @@ def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
     else:
         parts = [import_readers.pick(contents[path], import_readers.FEATURES, path)]
     return ImportedRows(parts, path), contents
-
-
-def _manifest(
-    path: Path, content: import_readers.Content, rows: ImportedRows
-) -> tuple[Manifest | None, list[str]]:
-    """What an exported file says of itself, where it holds what was exported; and a note on it."""
-    text = content.get(KEY)
-    if text is None:
-        return None, []
-    try:
-        manifest = Manifest.parse(str(text))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"cannot read {path} ({first_line(error)}): export it again.") from error
-    if not _is_as_exported(manifest, content, rows):
-        return None, [
-            f"{path.name} was exported from features of {short(manifest.encoder_name)}, and "
-            f"altered since: what it says of its encoder does not count"
-        ]
-    manifest.check()
-    sha256 = manifest.encoder.get("weights_sha256")
-    weights = f", weights {sha256[:_DIGITS]}…" if sha256 else ""
-    return manifest, [
-        f"{path.name} says that it was exported from features of "
-        f"{short(str(manifest.encoder.get('model')))}{weights}: nothing in it was altered since, "
-        f"who wrote it is not known"
-    ]
-
-
-def _is_as_exported(
-    manifest: Manifest, content: import_readers.Content, rows: ImportedRows
-) -> bool:
-    """Whether features, labels, names and ids are those that were exported."""
-    labels = content.get(import_readers.LABELS[0])
-    labels = no_labels(len(rows)) if labels is None else labels
-    names, ids = _names(content), _ids(content, len(rows))
-    return (
-        len(labels) == len(ids) == len(rows)
-        and labels.dtype == np.int32
-        and names_digest(names, ids) == manifest.names_digest
-        and rows_digest(rows.blocks(), labels) == manifest.digest
-    )
-
-
-def _names(content: import_readers.Content) -> tuple[str, ...]:
-    """The class names of an exported file; none where it has none."""
-    array = content.get(import_readers.NAMES[0])
-    return () if array is None else tuple(map(str, array.ravel().tolist()))
-
-
-def _ids(content: import_readers.Content, count: int) -> list[str]:
-    """The sample ids of an exported file; numbers where it was exported without."""
-    array = content.get(import_readers.IDS)
-    return numbered(count) if array is None else list(map(str, array.ravel().tolist()))
 
 
 def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
@@ -260,10 +204,11 @@ def _names_and_texts(
     """Class names (C,) and their text features (C, D), as far as they are there."""
     features_file, content = plan.features, contents[plan.features]
     if manifest is not None and plan.class_names is None and plan.text is None:
-        names = _names(content)
+        names = exported_names(content)
         return names, _chosen(plan, manifest.read_texts(content, (len(names), dim)))
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
+    name_source = name_source or _label_names(contents, plan.labels, features_file)
     names = check_names(*name_source) if name_source else ()
     text_source = _find(contents, import_readers.TEXT, plan.text, features_file)
     if text_source is None:
@@ -274,6 +219,31 @@ def _names_and_texts(
         names = tuple(f"class {i}" for i in range(len(features)))
         notes.append(f"no class names: called '{names[0]}' … '{names[-1]}'")
     return names, (Text(plan.template, features),)
+
+
+def _label_names(
+    contents: Contents, labels: Path | None, features: Path
+) -> tuple[NDArray[Any], Path] | None:
+    """The texts that labels are, in the order of the alphabet, where they are no numbers."""
+    label_source = _find(contents, import_readers.LABELS, labels, features)
+    if label_source is None:
+        return None
+    names = contents[label_source[1]].get(import_readers.LABEL_NAMES)
+    return None if names is None else (names, label_source[1])
+
+
+def _labels(
+    plan: ImportPlan, contents: Contents, count: int, names: tuple[str, ...]
+) -> NDArray[np.int32]:
+    """Labels (N,), as numbers of class names; -1 where there are none."""
+    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
+    if label_source is None:
+        return no_labels(count)
+    labels, where = label_source
+    label_names = contents[where].get(import_readers.LABEL_NAMES)
+    if label_names is not None:
+        labels = numbers_of_names(labels, label_names.tolist(), names, where)
+    return check_labels(labels, count, len(names), where)
 
 
 def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:

@@ -106,23 +106,25 @@ def _unicode(text: str) -> str:
 
 def _packed(array: NDArray[np.float32]) -> bytes:
     shape = json.dumps(array.shape).encode()
-    return shape + b" " + base64.b64encode(np.ascontiguousarray(array).data)
+    return shape + b"\n" + base64.b64encode(np.ascontiguousarray(array).data)
 
 
 def _unpacked(packed: bytes) -> NDArray[np.float32]:
-    shape, _, values = packed.partition(b" ")
+    shape, _, values = packed.partition(b"\n")
     flat = np.frombuffer(base64.b64decode(values, validate=True), np.float32)
     return flat.reshape(json.loads(shape))
 
 
-def read_table(path: Path) -> dict[str, NDArray[Any]]:
+def read_table(path: Path) -> dict[str, NDArray[Any] | None]:
     """The arrays of a Parquet file: of our own, or with a column of lists and one of labels.
 
     Labels that are texts are given as numbers of `label_names`.
     """
     file = _open(path)
     names = file.schema_arrow.names
-    arrays = {"features": _vectors(file, path, _column(names, _FEATURES))}
+    arrays: dict[str, NDArray[Any] | None] = dict.fromkeys(names)
+    if column := next((name for name in _FEATURES if name in names), None):
+        arrays["features"] = _vectors(file, path, column)
     if label := next((name for name in _LABELS if name in names), None):
         arrays |= _labels(file, label)
     metadata = {key.decode(): value for key, value in (file.metadata.metadata or {}).items()}
@@ -154,14 +156,6 @@ def _open(path: Path) -> Any:
     # A text that repeats itself is in memory once.
     texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     return open_file(read_dictionary=texts) if texts else file
-
-
-def _column(names: Sequence[str], wanted: Sequence[str]) -> str:
-    column = next((name for name in wanted if name in names), None)
-    if column is None:
-        held = ", ".join(names[:6])
-        raise ValueError(f"its columns are {held}; must have one of {', '.join(wanted)}")
-    return column
 
 
 def _vectors(file: Any, path: Path, column: str) -> NDArray[np.floating]:
