@@ -278,6 +278,12 @@ def read_header(path: Path) -> Header:
         )  # fmt: skip
 
 
+def read_class_names(path: Path) -> tuple[str, ...]:
+    """The class names (C,) of a feature file; none of one without."""
+    with open_checked(path) as file:
+        return file.strings("class_names") if "class_names" in file else ()
+
+
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
     with open_checked(path) as file:

@@ -1,8 +1,8 @@
 """`zsntta cache`: what is in the features folder, is it whole, take in features made elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.cli.sharing import list_published, pull, push
 from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
+
+if TYPE_CHECKING:
+    from zsntta_cli.cache.published import Judged
 
 app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
 
@@ -43,7 +46,9 @@ def list_files(
     files = stored(features_dir, encoder)
     answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
     if files or answers:
-        console().print(*feature_lists(files, answers), sep="\n")
+        accuracies = {file.path: judged_file(file.path) for file in files if file.header}
+        console().print(*feature_lists(files, answers, accuracies), sep="\n")
+        say_suspects(accuracies)
     else:
         _say_nothing(features_dir, encoder)
 
@@ -69,12 +74,19 @@ def show(
     folder = folder_name(features_dir, choice) if is_named else None
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
-        console().print(feature_card(path, read_details(path), list(answers)))
+        judged = judged_file(path)
+        console().print(feature_card(path, read_details(path), list(answers), judged))
 
 
 @app.command(cls=Command)
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Sets. [all]")] = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="Zero-shot accuracies must be near what is published, too."
+        ),
+    ] = False,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -88,8 +100,11 @@ def verify(
     paths, bad = find(features_dir, names or (), encoder), 0
     for path in paths:
         wrong = problems(path)
+        accuracies = judged_file(path) if published and not wrong else []
+        wrong += [f"{judged.line}: {judged.warning}" for judged in accuracies if judged.is_suspect]
         bad += bool(wrong)
-        say(f"{path}: {'; '.join(wrong) or 'ok'}")
+        facts = [judged.line for judged in accuracies]
+        say(f"{path}: {'; '.join(wrong or ['ok', *facts])}")
         if not wrong and (count := miscounted(path.stem, read_header(path).images)):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
     for path in (answers := answer_paths(features_dir, encoder, names or ())):
@@ -213,6 +228,35 @@ def import_(
         f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
+    say_accuracies(done.path)
+
+
+def judged_file(path: Path) -> "list[Judged]":
+    """The zero-shot accuracies of a feature file beside those that are published."""
+    from zsntta_cli.cache.accuracy import zero_shots
+    from zsntta_cli.cache.hdf5 import read_header
+    from zsntta_cli.cache.published import judged
+
+    try:
+        return judged(read_header(path).identity, path.stem, zero_shots(path))
+    except StoreError:  # of a broken file: what is wrong with it is said elsewhere
+        return []
+
+
+def say_accuracies(path: Path) -> None:
+    """Say a set's zero-shot accuracy beside the published one, and what may be wrong with it."""
+    accuracies = judged_file(path)
+    for judged in accuracies:
+        under = f" under '{judged.shot.template}'" * (len(accuracies) > 1)
+        say(f"{path.stem}{under}: {judged.line}", err=True)
+    say_suspects({path: accuracies})
+
+
+def say_suspects(accuracies: "Mapping[Path, Sequence[Judged]]") -> None:
+    """Warn of the accuracies that are off."""
+    for path, every in accuracies.items():
+        for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):
+            say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
 
 
 app.command(cls=Command)(export)

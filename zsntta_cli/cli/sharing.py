@@ -89,6 +89,7 @@ def pull(
 def list_published(address: str, encoder: str | None) -> None:
     """Print what a place says that it has; of its files only the index is read."""
     from zsntta_cli.cache.folder import Stored
+    from zsntta_cli.cache.published import judged
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_lists
     from zsntta_cli.sharing.index import path_of, read_index
@@ -97,11 +98,13 @@ def list_published(address: str, encoder: str | None) -> None:
 
     store = open_store(address)
     index = read_index(store)
-    files = []
+    files, accuracies = [], {}
     for folder, name in chosen(index, store.address, (), encoder):
         entry = index.files[path_of(folder, name)]
-        files.append(Stored(Path(path_of(folder, name)), entry.size, entry.header))
+        file = Stored(Path(path_of(folder, name)), entry.size, entry.header)
+        files.append(file)
+        accuracies[file.path] = judged(entry.header.identity, name, entry.shots)
     if files:
-        console().print(*feature_lists(files), sep="\n")
+        console().print(*feature_lists(files, (), accuracies), sep="\n")
     else:
         say(f"{address} has no features yet.", err=True)

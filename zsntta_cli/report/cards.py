@@ -8,11 +8,13 @@ from rich.text import Text
 
 from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
+from zsntta_cli.cache.published import Judged
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import printable
 
+SUSPECT = " !"  # beside an accuracy that is off
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
@@ -34,13 +36,21 @@ def _text(value: str) -> Text:
     return Text(printable(value, kept="\n"))
 
 
-def feature_lists(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Table]:
-    """Feature files, unfinished extractions and TPT's answers: a table for each encoder."""
+def feature_lists(
+    files: Sequence[Stored],
+    answers: Sequence[StoredAnswers] = (),
+    accuracies: Mapping[Path, Sequence[Judged]] | None = None,
+) -> list[Table]:
+    """Feature files, unfinished extractions and TPT's answers: a table for each encoder.
+
+    `accuracies`: zero-shot, by the file; what is off has a mark.
+    """
     tables: dict[str, Table] = {}
     for file in files:
         if file.encoder_name not in tables:
             tables[file.encoder_name] = _feature_list(file.encoder_name)
-        tables[file.encoder_name].add_row(*map(_text, _feature_row(file)))
+        judged = (accuracies or {}).get(file.path, ())
+        tables[file.encoder_name].add_row(*map(_text, _feature_row(file, judged)))
     for kept in answers:
         name = kept.path.parent.name
         table = tables.setdefault(name, _feature_list(name))
@@ -54,28 +64,38 @@ def _feature_list(encoder_name: str) -> Table:
     table.add_column("Images", justify="right", no_wrap=True)
     table.add_column("Classes", justify="right", no_wrap=True)
     table.add_column("Prompt templates", overflow="fold")
+    table.add_column("Zero-shot %", justify="right")
     table.add_column("MiB", justify="right", no_wrap=True)
     table.add_column("Created", no_wrap=True)
     return table
 
 
-def _feature_row(file: Stored) -> list[str]:
+def _feature_row(file: Stored, judged: Sequence[Judged]) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
-        return [file.name, "", "", file.problem, size, ""]
+        return [file.name, "", "", file.problem, "", size, ""]
     classes, templates = str(header.classes or ""), "\n".join(header.templates)
-    return [file.name, f"{header.images:,}", classes, templates, size, header.created[:10]]
+    percents = {
+        j.shot.template: f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" for j in judged
+    }
+    shown = "\n".join(percents.get(template, "") for template in header.templates)
+    return [file.name, f"{header.images:,}", classes, templates, shown, size, header.created[:10]]
 
 
 def _answers_row(kept: StoredAnswers) -> list[str]:
     created = kept.header.created[:10] if kept.header else ""
     images = f"{kept.header.images:,}" if kept.header else ""
     size = f"{kept.size / 2**20:,.1f}"
-    return [f"{kept.name}, answers of TPT", images, "", kept.state, size, created]
+    return [f"{kept.name}, answers of TPT", images, "", kept.state, "", size, created]
 
 
-def feature_card(path: Path, details: Details, answers: Sequence[StoredAnswers] = ()) -> Table:
-    """Everything about one feature file, and about TPT's answers on it."""
+def feature_card(
+    path: Path,
+    details: Details,
+    answers: Sequence[StoredAnswers] = (),
+    judged: Sequence[Judged] = (),
+) -> Table:
+    """Everything about one feature file, its accuracies, and about TPT's answers on it."""
     header, features, norms = details.header, details.features, details.norms
     facts = {
         "kind": header.kind,
@@ -87,6 +107,10 @@ def feature_card(path: Path, details: Details, answers: Sequence[StoredAnswers] 
         "labels": _label_counts(details.label_counts),
         "class names": _abridged(features.class_names),
         "prompt templates": "\n".join(features.text_features) or "none",
+        **{
+            f"under '{j.shot.template}'": "; ".join(filter(None, (j.line, j.warning)))
+            for j in judged
+        },
         **{f"encoder: {key}": str(value) for key, value in header.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},
@@ -95,6 +119,11 @@ def feature_card(path: Path, details: Details, answers: Sequence[StoredAnswers] 
         **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
     return card(str(path), facts)
+
+
+def _accuracy(judged: Judged) -> str:
+    """An accuracy, and what may be wrong with it."""
+    return "; ".join(filter(None, (judged.line, judged.warning)))
 
 
 def _abridged(names: tuple[str, ...]) -> str:

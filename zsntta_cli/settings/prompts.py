@@ -4,14 +4,19 @@ A list has one prompt of its own, and so have the class names that its words are
 and adjectives are two lists of one set: a share is mined of each.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, short
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
+ENSEMBLE = "clip-"  # what names of ensembles begin with
+_ENSEMBLES = Path(__file__).with_name("ensembles.json")
 PHOTOS = "photos"  # stands for no words: class features that were made of example photos
 
 # NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
@@ -19,17 +24,31 @@ NOUN_PROMPT = "the nice {}"
 SPEECH_PROMPTS = {"nouns": NOUN_PROMPT, "adjectives": "This is a {} photo"}
 
 
+@lru_cache(maxsize=1)
+def ensembles() -> dict[str, list[str]]:
+    """Templates whose features are averaged, by the name of the ensemble.
+
+    CLIP's own (Radford et al., 2021; data/prompts.md and the notebook "Prompt Engineering for
+    ImageNet" of its repository): 80 and the 7 best for ImageNet, 18 for CIFAR, 8 for cars, 2 for
+    aircraft.
+    """
+    named: dict[str, list[str]] = json.loads(_ENSEMBLES.read_text())
+    return named
+
+
 def prompt_template(prompt: str) -> str:
-    """A template by its name in PROMPTS, or given in full.
+    """A template by its name in PROMPTS, or given in full; the name of an ensemble stays one.
 
     Raises:
         SettingsError: neither a name nor a text with one `{}`.
     """
+    if prompt.startswith(ENSEMBLE) and prompt in ensembles():
+        return prompt
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
         raise SettingsError(
-            f"prompt '{short(prompt)}' is neither one of {', '.join(PROMPTS)} nor a text with one "
-            f"{{}} for the class name."
+            f"prompt '{short(prompt)}' is neither one of {', '.join([*PROMPTS, *ensembles()])} nor "
+            f"a text with one {{}} for the class name."
         )
     return template
 
@@ -58,6 +77,8 @@ def join_templates(*templates: str) -> str:
 
 def templates_of(name: str) -> list[str]:
     """The templates that a name of text features stands for: itself, or those joined to it."""
+    if name.startswith(ENSEMBLE) and name in ensembles():
+        return ensembles()[name]
     parts = name.split(_AND)
     return parts if all("{}" in part for part in parts) else [name]
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from zsntta_cli.cache.published import judged
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.sharing.index import Index, IndexEntry
 
@@ -56,9 +57,10 @@ def _encoder(index: Index, encoder: str) -> Iterator[str]:
 def _row(name: str, entry: IndexEntry) -> str:
     header = entry.header
     prompts = "<br>".join(map(_text, header.templates)) if header.kind == DATASET else ""
+    accuracies = "<br>".join(_text(j.line) for j in judged(header.identity, name, entry.shots))
     cells = (
         _text(name), f"{header.images:,}" if header.images else "",
-        f"{header.classes:,}" if header.classes else "", prompts, _text(entry.accuracy),
+        f"{header.classes:,}" if header.classes else "", prompts, accuracies,
         _text(entry.licence), f"`{header.digest[:_DIGITS]}`",
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"

@@ -8,9 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zsntta_cli import __version__
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.accuracy import ZeroShot, parsed_shot, zero_shots
 from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.files import sha256 as sha256_of
 from zsntta_cli.sharing.stores import FeatureStore, MissingAtStore
 
 INDEX = "index.json"
@@ -27,7 +30,7 @@ class IndexEntry:
     sha256: str  # of the file
     header: Header
     licence: str = ""  # of the images, in short
-    accuracy: str = ""  # zero-shot, in words, as it was when the file was published
+    shots: tuple[ZeroShot, ...] = ()  # zero-shot accuracies, one a prompt
 
     @property
     def digest(self) -> str:
@@ -104,8 +107,8 @@ def _entry(path: str, plain: Any) -> IndexEntry:
         raise ValueError(f"the size of {path} is no number of bytes")
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
         raise ValueError(f"the sha256 of {path} is none")
-    words = {key: _text(entry.get(key, ""), path) for key in ("licence", "accuracy")}
-    return IndexEntry(size, sha256, _header(_mapping(entry["header"]), path), **words)
+    header, licence = _header(_mapping(entry["header"]), path), _text(entry["licence"], path)
+    return IndexEntry(size, sha256, header, licence, tuple(map(parsed_shot, entry["shots"])))
 
 
 def _header(plain: Mapping[str, Any], path: str) -> Header:
@@ -140,9 +143,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def local_entry(path: Path, licence: str, accuracy: str = "") -> IndexEntry:
+def local_entry(path: Path, licence: str) -> IndexEntry:
     """The entry of a feature file here."""
-    from zsntta_cli.cache.hdf5 import read_header
-    from zsntta_cli.files import sha256
-
-    return IndexEntry(path.stat().st_size, sha256(path), read_header(path), licence, accuracy)
+    header, shots = hdf5.read_header(path), zero_shots(path)
+    return IndexEntry(path.stat().st_size, sha256_of(path), header, licence, tuple(shots))

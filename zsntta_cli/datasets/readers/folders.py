@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,20 @@ def by_folder(
         )
     index = {class_name: -1 if class_name == "" else i for i, class_name in enumerate(names)}
     return [index[class_name] for class_name in classes], [] if names == [""] else names
+
+
+def deeper_classes(sample_ids: Sequence[str]) -> list[str]:
+    """The folders within class folders, by the images' ids; none unless they look like classes.
+
+    They do where all images lie in such, and there are more of them than there are class folders:
+    `train/cat/1.png` and `val/cat/2.png` are of two classes, train and val.
+    """
+    places = [PurePosixPath(sample_id).parts for sample_id in sample_ids]
+    if not places or any(len(place) < 3 for place in places):
+        return []
+    outer = {place[0] for place in places}
+    inner = {place[:2] for place in places}
+    return sorted({name for _, name in inner}) if len(inner) > len(outer) else []
 
 
 def listed_images(

@@ -1,0 +1,196 @@
+"""Published zero-shot accuracies, and whether those of cached features are too far from them.
+
+Two numbers of one encoder on one set may differ for three reasons, which add up to an allowance:
+
+- *implementation*: resizing, precision and versions of libraries. Two published runs of the same
+  weights by the same benchmark differ by up to 0.31 points (ViT-B/16, Cars: 64.46 and 64.77), so
+  0.5 points are allowed.
+- *templates*: where the published value is of others. As far as the published accuracies of one
+  encoder on that set lie apart by their templates, at most; where the table has no such two, as far
+  as on any set.
+- *images*: where not as many were judged. Three standard errors of the difference of two shares.
+
+Where a part lacks whole classes there is no verdict.
+
+The table is made by tools/published_accuracies.py.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli.cache.accuracy import ZeroShot
+from zsntta_cli.datasets.names import SetParts
+from zsntta_cli.settings.prompts import templates_of
+from zsntta_cli.settings.published import by_tag
+
+IMPLEMENTATION = 0.5  # points
+_ERRORS = 3  # standard errors of a share
+_TABLE = Path(__file__).with_name("published.csv")
+_CAUSES = "class names, the order of labels, interpolation (bicubic), QuickGELU, the prompt"
+
+
+@dataclass(frozen=True)
+class PublishedAccuracy:
+    """One published accuracy."""
+
+    model: str
+    pretrained: str
+    set: str
+    images: int
+    templates: str  # one, or an ensemble's name
+    accuracy: float  # percent
+    source: str
+
+    @property
+    def prompt(self) -> str:
+        """Its templates in words."""
+        count = len(templates_of(self.templates))
+        return f"{count} templates, {self.templates}" if count > 1 else f"'{self.templates}'"
+
+
+@lru_cache(maxsize=1)
+def table() -> tuple[PublishedAccuracy, ...]:
+    """All published accuracies of the package."""
+    with _TABLE.open(newline="", encoding="utf-8") as file:
+        return tuple(
+            PublishedAccuracy(
+                row["model"],
+                row["pretrained"],
+                row["set"],
+                int(row["images"]),
+                row["templates"],
+                float(row["accuracy"]),
+                row["source"],
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccuracy]:
+    """The published accuracies of an encoder on a set, by its model and the tag of its weights.
+
+    An imported encoder is known by its name alone, as its folder would be called: ViT-B-16-openai.
+    """
+    whole = SetParts.parse(name).whole
+    named = by_tag(identity)
+    model, pretrained = str(named.get("model")), named.get("pretrained")
+    if pretrained == "openai":
+        model = model.removesuffix("-quickgelu")  # they have it in any case
+    return [
+        row
+        for row in table()
+        if row.set == whole
+        and (
+            (row.model, row.pretrained) == (model, pretrained)
+            or (pretrained == "imported" and model == f"{row.model}-{row.pretrained}")
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A zero-shot accuracy beside the published one that is of the most alike prompt."""
+
+    shot: ZeroShot
+    published: PublishedAccuracy | None = None
+    allowed: float = 0.0  # points
+
+    @property
+    def off(self) -> float:
+        """Points above the published value, or below it."""
+        return 0.0 if self.published is None else 100 * self.shot.accuracy - self.published.accuracy
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is further from the published value than is allowed."""
+        return self.published is not None and abs(self.off) > self.allowed
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether something is wrong with it: outside, or better by another order of labels."""
+        return self.is_outside or bool(self.shot.swaps)
+
+    @property
+    def line(self) -> str:
+        """It in a line: zero-shot accuracy 59.56 % (published for …: 63.32; within 5.3)."""
+        percent = f"zero-shot accuracy {100 * self.shot.accuracy:.2f} %"
+        if self.published is None:
+            return percent
+        row = self.published
+        place = f"{'off by' if self.is_outside else 'within'} {self._distance}"
+        return (
+            f"{percent} (published for {row.model} {row.pretrained}, {row.prompt}: "
+            f"{row.accuracy:.2f}; {place})"
+        )
+
+    @property
+    def _distance(self) -> str:
+        if self.is_outside:
+            return f"{abs(self.off):.1f}, allowed {self.allowed:.1f}"
+        return f"{self.allowed:.1f}"
+
+    @property
+    def warning(self) -> str:
+        """What may be wrong, the usual causes in their order; nothing where nothing is."""
+        if self.shot.swaps:
+            pairs = ", ".join(f"'{one}' for '{other}'" for one, other in self.shot.swaps)
+            return (
+                f"labels seem to be in another order than the class names: {pairs} … would give "
+                f"{100 * self.shot.reordered:.1f} % in place of {100 * self.shot.accuracy:.1f} %"
+            )
+        if self.published is None or not self.is_outside:
+            return ""
+        side = "below" if self.off < 0 else "above"
+        return (
+            f"that is {abs(self.off):.1f} points {side} the published accuracy "
+            f"({self.published.source}), {self.allowed:.1f} are allowed; usual causes, the most "
+            f"frequent first: {_CAUSES}"
+        )
+
+
+def judge(shot: ZeroShot, rows: Iterable[PublishedAccuracy]) -> Judged:
+    """A zero-shot accuracy beside the published one that allows the least."""
+    every = [Judged(shot, row, _allowed(shot, row)) for row in rows]
+    return min(every, key=lambda judged: judged.allowed, default=Judged(shot))
+
+
+def _allowed(shot: ZeroShot, row: PublishedAccuracy) -> float:
+    """How far an accuracy may lie from a published one, in points."""
+    allowed = IMPLEMENTATION
+    if {*templates_of(shot.template)} != {*templates_of(row.templates)}:
+        allowed += _between_templates(row.set)
+    if shot.images != row.images:
+        share = row.accuracy / 100
+        variance = share * (1 - share) * (1 / shot.images + 1 / row.images)
+        allowed += 100 * _ERRORS * math.sqrt(variance)
+    return allowed
+
+
+@lru_cache(maxsize=64)
+def _between_templates(name: str) -> float:
+    """How far published accuracies of one encoder on a set lie apart at most; else on any set."""
+    distances: dict[str, list[float]] = {}
+    for row in table():
+        for other in table():
+            same = (row.model, row.pretrained, row.set) == (
+                other.model,
+                other.pretrained,
+                other.set,
+            )
+            if same and row.templates != other.templates:
+                distances.setdefault(row.set, []).append(abs(row.accuracy - other.accuracy))
+    return max(distances.get(name) or [d for some in distances.values() for d in some])
+
+
+def judged(identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot]) -> list[Judged]:
+    """The zero-shot accuracies of a set's features, each beside what is published.
+
+    Of a part that lacks whole classes nothing is: its classes may be the easy ones.
+    """
+    rows = published_for(identity, name)
+    return [judge(shot, rows if shot.covers else ()) for shot in shots]
