@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from zsntta_cli.cache import export_forms, hdf5
 from zsntta_cli.cache.export import ExportPlan, export_features
-from zsntta_cli.cache.export_forms import WRITERS
+from zsntta_cli.cache.export_forms import FOLDERS, WRITERS
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.imports import ImportPlan, import_features
 from zsntta_cli.cache.manifest import EXPORTED
 from zsntta_cli.cache.verify import problems
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import SettingsError, StoreError
 
 FORMS = [*WRITERS]
 IDENTITY = {
@@ -138,7 +138,7 @@ def feature_files(draw):
 
 @pytest.mark.parametrize("form", FORMS)
 @settings(
-    max_examples=25, deadline=None, database=None,
+    max_examples=12, deadline=None, database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 @given(feature_files())
@@ -147,3 +147,99 @@ def test_any_feature_file_comes_back_to_the_bit(folder, form, values):
     there = exported(form, values["name"], overwrite=True)
     back, _ = imported(there, values["name"], values["name"], overwrite=True)
     assert everything(back) == everything(path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ids_may_stay_at_home(folder, form):
+    path = made(count=9)
+    there = exported(form, without_ids=True)
+    files = [there] if there.is_file() else [p for p in there.rglob("*") if p.is_file()]
+    assert not any(b"4.jpg" in file.read_bytes() for file in files)
+    assert not any(b"bad.jpg" in file.read_bytes() for file in files)
+    back, _ = imported(there)
+    numbers = tuple(f"{i:05d}" for i in range(9))
+    hidden = {"ids": numbers, "source": {**SOURCE, "images": 9, "skipped": ["00000"]}}
+    assert everything(back) == everything(path) | hidden
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_templates_are_chosen_on_the_way_out_and_in(folder, form):
+    path = made(prompts={PROMPTS[0]: None, PROMPTS[1]: None, "photos": 2.5})
+    there = exported(form, prompts=["photos", "code"])
+    whole, back = everything(path), everything(imported(there)[0])
+    assert back["texts"] == {t: whole["texts"][t] for t in ("photos", PROMPTS[0])}
+    assert back["scales"] == {"photos": 2.5}
+    alone = everything(imported(there, prompt="code", root="alone")[0])
+    assert alone["texts"] == {PROMPTS[0]: whole["texts"][PROMPTS[0]]}
+    refused("has text features of ", "choose with --prompt", call=imported, path=there,
+            root="none", prompt="my {}")  # fmt: skip
+    refused("no text features of 'my {}', it has 'art of a {} | a {}'", form=form, overwrite=True,
+            prompts=["my {}"])  # fmt: skip
+
+
+def test_paths_of_the_encoder_stay_at_home_and_those_of_ids_are_noted(folder):
+    identity = {**IDENTITY, "model": "local-dir:/home/me/clip", "pretrained": "/home/me/w.pt"}
+    made(count=2, encoder=identity, sample_ids=["/home/me/a.jpg", "b.jpg"])
+    done = export_features(ExportPlan("pets", "npz"), Path("features"))
+    assert "('/home/me/a.jpg'): --without-ids" in done.notes[0]
+    back = hdf5.read_features(imported(done.path)[0])
+    assert (back.identity["model"], back.identity["pretrained"]) == ("local-dir:clip", "w.pt")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_there_is_replaced_on_demand_alone(folder, form):
+    made()
+    there = exported(form)
+    size = len([*folder.rglob("*")])
+    refused("is there already", remedy="overwrite-output", form=form)
+    made(count=3)
+    assert exported(form, overwrite=True) == there
+    assert len(hdf5.read_features(imported(there)[0])) == 3
+    assert len([*folder.rglob("*")]) == size + 4, "the import's folder, file and lock alone"
+
+
+@pytest.mark.parametrize("form", FOLDERS)
+def test_a_folder_with_files_of_others_is_never_replaced(folder, form):
+    made()
+    there = exported(form)
+    (there / "thesis.tex").write_text("years")
+    refused("holds 'thesis.tex', which no export has written", form=form, overwrite=True)
+    other = folder / "other"
+    other.mkdir()
+    assert exported(form, output=other) == other, "an empty one is fine"
+    (folder / "file").write_text("")
+    refused("is no folder", form=form, output=folder / "file", overwrite=True)
+    refused("'fea", "holds", form=form, output=Path(), overwrite=True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failing_write_leaves_what_was_there(folder, form):
+    """A row that is not what its digest says, found at the end of the second block."""
+    path = made(count=7)
+    there = exported(form)
+    before = outside_features(folder)
+    made(count=7, dtype=np.float32)
+    content = path.read_bytes()
+    rows = hdf5.read_features(path).image_features
+    assert content.count(rows[6].tobytes()) == 1
+    path.write_bytes(content.replace(rows[6].tobytes(), rows[5].tobytes()))
+    refused("its content does not match its digest", form=form, overwrite=True)
+    assert outside_features(folder) == before
+    assert there.exists()
+
+
+def outside_features(folder):
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if "features" not in path.parts}
+
+
+def test_what_cannot_be_exported(folder):
+    made()
+    refused("form", error=SettingsError, form="xlsx")
+    Path("features/more").mkdir()
+    Path("features/more/pets.h5").write_bytes(Path("features/enc/pets.h5").read_bytes())
+    refused("'pets' is cached of enc, more: choose one with --encoder", form="npz")
+    assert exported("npz", encoder="more").name == "pets.npz"
+    refused("no features of", form="npz", name="dogs")
+    made("words-x", kind="words", count=0, labels=np.empty(0, np.int32), sample_ids=[])
+    refused("is a list of words, which has no images", form="npz", name="words-x")

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.export_forms import FOLDERS, SUFFIXES, WRITERS, Outgoing
-from zsntta_cli.cache.features import WORDS, FeatureSet, Text, public_identity, public_source
+from zsntta_cli.cache.features import WORDS, FeatureSet, Text
 from zsntta_cli.cache.folder import find
-from zsntta_cli.cache.manifest import FILE, Manifest, manifest_of
+from zsntta_cli.cache.manifest import FILE, Manifest, manifest_of, public_identity, public_source
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import StoreError, UnknownName, short
 from zsntta_cli.files import (

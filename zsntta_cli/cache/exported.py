@@ -36,8 +36,10 @@ def exported_manifest(
             f"altered since: what it says of its encoder does not count"
         ]
     manifest.check()
+    if any(len(name.encode(errors="replace")) > _LONGEST for name in exported_ids(content, 0)):
+        raise StoreError(f"{path} has a sample id of over {_LONGEST:,} bytes.")
     sha256 = manifest.encoder.get("weights_sha256")
-    weights = f", weights {sha256[:_DIGITS]}…" if sha256 else ""
+    weights = f", weights {short(sha256[:_DIGITS])}…" if sha256 else ""
     return manifest, [
         f"{path.name} says that it was exported from features of "
         f"{short(str(manifest.encoder.get('model')))}{weights}: nothing in it was altered since, "

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 
 __all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
@@ -197,19 +196,3 @@ def without_place(name: Any, prefix: str = "") -> Any:
     if not isinstance(name, str) or not name.startswith(prefix):
         return name
     return prefix + PurePath(name.removeprefix(prefix)).name
-
-
-def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder's identity without a folder of this machine."""
-    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
-    names = {
-        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
-    }
-    return {**identity, **names}
-
-
-def public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
-    """A source; without ids, of images that were left out there is their number alone."""
-    skipped = source.get("skipped")
-    is_hidden = without_ids and isinstance(skipped, list)
-    return {**source, **({"skipped": numbered(len(skipped))} if is_hidden else {})}

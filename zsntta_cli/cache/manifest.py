@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.cache.features import FeatureSet, Text
+from zsntta_cli.cache.features import LOCAL_DIR, FeatureSet, Text, without_place
 from zsntta_cli.cache.soundness import faults_of_texts, faults_of_words, is_scale
+from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import StoreError
 
 KEY = "zsntta"  # what it is called in a file of arrays
@@ -160,3 +161,19 @@ def manifest_of(
         "texts": text_entries(texts),
     }  # fmt: skip
     return Manifest(**own | values)
+
+
+def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An encoder's identity without a folder of this machine."""
+    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
+    names = {
+        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
+    }
+    return {**identity, **names}
+
+
+def public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
+    """A source; without ids, of images that were left out there is their number alone."""
+    skipped = source.get("skipped")
+    is_hidden = without_ids and isinstance(skipped, list)
+    return {**source, **({"skipped": numbered(len(skipped))} if is_hidden else {})}

@@ -200,7 +200,7 @@ def _labels(file: Any, column: str) -> dict[str, NDArray[Any]]:
 
 
 def _is_text(kind: Any) -> bool:
-    kind = getattr(kind, "value_type", kind)
+    kind = kind.value_type if hasattr(kind, "index_type") else kind  # of a dictionary
     return str(kind) in ("string", "large_string", "string_view", "binary")
 
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import FeatureSet, public_identity, public_source
+from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.folder import find
+from zsntta_cli.cache.manifest import public_identity, public_source
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName, SetParts
 from zsntta_cli.errors import MissingFeatures, StoreError, short
