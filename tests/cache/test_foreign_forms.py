@@ -101,7 +101,7 @@ def test_labels_that_are_texts_and_names_that_are_others(folder):
      ({"embedding": pa.array([[1.0], [1.0, 2.0]])}, ["of several lengths"]),
      ({"embedding": pa.array([[1.0], None])}, ["missing in rows"]),
      ({"embedding": pa.array([[1.0], [None]])}, ["features of row 1 are not finite"]),
-     ({"embedding": pa.array([["a"]])}, ["<U1", "must be float16"]),
+     ({"embedding": pa.array([["a"]])}, ["are object, must be float16"]),
      ({"embedding": pa.array([[[1.0]]])}, ["t.parquet"]),
      ({"embedding": pa.array([], pa.list_(pa.float32()))}, ["of 0 rows"]),
      ({"embedding": pa.array([[1.0]]), "label": pa.array([1.5])}, ["must be integers"]),
@@ -113,7 +113,7 @@ def test_parquet_that_does_not_fit(folder, columns, parts):
 
 
 def test_parquet_that_unpacks_to_far_more(folder):
-    zeros = np.zeros(2**26, np.float32)
+    zeros = np.zeros(2**24 + 2**20, np.float32)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(zeros), 2**12)
     path = table(embedding=lists)
     assert Path(path).stat().st_size < 2**20
@@ -268,7 +268,7 @@ def test_damaged_exports_are_imported_or_refused(folder, form):
 
 def test_a_zip_that_unpacks_to_far_more(folder):
     with zipfile.ZipFile("b.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("features.npy", b"\0" * 2**27)
+        archive.writestr("features.npy", bytes(2**26 + 2**20))
     refused("it would unpack to", path="b.npz")
 
 

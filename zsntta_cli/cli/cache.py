@@ -21,6 +21,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
+    from zsntta_cli.cache.imports import ImportPlan
     from zsntta_cli.cache.published import Judged
 
 app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
@@ -212,23 +213,30 @@ def import_(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled."""
-    from zsntta_cli.cache.imports import ImportPlan, import_features
-    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.cache.imports import ImportPlan
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
         overwrite, logit_bias,
     )  # fmt: skip
+    say_accuracies(_take_in(plan, features_dir))
+
+
+def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
+    """Import features and say what came in; what was read of them is not in memory any more."""
+    from zsntta_cli.cache.imports import import_features
+    from zsntta_cli.progress import ConsoleReporter
+
     done = import_features(plan, features_dir)
     for note in done.checked.notes:
-        ConsoleReporter().note(f"{name}: {note}")
+        ConsoleReporter().note(f"{plan.name}: {note}")
     rows, names = done.checked.rows, done.checked.class_names
     say(
         f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
         f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
-    say_accuracies(done.path)
+    return done.path
 
 
 def judged_file(path: Path) -> "list[Judged]":
