@@ -1,5 +1,6 @@
 """What is exported comes back to the bit, in every form."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -242,4 +243,28 @@ def test_what_cannot_be_exported(folder):
     assert exported("npz", encoder="more").name == "pets.npz"
     refused("no features of", form="npz", name="dogs")
     made("words-x", kind="words", count=0, labels=np.empty(0, np.int32), sample_ids=[])
-    refused("is a list of words, which has no images", form="npz", name="words-x")
+    refused("has no images, so there is nothing to export", form="npz", name="words-x")
+
+
+@pytest.mark.parametrize("form", FOLDERS)
+def test_a_folder_that_an_export_was_cut_short_with_is_kept(folder, form, monkeypatch):
+    """Killed when the old folder has its other name, and the new one not yet its own."""
+    made()
+    there = exported(form)
+    before = {path.name: path.read_bytes() for path in there.rglob("*") if path.is_file()}
+    replace = os.replace
+
+    def killed(source, target):
+        if Path(target) == there.absolute():
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        exported(form, overwrite=True)
+    old = Path(f"{there}.old")
+    assert before == {path.name: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    refused(f"{old} was left by an export that was cut short", form=form)
+    assert old.exists()

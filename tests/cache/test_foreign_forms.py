@@ -16,7 +16,7 @@ from zsntta_cli.cache.export import ExportPlan, export_features
 from zsntta_cli.cache.export_forms import WRITERS
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.imports import ImportPlan, import_features
-from zsntta_cli.cache.manifest import EXPORTED, FILE, KEY
+from zsntta_cli.cache.manifest import EXPORTED, FILE, KEY, names_digest
 from zsntta_cli.errors import StoreError
 
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)
@@ -221,6 +221,8 @@ def manifest(**changes):
      ({"encoder": {"logit_scale": 1, "model": 3}}, "encoder's model is no text"),
      ({"source": {"images": -3}}, "source's images is no whole number"),
      ({"normalized": True}, "must be 1 of features that are said to be normalised"),
+     ({"created": "\ud800"}, "'\\ud800' is no text"),
+     ({"texts": [{"key": "x", "template": "\ud800", "digest": "d"}]}, "'\\ud800' is no text"),
      ({"texts": [{"key": "x", "template": "t", "digest": "d"}]}, "'x' is missing"),
      ({"texts": [{"key": "text_features", "template": "t", "digest": "d"}]}, "digest is another")],
 )  # fmt: skip
@@ -278,3 +280,29 @@ def test_a_folder_whose_manifest_alone_is_there(folder):
     refused("no img_emb_0.npy", path=path)
     (path / FILE).unlink()
     refused("no img_emb_0.npy", path=path)
+
+
+@pytest.mark.parametrize(("key", "text"), [("class_names", "\ud800"), ("sample_ids", "x" * 5000)])
+def test_names_that_no_feature_file_holds(folder, key, text):
+    texts = {"class_names": ["cat", "dog"], "sample_ids": ["a", "b", "c", "d"]}
+    texts[key][0] = text
+    digest = names_digest(texts["class_names"], texts["sample_ids"])
+    arrays = {name: np.array(values) for name, values in texts.items()}
+    refused("must be a name of up to 4,096 bytes",
+            path=altered(**arrays, **manifest(names_digest=digest)))  # fmt: skip
+
+
+def test_a_folder_without_its_manifest_is_of_plain_arrays(folder):
+    path = export("npy")
+    (path / FILE).unlink()
+    features, _ = imported(path)
+    assert features.source == {"images": 4, "imported": ["pets-npy"]}
+    assert (features.class_names, features.labels.tolist()) == (("cat", "dog"), LABELS.tolist())
+    assert np.array_equal(features.text_features["a photo of a {}."], TEXT)
+
+
+def test_torch_with_keys_that_are_no_texts(folder):
+    import torch
+
+    torch.save({"features": torch.tensor(RAW), 3: "three"}, "f.pt")
+    assert np.array_equal(imported("f.pt")[0].image_features, RAW)

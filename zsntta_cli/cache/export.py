@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -72,8 +73,8 @@ def export_features(plan: ExportPlan, root: Path) -> Exported:
     is_folder = plan.form in FOLDERS
     _check_free(plan, is_folder)
     features, ids = hdf5.read_without_rows(path)
-    if features.kind == WORDS:
-        raise StoreError(f"'{plan.name}' is a list of words, which has no images to export.")
+    if features.kind == WORDS or not len(features):
+        raise StoreError(f"'{plan.name}' has no images, so there is nothing to export.")
     outgoing = _outgoing(plan, features, ids)
     with _whole_folder(plan.target) if is_folder else whole_file(plan.target) as temporary:
         WRITERS[plan.form](temporary, outgoing)
@@ -133,8 +134,13 @@ def _check_free(plan: ExportPlan, is_folder: bool) -> None:
     target = plan.target
     if is_folder:
         _check_folder(target, plan.overwrite)
-    elif not check_target(target) and target.exists() and not plan.overwrite:
+    elif not check_target(target) and not plan.overwrite and _has_content(target):
         raise StoreError(f"{target} is there already", remedy="overwrite-output")
+
+
+def _has_content(file: Path) -> bool:
+    with writing(file):
+        return file.exists() and file.stat().st_size > 0
 
 
 def _check_folder(target: Path, overwrite: bool) -> None:
@@ -168,15 +174,22 @@ def _exported_files(folder: Path) -> set[str]:
 
 @contextlib.contextmanager
 def _whole_folder(target: Path) -> Iterator[Path]:
-    """A folder to write to, which takes the name `target` once it is finished."""
+    """A folder to write to, which takes the name `target` once it is finished and durable.
+
+    No system call replaces a folder with files: the old one is called NAME.old for that moment.
+    """
+    target = Path(os.path.realpath(target))
+    old = target.with_name(f"{target.name}.old")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(target.parent) as temporary, scratch_folder(target.parent) as old:
+        if os.path.lexists(old):
+            raise StoreError(f"{old} was left by an export that was cut short: move it away first.")
+        with scratch_folder(target.parent) as temporary:
             yield temporary
-            for path in temporary.rglob("*"):
+            for path in (*temporary.rglob("*"), temporary):
                 sync(path)
-            sync(temporary)
             if target.exists():
-                os.replace(target, old)  # what was there is moved away first: an export, or empty
+                os.replace(target, old)
             os.replace(temporary, target)
             sync(target.parent)
+            shutil.rmtree(old, ignore_errors=True)

@@ -5,18 +5,19 @@ sample ids match the digests in it, so none of them was altered or swapped since
 cannot be known: features that are made of it say so in their source.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from zsntta_cli.cache.import_checks import ImportedRows, no_labels
 from zsntta_cli.cache.import_readers import IDS, LABELS, NAMES, Content
-from zsntta_cli.cache.manifest import KEY, Manifest, names_digest, rows_digest
+from zsntta_cli.cache.manifest import KEY, Manifest, is_storable, names_digest, rows_digest
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import StoreError, first_line, short
 
 _DIGITS = 12  # of a digest in a note
-_LONGEST = 4096  # bytes of a sample id: no name of a file is longer
+_LONGEST = 4096  # bytes of a name: that of no file is longer
 
 
 def exported_manifest(
@@ -35,9 +36,8 @@ def exported_manifest(
             f"{path.name} was exported from features of {short(manifest.encoder_name)}, and "
             f"altered since: what it says of its encoder does not count"
         ]
-    manifest.check()
-    if any(len(name.encode(errors="replace")) > _LONGEST for name in exported_ids(content, 0)):
-        raise StoreError(f"{path} has a sample id of over {_LONGEST:,} bytes.")
+    manifest.check(path)
+    _check_texts([*exported_names(content), *exported_ids(content, 0)], path)
     sha256 = manifest.encoder.get("weights_sha256")
     weights = f", weights {short(sha256[:_DIGITS])}…" if sha256 else ""
     return manifest, [
@@ -47,13 +47,22 @@ def exported_manifest(
     ]
 
 
+def _check_texts(texts: Iterable[str], path: Path) -> None:
+    """Refuse class names and sample ids that no feature file can hold."""
+    for text in texts:
+        if not is_storable(text) or len(text.encode(errors="surrogateescape")) > _LONGEST:
+            raise StoreError(
+                f"{path} holds {short(ascii(text))}, must be a name of up to {_LONGEST:,} bytes."
+            )
+
+
 def _is_as_exported(manifest: Manifest, content: Content, rows: ImportedRows) -> bool:
     """Whether features, labels, names and ids are those that were exported."""
     labels = content.get(LABELS[0])
     labels = no_labels(len(rows)) if labels is None else labels
     names, ids = exported_names(content), exported_ids(content, len(rows))
     return (
-        len(labels) == len(ids) == len(rows)
+        labels.shape == (len(ids),) == (len(rows),)
         and labels.dtype == np.int32
         and names_digest(names, ids) == manifest.names_digest
         and rows_digest(rows.blocks(), labels) == manifest.digest

@@ -1,6 +1,7 @@
 """What features made elsewhere must be: arrays in, checked arrays out, or one line of refusal."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,12 +148,12 @@ def numbers_of_names(
     labels: NDArray[Any], label_names: Sequence[str], names: Sequence[str], where: Path
 ) -> NDArray[np.int64]:
     """Labels (N,) by class names, of those by other texts; -1 stays."""
-    numbers = {name: i for i, name in enumerate(names)}
+    numbers, counts = {name: i for i, name in enumerate(names)}, Counter(names)
     for name in label_names:
         _refuse(
-            names.count(name) == 1,
-            f"{where}: the label '{short(name)}' is {names.count(name)} of the class names, must "
-            f"be one: give labels as numbers.",
+            counts[name] == 1,
+            f"{where}: the label '{short(name)}' is {counts[name]} of the class names, must be "
+            f"one: give labels as numbers.",
         )
     of_names = np.array([numbers[name] for name in label_names], np.int64)
     return np.where(labels < 0, -1, of_names[labels])

@@ -83,9 +83,12 @@ def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
         StoreError: no features, a part is missing, or a file is broken.
     """
     manifest = folder / FILE
-    if not manifest.is_file():
+    is_exported = manifest.is_file()
+    if not is_exported and not (folder / f"{FEATURES[1]}.npy").is_file():
         return read_parts(folder), {}
-    content = {KEY: np.array(_read_with(_text_of, manifest))}
+    content: dict[str, NDArray[Any] | None] = {}
+    if is_exported:
+        content[KEY] = np.array(_read_with(_text_of, manifest))
     for path in sorted(folder.iterdir()):
         if path.suffix in (".npy", ".json") and _is_known(path.stem) and path != manifest:
             reader = _texts_of if path.stem == IDS else read
@@ -93,7 +96,7 @@ def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
     whole = content.pop(FEATURES[1], None)
     if whole is not None:
         return [whole], content
-    return read_parts(folder), content | _listed_ids(folder)
+    return read_parts(folder), {**content, **_listed_ids(folder)}
 
 
 def read_parts(folder: Path) -> list[NDArray[Any]]:
@@ -176,7 +179,13 @@ def _torch(path: Path) -> Content:
         return {BARE: _array(loaded)}
     if not isinstance(loaded, dict):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a tensor or a dict")
-    return {str(key): _array(v) if _is_known(key) else None for key, v in loaded.items()}
+    return {str(key): _value(str(key), value) for key, value in loaded.items()}
+
+
+def _value(key: str, value: Any) -> NDArray[Any] | None:
+    if not _is_known(key):
+        return None
+    return _list_of_texts(value) if key == IDS else _array(value)
 
 
 def _array(value: Any) -> NDArray[Any]:

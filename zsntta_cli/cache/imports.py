@@ -205,7 +205,7 @@ def _names_and_texts(
     features_file, content = plan.features, contents[plan.features]
     if manifest is not None and plan.class_names is None and plan.text is None:
         names = exported_names(content)
-        return names, _chosen(plan, manifest.read_texts(content, (len(names), dim)))
+        return names, _chosen(plan, manifest.read_texts(content, (len(names), dim), features_file))
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
     name_source = name_source or _label_names(contents, plan.labels, features_file)

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,21 +78,23 @@ class Manifest:
         files = tuple(file for file in values["files"] if isinstance(file, str))
         return cls(**{key: values[key] for key in _KINDS} | {"texts": texts, "files": files})
 
-    def check(self) -> None:
-        """Refuse an identity that no feature file may have: StoreError."""
+    def check(self, where: Path) -> None:
+        """Refuse what no feature file may say: StoreError."""
         faults = [*faults_of_words(self.kind, self.encoder, self.source)]
+        texts = [self.created, *(entry.template for entry in self.texts)]
+        faults += [f"{text!a} is no text" for text in texts if not is_storable(text)]
         if faults:
-            raise StoreError(f"what was exported cannot be used: {'; '.join(faults)}.")
+            raise StoreError(f"{where} cannot be used: {'; '.join(faults)}.")
 
     def read_texts(
-        self, content: Mapping[str, NDArray[Any] | None], shape: tuple[int, int]
+        self, content: Mapping[str, NDArray[Any] | None], shape: tuple[int, int], where: Path
     ) -> tuple[Text, ...]:
         """The text features (C, D) of all templates, as they were exported.
 
         Raises:
             StoreError: some are missing, or others.
         """
-        return tuple(_text(entry, content.get(entry.key), shape) for entry in self.texts)
+        return tuple(_text(entry, content.get(entry.key), shape, where) for entry in self.texts)
 
 
 _KINDS: dict[str, type] = {
@@ -102,23 +105,34 @@ _KINDS: dict[str, type] = {
 
 
 def _entry(values: Any) -> TextEntry:
-    texts = [values.get(key) for key in ("key", "template", "digest")]
-    if not all(isinstance(text, str) for text in texts):
+    key, template, digest = (values.get(name) for name in ("key", "template", "digest"))
+    if not all(isinstance(text, str) for text in (key, template, digest)):
         raise ValueError(f"a template in its '{KEY}' lacks its name or digest")
     scale = values.get("logit_scale")
     if scale is not None and not is_scale(scale):
         raise ValueError(f"the logit scale of a template in its '{KEY}' is {scale}")
-    return TextEntry(*texts, scale)
+    return TextEntry(key, template, digest, scale)
 
 
-def _text(entry: TextEntry, array: NDArray[Any] | None, shape: tuple[int, int]) -> Text:
+def _text(
+    entry: TextEntry, array: NDArray[Any] | None, shape: tuple[int, int], where: Path
+) -> Text:
     if array is None or array.dtype != np.float32 or array.shape != shape:
-        raise StoreError(f"'{entry.key}' is missing or of another shape than its class names.")
+        raise StoreError(f"{where}: '{entry.key}' is missing or of another shape.")
     if text_digest(array) != entry.digest:
-        raise StoreError(f"'{entry.key}' is not what was exported: its digest is another.")
+        raise StoreError(f"{where}: '{entry.key}' was altered: its digest is another.")
     if faults := [*faults_of_texts(entry.template, array)]:
-        raise StoreError(f"what was exported cannot be used: {'; '.join(faults)}.")
+        raise StoreError(f"{where} cannot be used: {'; '.join(faults)}.")
     return Text(entry.template, np.ascontiguousarray(array), entry.logit_scale)
+
+
+def is_storable(text: str) -> bool:
+    """Whether a feature file can hold a text: JSON can have half a character."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def text_entries(texts: Iterable[Text]) -> tuple[TextEntry, ...]:
@@ -153,7 +167,7 @@ def manifest_of(
     features: FeatureSet, texts: Sequence[Text], sample_ids: Sequence[str], **values: Any
 ) -> Manifest:
     """The manifest of a feature file, of some of its text features; `values` replace its own."""
-    own = {
+    own: dict[str, Any] = {
         "kind": features.kind, "name": features.name, "encoder_name": features.path.parent.name,
         "encoder": features.identity, "source": features.source, "machine": features.machine,
         "created": features.created, "normalized": features.normalized, "digest": features.digest,
@@ -175,5 +189,5 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 def public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
     """A source; without ids, of images that were left out there is their number alone."""
     skipped = source.get("skipped")
-    is_hidden = without_ids and isinstance(skipped, list)
-    return {**source, **({"skipped": numbered(len(skipped))} if is_hidden else {})}
+    hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}
+    return {**source, **(hidden if without_ids else {})}

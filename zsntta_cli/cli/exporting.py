@@ -39,15 +39,15 @@ def export(
 ) -> None:
     """Write cached features for other tools; cache import reads all forms, equal to the bit."""
     from zsntta_cli.cache.export import ExportPlan, export_features
-    from zsntta_cli.files import check_target
+    from zsntta_cli.cli.output import is_stream
 
     form = _form(to, output)
     plan = ExportPlan(name, form, output, encoder, tuple(prompt or ()), without_ids, overwrite)
-    is_stream = check_target(plan.target) if output else False
+    to_stream = output is not None and not output.is_dir() and is_stream(output)
     done = export_features(plan, features_dir)
     for note in done.notes:
         say(f"note: {name}: {note}.", err=True)
-    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=is_stream)
+    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)
 
 
 def _form(to: str | None, output: Path | None) -> str:
