@@ -31,7 +31,6 @@ from zsntta_cli.settings import (
     DATA,
     FEATURES,
     KNOWN_FOLDERS,
-    TINY,
     EncoderChoice,
     ExtractSettings,
 )
@@ -70,7 +69,7 @@ _REMEDIES = {
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
-    "install-transformers": "pip install transformers reads it",
+    "install-transformers": "pip install 'zsntta[transformers]' reads it",
     "install-report": "pip install 'zsntta[report]', or --output FILE.csv for its numbers",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
@@ -417,7 +416,7 @@ def encoder_options(choice: EncoderChoice) -> str:
     words = []
     for f in dataclasses.fields(choice):
         value = getattr(choice, f.name)
-        if value != f.default and not (f.name == "pretrained" and choice.model == TINY):
+        if value != f.default and not (f.name == "pretrained" and choice.has_own_weights):
             words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
     return " ".join(words)
 
