@@ -44,7 +44,7 @@ class Address:
             DatasetError: it is none.
         """
         where, _, query = text.removeprefix(HF).partition("?")
-        source, *splits = where.split(":")
+        source, *splits = re.split(r":(?![^\[]*\])", where)  # not at that of test[:10%]
         columns = dict(parse_qsl(query))
         if not source or len(splits) > 2 or "" in splits or not set(columns) <= set(_COLUMNS):
             raise DatasetError(
@@ -171,7 +171,7 @@ def _prepared_split(address: Address) -> tuple[Any, str]:
     """
     import datasets
 
-    splits = re.findall(r"(?:^|\+)(\w+)", address.split)  # of "train[:10%]+test"
+    splits = re.findall(r"(?:^|\+)([\w.]+)", address.split)  # of "train[:10%]+test"
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(splits)
     builder = datasets.load_dataset_builder(
         address.source, address.config, revision=address.revision, cache_dir=str(apart)
