@@ -265,6 +265,12 @@ def test_extract_and_verify(zsntta, tmp_path):
     assert result.exit_code == 0, result.output
 
 
+def test_a_repository_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "rows").mkdir(parents=True)
+    assert "it is a folder, too: hf:./org/rows reads that" in told("hf:org/rows:test")
+
+
 def test_an_address_without_a_name_asks_for_one(zsntta):
     result = zsntta("extract", "--model", "tiny", "--dataset", "hf:org/rows:test")
     assert "'hf:org/rows:test' has no name: give it one, as mine=hf:org/rows:test." in result.stderr

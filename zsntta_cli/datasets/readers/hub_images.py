@@ -155,6 +155,8 @@ def _loaded(name: str, address: Address) -> tuple[Any, str]:
             return _saved_split(datasets.load_from_disk(address.source), address), ""
         if not address.split:
             raise ValueError("say which split, as :test behind it")
+        if not address.is_local and Path(address.source).exists():  # the library takes that
+            raise ValueError(f"it is a folder, too: {HF}./{address.source} reads that")
         with _offline_unless_reachable(address):
             return _prepared_split(address)
     except Exception as error:  # the library, and the hub below it, raise what they like
