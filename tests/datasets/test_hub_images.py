@@ -18,6 +18,8 @@ from zsntta_cli.datasets.readers.hub_images import Address, HubImages
 from zsntta_cli.errors import DatasetError
 
 library = pytest.importorskip("datasets")
+if library.__file__ is None:  # the folder that this file is in
+    pytest.skip("the library datasets is not installed", allow_module_level=True)
 NAMES, LABELS = ["tabby cat", "ox"], [1, 0, 1, 1, 0]
 PIXELS = pictures(5)
 
@@ -274,11 +276,6 @@ def test_a_repository_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
 def test_an_address_without_a_name_asks_for_one(zsntta):
     result = zsntta("extract", "--model", "tiny", "--dataset", "hf:org/rows:test")
     assert "'hf:org/rows:test' has no name: give it one, as mine=hf:org/rows:test." in result.stderr
-
-
-def test_the_library_lacks(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    assert "pip install 'zsntta[datasets]'" in told("hf:org/name:test")
 
 
 def test_nothing_else_loads_the_library():

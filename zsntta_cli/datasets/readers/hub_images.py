@@ -71,7 +71,8 @@ def hub_images(name: str, address: Address) -> ImageSet:
         DatasetError: the library is not there, the set cannot be had, or it has no image column,
             or several.
     """
-    if find_spec("datasets") is None:
+    library = find_spec("datasets")
+    if library is None or library.origin is None:  # a folder of that name is there more often
         raise DatasetError(
             f"data set '{name}': the library datasets reads {HF}{address.source}: "
             f"pip install 'zsntta[datasets]'."
