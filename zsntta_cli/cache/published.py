@@ -25,7 +25,7 @@ from typing import Any
 
 from zsntta_cli.cache.accuracy import ZeroShot
 from zsntta_cli.datasets.names import SetParts
-from zsntta_cli.settings.prompts import templates_of
+from zsntta_cli.settings.prompts import PHOTOS, templates_of
 from zsntta_cli.settings.published import by_tag
 
 IMPLEMENTATION = 0.5  # points
@@ -196,7 +196,8 @@ def _between_templates(name: str) -> float:
 def judged(identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot]) -> list[Judged]:
     """The zero-shot accuracies of a set's features, each beside what is published.
 
-    Of a part that lacks whole classes nothing is: its classes may be the easy ones.
+    Of a part that lacks whole classes nothing is: its classes may be the easy ones. Nor is anything
+    of classes that are made of photos.
     """
     rows = published_for(identity, name)
-    return [judge(shot, rows if shot.covers else ()) for shot in shots]
+    return [judge(shot, rows if shot.covers and shot.template != PHOTOS else ()) for shot in shots]
