@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, FeatureSet, Header, float32_of
+from zsntta_cli.cache.label_orders import better_order
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import read_input, write_whole
 
-_ROWS = 4096  # images at a time
+_SCORES = 2**22  # at a time: 16 MiB
 _LARGEST_NOTE = 2**20  # bytes
-_LEAST_GAIN = 0.05  # of accuracy, on held-out images, that another order of labels must bring
-_ERRORS = 4  # standard errors by which it must
 _PAIRS = 3  # of classes that are named
 
 Swap = tuple[str, str]  # a class by its label, and the class that its images are taken for
@@ -35,8 +34,9 @@ class ZeroShot:
     template: str
     correct: int
     images: int  # that have a label
-    reordered: float = 0.0  # accuracy on held-out images by the best order of labels, if far better
+    reordered: float = 0.0  # accuracy under another order of labels, if that is far better
     swaps: tuple[Swap, ...] = ()  # the first classes that it would exchange
+    order: str = ""  # how that order comes about, if it is known
     covers: bool = True  # there are images of every class
 
     @property
@@ -54,54 +54,25 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
     labels = features.labels[labelled]
     correct = int((answers == labels).sum())
     covers = len(np.unique(labels)) == len(text)
-    order = _better_order(labels, answers, len(text))
-    if order is None:
-        return ZeroShot(template, correct, len(labels), covers=covers)
-    _, held_out = _halves(len(labels))
-    gained = float((order[labels[held_out]] == answers[held_out]).mean())
     names = features.class_names
-    swaps = [(names[i], names[j]) for i, j in enumerate(order) if i != j and (labels == i).any()]
-    return ZeroShot(template, correct, len(labels), gained, tuple(swaps[:_PAIRS]), covers)
+    better = better_order(labels, answers, names)
+    if better is None:
+        return ZeroShot(template, correct, len(labels), covers=covers)
+    present = np.unique(labels).tolist()
+    swaps = [(names[i], names[j]) for i in present if (j := better.classes[i]) != i]
+    return ZeroShot(
+        template, correct, len(labels), better.accuracy, tuple(swaps[:_PAIRS]), better.words, covers
+    )
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
     """The nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
     answers = np.empty(len(rows), np.intp)
-    for start in range(0, len(rows), _ROWS):
-        block = slice(start, start + _ROWS)
+    step = max(1, _SCORES // len(text))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
         answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
     return answers
-
-
-def _better_order(
-    labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int
-) -> NDArray[np.intp] | None:
-    """The order of classes (C,) under which far more answers would be right; None if there is none.
-
-    It is found on a half of the images and must hold on the other half: by chance alone some order
-    always fits better, the more so with few images to a class.
-    """
-    found_on, held_out = _halves(len(labels))
-    pairs = labels[found_on].astype(np.intp) * classes + answers[found_on]
-    confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
-    most = np.minimum(confusion.max(axis=0).sum(), confusion.max(axis=1).sum())
-    if most - np.trace(confusion) < _LEAST_GAIN * max(confusion.sum(), 1):
-        return None  # no order can gain so much
-    from scipy.optimize import linear_sum_assignment
-
-    _, order = linear_sum_assignment(confusion, maximize=True)
-    order = np.where(confusion[np.arange(classes), order] > 0, order, np.arange(classes))
-    plain = labels[held_out] == answers[held_out]
-    changed = order[labels[held_out]] == answers[held_out]
-    won, lost = int((changed & ~plain).sum()), int((plain & ~changed).sum())
-    is_sure = won - lost > _ERRORS * np.sqrt(won + lost)  # McNemar's test
-    return order if is_sure and won - lost > _LEAST_GAIN * len(plain) else None
-
-
-def _halves(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Two halves of so many images, drawn: images may lie in an order that repeats itself."""
-    drawn = np.random.default_rng(0).permutation(count)
-    return drawn[: count // 2], drawn[count // 2 :]
 
 
 def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShot]:
@@ -153,7 +124,7 @@ def parsed_shot(values: Any) -> ZeroShot:
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
     return ZeroShot(
         str(values["template"]), correct, images, float(values["reordered"]), swaps,
-        bool(values["covers"]),
+        str(values["order"]), bool(values["covers"]),
     )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ Two numbers of one encoder on one set may differ for three reasons, which add up
   0.5 points are allowed.
 - *templates*: where the published value is of others. As far as the published accuracies of one
   encoder on that set lie apart by their templates, at most; where the table has no such two, as far
-  as on any set.
+  as on any set. And 5 points in any case, by which prompts move ImageNet (Radford et al., 2021,
+  Sec. 3.1.4): two prompts of a table are not the best and the worst.
 - *images*: where not as many were judged. Three standard errors of the difference of two shares.
 
-Where a part lacks whole classes there is no verdict.
+There is no verdict where whole classes have no images or the set has more or fewer classes than the
+published one, nor of class features that are made of photos.
 
 The table is made by tools/published_accuracies.py.
 """
@@ -23,12 +25,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from zsntta_cli import datasets
 from zsntta_cli.cache.accuracy import ZeroShot
 from zsntta_cli.datasets.names import SetParts
-from zsntta_cli.settings.prompts import templates_of
+from zsntta_cli.settings.prompts import PHOTOS, templates_of
 from zsntta_cli.settings.published import by_tag
 
 IMPLEMENTATION = 0.5  # points
+TEMPLATES = 5.0  # points, at least, where templates differ
 _ERRORS = 3  # standard errors of a share
 _TABLE = Path(__file__).with_name("published.csv")
 _CAUSES = "class names, the order of labels, interpolation (bicubic), QuickGELU, the prompt"
@@ -99,6 +103,8 @@ class Judged:
     shot: ZeroShot
     published: PublishedAccuracy | None = None
     allowed: float = 0.0  # points
+    not_compared: str = ""  # why it is beside nothing though the set's accuracy is published
+    clues: tuple[str, ...] = ()  # what the features themselves tell of a cause
 
     @property
     def off(self) -> float:
@@ -120,7 +126,7 @@ class Judged:
         """It in a line: zero-shot accuracy 59.56 % (published for …: 63.32; within 5.3)."""
         percent = f"zero-shot accuracy {100 * self.shot.accuracy:.2f} %"
         if self.published is None:
-            return percent
+            return percent + f" (not compared: {self.not_compared})" * bool(self.not_compared)
         row = self.published
         place = f"{'off by' if self.is_outside else 'within'} {self._distance}"
         return (
@@ -139,9 +145,11 @@ class Judged:
         """What may be wrong, the usual causes in their order; nothing where nothing is."""
         if self.shot.swaps:
             pairs = ", ".join(f"'{one}' for '{other}'" for one, other in self.shot.swaps)
+            how = f" ({self.shot.order})" * bool(self.shot.order)
             return (
-                f"labels seem to be in another order than the class names: {pairs} … would give "
-                f"{100 * self.shot.reordered:.1f} % in place of {100 * self.shot.accuracy:.1f} %"
+                f"labels seem to be in another order than the class names{how}: {pairs} … would "
+                f"give {100 * self.shot.reordered:.1f} % in place of "
+                f"{100 * self.shot.accuracy:.1f} %"
             )
         if self.published is None or not self.is_outside:
             return ""
@@ -149,7 +157,7 @@ class Judged:
         return (
             f"that is {abs(self.off):.1f} points {side} the published accuracy "
             f"({self.published.source}), {self.allowed:.1f} are allowed; usual causes, the most "
-            f"frequent first: {_CAUSES}"
+            f"frequent first: {_CAUSES}" + "".join(f"; here {clue}" for clue in self.clues)
         )
 
 
@@ -163,7 +171,7 @@ def _allowed(shot: ZeroShot, row: PublishedAccuracy) -> float:
     """How far an accuracy may lie from a published one, in points."""
     allowed = IMPLEMENTATION
     if {*templates_of(shot.template)} != {*templates_of(row.templates)}:
-        allowed += _between_templates(row.set)
+        allowed += max(_between_templates(row.set), TEMPLATES)
     if shot.images != row.images:
         share = row.accuracy / 100
         variance = share * (1 - share) * (1 / shot.images + 1 / row.images)
@@ -187,10 +195,29 @@ def _between_templates(name: str) -> float:
     return max(distances.get(name) or [d for some in distances.values() for d in some])
 
 
-def judged(identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot]) -> list[Judged]:
-    """The zero-shot accuracies of a set's features, each beside what is published.
-
-    Of a part that lacks whole classes nothing is: its classes may be the easy ones.
-    """
+def judged(
+    identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot], classes: int
+) -> list[Judged]:
+    """The zero-shot accuracies of a set of so many classes, each beside what is published."""
     rows = published_for(identity, name)
-    return [judge(shot, rows if shot.covers else ()) for shot in shots]
+    reasons = {shot: _why_not_compared(shot, name, classes, bool(rows)) for shot in shots}
+    return [
+        Judged(shot, not_compared=reason) if reason else judge(shot, rows)
+        for shot, reason in reasons.items()
+    ]
+
+
+def _why_not_compared(shot: ZeroShot, name: str, classes: int, is_known: bool) -> str:
+    """Why an accuracy is held against none, though some of its set are published; or nothing."""
+    whole = SetParts.parse(name).whole
+    if all(row.set != whole for row in table()):
+        return ""
+    if shot.template == PHOTOS:
+        return "its classes are of photos"
+    if not is_known:
+        return (
+            "no accuracy of this encoder is known; imports name it MODEL-WEIGHTS, ViT-B-16-openai"
+        )
+    if classes != (usual := datasets.known(whole).classes):
+        return f"it has {classes:,} classes, the published set {usual:,}"
+    return "" if shot.covers else "there are classes without images"

@@ -229,12 +229,10 @@ def import_(
 
 def judged_file(path: Path) -> "list[Judged]":
     """The zero-shot accuracies of a feature file beside those that are published."""
-    from zsntta_cli.cache.accuracy import zero_shots
-    from zsntta_cli.cache.hdf5 import read_header
-    from zsntta_cli.cache.published import judged
+    from zsntta_cli.cache import clues
 
     try:
-        return judged(read_header(path).identity, path.stem, zero_shots(path))
+        return clues.judged_file(path)
     except StoreError:  # of a broken file: what is wrong with it is said elsewhere
         return []
 
