@@ -167,7 +167,7 @@ def test_few_images_allow_more_and_lacking_classes_allow_no_verdict():
     rows = published_for(B16, "imagenet")
     few = ZeroShot("clip-80", 60, 100)
     assert 14 < judge(few, rows).allowed < 15  # 3 sqrt(.6834 x .3166 / 100) is 14.0
-    (part,) = judged(B16, "imagenet", [ZeroShot("clip-80", 10, 100, covers=False)], 1000)
+    (part,) = judged(B16, "imagenet", [ZeroShot("clip-80", 10, 100, lacking=51)], 1000)
     assert part.published is None
     assert not part.is_outside
 

@@ -37,7 +37,7 @@ class ZeroShot:
     reordered: float = 0.0  # accuracy under another order of labels, if that is far better
     swaps: tuple[Swap, ...] = ()  # the first classes that it would exchange
     order: str = ""  # how that order comes about, if it is known
-    covers: bool = True  # there are images of every class
+    lacking: int = 0  # classes without images
 
     @property
     def accuracy(self) -> float:
@@ -53,16 +53,15 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
     answers = _answers(features.image_features, text)[labelled]
     labels = features.labels[labelled]
     correct = int((answers == labels).sum())
-    covers = len(np.unique(labels)) == len(text)
+    present = np.unique(labels).tolist()
+    lacking = len(text) - len(present)
     names = features.class_names
     better = better_order(labels, answers, names)
     if better is None:
-        return ZeroShot(template, correct, len(labels), covers=covers)
-    present = np.unique(labels).tolist()
+        return ZeroShot(template, correct, len(labels), lacking=lacking)
     swaps = [(names[i], names[j]) for i in present if (j := better.classes[i]) != i]
-    return ZeroShot(
-        template, correct, len(labels), better.accuracy, tuple(swaps[:_PAIRS]), better.words, covers
-    )
+    reordered, first_swaps = better.accuracy, tuple(swaps[:_PAIRS])
+    return ZeroShot(template, correct, len(labels), reordered, first_swaps, better.words, lacking)
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -124,7 +123,7 @@ def parsed_shot(values: Any) -> ZeroShot:
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
     return ZeroShot(
         str(values["template"]), correct, images, float(values["reordered"]), swaps,
-        str(values["order"]), bool(values["covers"]),
+        str(values["order"]), int(values["lacking"]),
     )  # fmt: skip
 
 

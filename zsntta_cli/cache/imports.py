@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
+from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
     Checked,
@@ -93,7 +93,7 @@ class ImportPlan:
         bias = self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
         return {
-            "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
+            "model": self.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
             "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
             **sigmoid,
         }  # fmt: skip

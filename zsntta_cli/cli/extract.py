@@ -177,7 +177,8 @@ def extract(
         extract_all(plan, choice, device, features_dir, settings, reporter, failures)
     ):
         say(summary(extracted))
-        _say_classes(extracted.path, plan)
+        if extracted.path.stem not in names:
+            _say_classes(extracted.path, plan)
         names.append(extracted.path.stem)
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
