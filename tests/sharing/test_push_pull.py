@@ -94,6 +94,8 @@ def test_a_second_push_keeps_the_first(features, tmp_path):
     done = list(push(store, PushPlan(features, ("pets", "sky"), may=True), Notes()))
     assert [entry.is_new for entry in done] == [False, True]
     assert {*read_index(store).files} == {"made/pets.h5", "made/sky.h5"}
+    files = {p.name for p in (tmp_path / "published").rglob("*") if p.is_file()}
+    assert files == {"pets.h5", "sky.h5", "index.json", "README.md"}
     card = (tmp_path / "published/README.md").read_text()
     assert "| pets | 400 | 3 |" in card
     assert "| sky | 300 |" in card

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import typer
 from PIL import Image
+from web_writer import write_web_set
 
 import zsntta_cli
 from zsntta_cli.cli import app
@@ -39,7 +40,7 @@ ALL = "\n".join(TEXT.values())
 PACKAGE = {path.read_text(encoding="utf-8") for path in (ROOT / "zsntta_cli").rglob("*.py")}
 
 # What stands above a block: run on the built-in sets and the embedded encoder, or not at all.
-DATA, UNRUN = "data", ("gpu", "hours")
+DATA, UNRUN = "data", ("gpu", "hours", "network")
 PLAIN = ("pip", "uv", "make")  # shell lines that install
 STAND_INS = {
     "cifar10": "shapes", "cifar100": "digits", "svhn": "digits", "lsun": "glyphs",
@@ -115,6 +116,9 @@ def everything(cache, tmp_path_factory):
     np.savez(folder / "features.npz", features=features, labels=labels)
     np.savez(folder / "text.npz", text_features=text, class_names=["cat", "dog", "ox"])
     np.save(folder / "sky.npy", 5 * generator.standard_normal((150, 8)))
+    names, templates = ["coupe", "van"], ["a photo of a {c}.", "a photo of my {c}."]
+    for split, labels in (("test", [0, 1, 1, 0, 1, 0]), ("train", [1, 0])):
+        write_web_set(folder / "wds_cars", labels, names, templates, split)
     (folder / "nouns.txt").write_text("apple\nboat\ncloud\n")
     (folder / "names.txt").write_text("tabby cat\nsheepdog\n")
     noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]

@@ -78,17 +78,18 @@ def get(
 
 @app.command(cls=Command)
 def verify(
-    name: Annotated[str, typer.Argument(help="A known set, or NAME=PATH.")],
+    name: Annotated[str, typer.Argument(help="A known set, NAME=PATH, or of the hub.")],
     deep: Annotated[bool, typer.Option("--deep", help="Open every image.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Threads that open images.")] = _WORKERS,
     data_root: DataRoot = DATA,
 ) -> None:
     """Read a set, fetched if it can be, and compare it with the catalogue; exit code 1 if bad."""
-    from zsntta_cli.datasets import known, load_images, status
+    from zsntta_cli.datasets import CATALOGUE, known, load_images, status
     from zsntta_cli.datasets.names import SetName
     from zsntta_cli.progress import ConsoleReporter
 
-    entry = None if SetName.parse(name).path else known(name)
+    parsed = SetName.parse(name)
+    entry = CATALOGUE.get(parsed.base) if parsed.says_where else known(name)
     images, broken = load_images(name, data_root), []
     if deep:
         with ConsoleReporter().track(images.name, len(images)) as advance:

@@ -31,7 +31,8 @@ def extract(
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="A known set, or NAME=PATH of a folder, .tar, .tar.gz, .zip or shards.",
+            help="A known set; NAME=PATH of a folder, .tar, .tar.gz, .zip or shards; of the hub "
+            "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
         ),
     ] = None,
@@ -247,7 +248,7 @@ def _live_settings(
     from zsntta_cli.settings import LiveSettings
 
     weights = choice.pretrained if choice.is_file else None
-    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).path)
+    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).says_where)
     return LiveSettings(str(plan.data_root), specs, device, workers, weights)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.pulled import PULLED, is_address
-from zsntta_cli.datasets.names import NOISE, WORDS, SetName, SetParts
+from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName, SetParts
 from zsntta_cli.errors import (
     IncompleteSet,
     MissingFeatures,
@@ -209,8 +209,13 @@ def _asked(name: str) -> str:
     what = {
         WORDS: ["--words", set_of(parsed.bare) or f"{parsed.bare}.txt"],
         NOISE: ["--noise", parsed.bare],
-    }.get(parsed.kind, ["--dataset", name + "=PATH" * (parsed.base not in CATALOGUE)])
+    }.get(parsed.kind, ["--dataset", name if parsed.base in CATALOGUE else _own_set(name)])
     return shlex.join(what)
+
+
+def _own_set(name: str) -> str:
+    """How a set is named that is not in the catalogue."""
+    return f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
 
 
 def _words_with(prompt: str) -> str:

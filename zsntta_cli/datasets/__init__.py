@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.names import SetName, SetParts
-from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near
+from zsntta_cli.datasets.names import HF, SetName, SetParts
+from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ __all__ = [
 
 
 def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet":
-    """The images of a known set, or of a folder given as NAME=PATH, as published or as shown.
+    """The images of a known set, of NAME=PATH, or of the hub, as published or as shown.
 
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
-    absolute = f"{name}={name.path.absolute()}" if name.path else spec
-    again = partial(load_images, absolute, data_root.absolute(), as_shown)
+    again = partial(load_images, name.absolute, data_root.absolute(), as_shown)
     images = _load(name, data_root)
     if as_shown:
         from zsntta_cli.datasets import images as image_sets
@@ -45,15 +44,20 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
 
 
 def _load(name: SetName, data_root: Path) -> "ImageSet":
-    if name.path is None:
+    if not name.says_where:
         return _read(known(str(name)), str(name), data_root)
+    if name.hub:
+        return _load_from_hub(name, data_root)
+    assert name.path is not None
     name.check_own(is_known=name.base in CATALOGUE)
     from zsntta_cli.datasets.images import translate_wnids
-    from zsntta_cli.datasets.readers import archives, databases, folders, shards
+    from zsntta_cli.datasets.readers import archives, clip_benchmark, databases, folders, shards
 
-    if shards.is_pattern(name.path):
+    if shards.is_pattern(name.path) or shards.is_shard(name.path):
         return shards.shards(name.base, name.path)
     try:
+        if split := clip_benchmark.split_folder(name.base, name.path):
+            return clip_benchmark.web_dataset(name.base, split)
         if databases.is_database(name.path):
             return databases.database(name.base, name.path)
         read = archives.archive if archives.is_archive(name.path) else folders.folder
@@ -63,12 +67,27 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
+def _load_from_hub(name: SetName, data_root: Path) -> "ImageSet":
+    from zsntta_cli.datasets.images import translate_wnids
+    from zsntta_cli.datasets.readers import clip_benchmark, hub_images
+
+    if not name.hub.startswith(HF):
+        return clip_benchmark.from_hub(name.base, name.hub, data_root)
+    name.check_own(is_known=name.base in CATALOGUE)
+    address = hub_images.Address.parse(name.base, name.hub)
+    return translate_wnids(hub_images.hub_images(name.base, address))
+
+
 def known(name: str) -> DatasetEntry:
     """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
 
     Raises:
         DatasetError: there is none.
     """
+    if name.startswith(HF):
+        raise DatasetError(f"'{short(name)}' has no name: give it one, as mine={name}.")
+    if SetName.parse(name).hub:
+        raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
     if (entry := _entry(name)) is None:
         raise DatasetError(
             f"no data set '{name}'{near(name, tuple(CATALOGUE))}: known are "

@@ -39,6 +39,7 @@ class ImageSet:
     folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
     reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
+    templates: Sequence[str] = ()  # prompts that it brings along; their features are averaged
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -80,9 +81,12 @@ class StoredImages(ABC):
         They read pictures of more than 8 bits as white. Looked at are some files alone, of formats
         that have such.
         """
-        deep = [i for i in range(count) if self.path(i).lower().endswith(_DEEP)]
+        deep = [i for i in range(count) if self._may_be_deep(i)]
         looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
         return {DEEP: "8 of more bits"} if any(map(self._is_deep, looked_at)) else {}
+
+    def _may_be_deep(self, i: int) -> bool:
+        return self.path(i).lower().endswith(_DEEP)
 
     def _is_deep(self, i: int) -> bool:
         try:
@@ -158,7 +162,7 @@ def translate_wnids(images: ImageSet) -> ImageSet:
     names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
     if not all(name in names_by_wnid for name in images.class_names):
         return images
-    return _rename_classes(images, names_by_wnid)
+    return _rename_classes(images, images.class_names, names_by_wnid)
 
 
 def with_class_names(images: ImageSet, path: Path) -> ImageSet:
@@ -170,24 +174,30 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     Raises:
         DatasetError: no such file, or lines that do not fit the folders.
     """
-    folders = images.folder_names or images.class_names
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the class names {path} ({error}).") from error
     lines = [line for line in lines if line]
+    folders = _folders(images, len(lines))
     pairs = [re.split(r"[\t ]+", line, maxsplit=1) for line in lines]
     by_folder = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
     if folders and all(folder in by_folder for folder in folders):
-        return _rename_classes(images, by_folder)
+        return _rename_classes(images, folders, by_folder)
     if len(lines) != len(folders):
         raise DatasetError(
             f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders: must "
             f"be a name a line in their order, or lines of a folder and its name."
         )
-    return _rename_classes(images, dict(zip(folders, lines, strict=True)))
+    return _rename_classes(images, folders, dict(zip(folders, lines, strict=True)))
 
 
-def _rename_classes(images: ImageSet, names: Mapping[str, str]) -> ImageSet:
-    folders: Sequence[str] = images.folder_names or images.class_names
+def _folders(images: ImageSet, count: int) -> Sequence[str]:
+    """The folders of a set's classes; of labels without names their numbers, `count` at least."""
+    highest = int(images.labels.max(initial=-1))
+    numbers = [str(i) for i in range(max(highest + 1, count))] if highest >= 0 else []
+    return images.folder_names or images.class_names or numbers
+
+
+def _rename_classes(images: ImageSet, folders: Sequence[str], names: Mapping[str, str]) -> ImageSet:
     return replace(images, class_names=[names[folder] for folder in folders], folder_names=folders)

@@ -1,5 +1,7 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`.
 
+Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
+
 A part of a set's images says in its name of which: `cifar10-tune`, `cifar10-rest`.
 """
 
@@ -12,13 +14,25 @@ from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
 # Keys of what a feature file says of its images beside what these are: older files do not.
-BESIDE = SIZES, LISTS = "image_sizes", "lists"
+BESIDE = SIZES, LISTS, HUB = "image_sizes", "lists", "hub"
 _PREFIXES = {"noise-": NOISE, "words-": WORDS}
 _LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"
 # The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
 # ImageNet-C is not on it, so it gets the defaults of all other sets.
 _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
+
+HF = "hf:"  # before what the library `datasets` loads
+CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
+_REPOSITORY = rf"[\w-][\w.-]*/({WEB}\w[\w.-]*)"  # of such a set, by whomever
+# What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
+# has test splits alone.
+_SAME_SETS = {
+    "vtab-cifar10": "cifar10", "vtab-cifar100": "cifar100", "vtab-svhn": "svhn",
+    "food101": "food101", "imagenet1k": "imagenet", "imagenet_sketch": "imagenet-sketch",
+    "imagenetv2": "imagenet-v2", "imagenet-a": "imagenet-a", "imagenet-r": "imagenet-r",
+    "imagenet-o": "imagenet-o",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,11 +42,17 @@ class SetName:
     base: str  # "cifar10-c"
     parameters: str = ""  # "fog:1"
     path: Path | None = None  # of NAME=PATH
+    hub: str = ""  # "hf:ORG/NAME:SPLIT", or "clip-benchmark/wds_NAME"
 
     @classmethod
     def parse(cls, text: str) -> "SetName":
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
+        if equals and path.startswith(HF):
+            return cls(name, hub=_absolute(path))
+        if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
+            original = text.removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
+            return cls(_SAME_SETS.get(original, web[1]), hub=text)
         if equals and path:  # "mine=" names no folder, least of all the one that one is in
             return cls(name, path=Path(os.path.expanduser(path)))  # "~nobody" stays as it is
         base, _, parameters = name.partition(":")
@@ -40,6 +60,18 @@ class SetName:
 
     def __str__(self) -> str:
         return self.base + f":{self.parameters}" * bool(self.parameters)
+
+    @property
+    def says_where(self) -> bool:
+        """Whether it says where the images are; of others the catalogue does."""
+        return self.path is not None or bool(self.hub)
+
+    @property
+    def absolute(self) -> str:
+        """What names the same images in any working folder."""
+        if self.path is not None:
+            return f"{self}={self.path.absolute()}"
+        return f"{self}={self.hub}" if self.hub.startswith(HF) else self.hub or str(self)
 
     @property
     def kind(self) -> str:
@@ -68,6 +100,12 @@ class SetName:
                 f"'{short(self.base)}' cannot name a folder of images: take {OWN_NAMES}, and no "
                 f"known set's name."
             )
+
+
+def _absolute(address: str) -> str:
+    """An `hf:` address, whose folder, if it is one of this machine, is that in any other folder."""
+    place = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", address))
+    return HF + (os.path.abspath(place) if place.startswith(("/", "./", "../")) else place)
 
 
 # Parts of a set's images: to choose settings on one and to report on the other.

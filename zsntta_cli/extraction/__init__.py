@@ -29,7 +29,7 @@ def extract(
     as_shown: bool = False,
     reporter: "Reporter | None" = None,
 ) -> "list[Extracted]":
-    """Encode data sets once, as `zsntta extract` does: known ones, or NAME=PATH.
+    """Encode data sets once, as `zsntta extract` does: known ones, NAME=PATH, or of the hub.
 
     Gives what became of each set, in order; `path` is its feature file. Without a `reporter`
     nothing is printed.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name, parts_path
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.names import NOISE, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import HF, NOISE, SetName, noise_name, words_name
 from zsntta_cli.datasets.status import BUILT_IN, NO, YES, on_disk
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, noise_pools, wanted_partners
@@ -43,7 +43,8 @@ def foresee(
         if path.exists() and not overwrite:
             return f"{path}: {_count_there(path, count, unit)}"
         begun = ", begun before: it goes on" * parts_path(path).exists()
-        return f"{path}: {count:,} {unit} to encode{origin}{begun}"
+        how_many = f"{count:,} {unit}" if count else f"all {unit}"  # of what is not here yet
+        return f"{path}: {how_many} to encode{origin}{begun}"
 
     def file(spec: str, prompts: int = 0, about: str = "") -> ForeseenFile:
         if header := plan.published.get(str(SetName.parse(spec))):
@@ -92,12 +93,23 @@ def _lacking_prompts(path: Path, plan: ExtractPlan) -> int:
 def _images(spec: str, plan: ExtractPlan) -> tuple[int, bool, str]:
     """How many images a set gives, whether it has class names, and where it comes from."""
     name = SetName.parse(spec)
-    if name.path:
+    if name.hub and not _is_here(name, plan.data_root):
+        return plan.limit or 0, True, f", of {name.hub}, which would be fetched from the hub"
+    if name.says_where:
         images = datasets.load_images(spec, plan.data_root)
         return min(len(images), plan.limit or len(images)), datasets.has_text(images), ""
     entry = datasets.known(str(name))
     count = min(entry.images, plan.limit or entry.images)
     return count, entry.role != "ood", _origin(str(name), plan.data_root)
+
+
+def _is_here(name: SetName, data_root: Path) -> bool:
+    """Whether a set of the hub can be read without asking the hub."""
+    if name.hub.startswith(HF):
+        return name.hub.startswith(f"{HF}/")
+    from zsntta_cli.datasets.readers.clip_benchmark import is_fetched
+
+    return is_fetched(name.hub, data_root)
 
 
 def _origin(name: str, data_root: Path) -> str:

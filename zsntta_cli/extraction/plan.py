@@ -31,7 +31,13 @@ from zsntta_cli.settings import (
     ExtractSettings,
 )
 from zsntta_cli.settings.options import check_choice
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, lists_of, prompt_template, speech_prompt
+from zsntta_cli.settings.prompts import (
+    DEFAULT_PROMPT,
+    join_templates,
+    lists_of,
+    prompt_template,
+    speech_prompt,
+)
 
 # What ends one set: its files, its download, another set in its place, memory (also a GPU's).
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
@@ -44,7 +50,7 @@ _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 
 class ExtractPlan:
     """What to extract."""
 
-    datasets: tuple[str, ...]  # names, or NAME=PATH
+    datasets: tuple[str, ...]  # names, NAME=PATH, or of the hub
     data_root: Path = Path("data")
     words: tuple[Path | str, ...] = ()  # built-in ones, or a word a line: FILE or NAME=FILE
     limit: int | None = None
@@ -52,7 +58,7 @@ class ExtractPlan:
     noise: tuple[str, ...] | None = None  # types; None: gaussian where an ID set is extracted
     noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
-    class_names: Path | None = None  # of the sets given as NAME=PATH
+    class_names: Path | None = None  # of the sets that are not in the catalogue
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
     published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
@@ -84,7 +90,7 @@ def extract(
     """
     for spec in plan.datasets:
         name = SetName.parse(spec)
-        if not name.path and str(name) not in plan.published:
+        if not name.says_where and str(name) not in plan.published:
             datasets.known(str(name))
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: these are random weights: features mean nothing.")
@@ -119,8 +125,7 @@ def _extract(
         try:
             images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
             is_id = datasets.has_text(images)
-            default = [datasets.default_prompt(images.name)] if is_id else []
-            extracted = extractor.dataset(images, templates or default)
+            extracted = extractor.dataset(images, templates or (_prompts(images) if is_id else ()))
         except _OF_ONE_SET as error:
             if failures is None:
                 raise
@@ -159,12 +164,28 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if DEEP in images.reading:
         reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
-    if plan.class_names and SetName.parse(spec).path:
-        return with_class_names(images, plan.class_names)
-    if images.folder_names:
+    if plan.class_names and SetName.parse(spec).says_where:
+        images = with_class_names(images, plan.class_names)
+    elif images.folder_names:
         first, *_ = images.class_names
         reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
+    if (images.labels >= 0).any() and not images.class_names:
+        reporter.note(
+            f"note: {images.name}: its labels have no class names, so it can be an OOD set alone: "
+            f"--class-names FILE gives them, a name a line."
+        )
+    if images.templates and images.class_names and not plan.prompts:
+        reporter.note(
+            f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
+            f"are averaged, beside '{datasets.default_prompt(images.name)}'."
+        )
     return images
+
+
+def _prompts(images: ImageSet) -> list[str]:
+    """The prompts of an ID set: that of its name, and the templates that it brings along."""
+    own = [join_templates(*images.templates)] if images.templates else []
+    return list(dict.fromkeys([datasets.default_prompt(images.name), *own]))
 
 
 def _extract_words(

@@ -54,12 +54,14 @@ def prompt_template(prompt: str) -> str:
 
 
 def cached_prompt(prompt: str) -> str:
-    """What class features are filed under: a template, or the name for example photos.
+    """What class features are filed under: a template, joined ones, or the name for photos.
 
     Raises:
         SettingsError: none of these.
     """
-    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
+    if prompt == PHOTOS:
+        return PHOTOS
+    return join_templates(*map(prompt_template, templates_of(prompt)))
 
 
 def speech_prompt(words: str) -> str | None:

@@ -50,35 +50,34 @@ class HubStore:
         Without a network it is the hub's copy on this machine, where there is one.
         """
         with self._asking(path):
-            is_out_of_reach = not self._find_commit()
-            file = self._download(path, local_files_only=is_out_of_reach)
+            is_out_of_reach = not self._is_reached()
+            file = self._download(path, self._wanted, local_files_only=is_out_of_reach)
         depth = len(Path(path).parts)  # it lies in the hub's cache: …/snapshots/COMMIT/PATH
         self._commit = Path(file).parents[depth - 1].name
         return Path(file).read_bytes()
 
-    def _find_commit(self) -> bool:
-        """Ask once which commit is meant, without the retries of a download; False: no network."""
+    def _is_reached(self) -> bool:
+        """Whether the hub answers: asked once, without the retries that a download makes."""
         from huggingface_hub import HfApi, errors
 
         if self._commit is not None:
             return True
         try:
             api = HfApi(endpoint=self._endpoint)
-            info = api.dataset_info(self._repository, revision=self._wanted, timeout=_TIMEOUT)
+            api.dataset_info(self._repository, revision=self._wanted, timeout=_TIMEOUT)
         except (errors.HfHubHTTPError, errors.HFValidationError):
             raise
         except Exception:  # of the network: the library's, its HTTP client's and the system's
             return False
-        self._commit = info.sha
         return True
 
-    def _download(self, path: str, **how: Any) -> str:
+    def _download(self, path: str, revision: str | None, **how: Any) -> str:
         """Where a file lies now, as the hub's library has brought it."""
         from huggingface_hub import hf_hub_download
 
         file: str = hf_hub_download(
-            self._repository, path, repo_type=_KIND, revision=self._commit or self._wanted,
-            endpoint=self._endpoint, etag_timeout=_TIMEOUT, **how,
+            self._repository, path, repo_type=_KIND, revision=revision, endpoint=self._endpoint,
+            etag_timeout=_TIMEOUT, **how,
         )  # fmt: skip
         return file
 
@@ -87,7 +86,7 @@ class HubStore:
         del size  # the hub tells it
         beside = target.with_name(f"{target.name}.hub")
         with self._asking(path):
-            file = self._download(path, local_dir=beside)
+            file = self._download(path, self._commit or self._wanted, local_dir=beside)
         os.replace(file, target)
         shutil.rmtree(beside, ignore_errors=True)
 

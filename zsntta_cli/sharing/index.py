@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.accuracy import ZeroShot, parsed_shot, zero_shots
+from zsntta_cli.cache.accuracy import ZeroShot, parsed_shot
 from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
@@ -143,7 +143,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def local_entry(path: Path, licence: str) -> IndexEntry:
+def local_entry(path: Path, licence: str, shots: Sequence[ZeroShot]) -> IndexEntry:
     """The entry of a feature file here."""
-    header, shots = hdf5.read_header(path), zero_shots(path)
+    header = hdf5.read_header(path)
     return IndexEntry(path.stat().st_size, sha256_of(path), header, licence, tuple(shots))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.accuracy import zero_shots
 from zsntta_cli.cache.features import LOCAL_DIR, FeatureSet, without_place
 from zsntta_cli.cache.folder import find
 from zsntta_cli.datasets.images import numbered
@@ -112,7 +113,8 @@ def push(store: FeatureStore, plan: PushPlan, reporter: Reporter) -> Iterator[Pu
                 continue
             copy = staging / place
             _write_copy(path, copy, plan)
-            new[place] = local_entry(copy, licence_of(path.stem, hdf5.read_header(path).kind))
+            licence = licence_of(path.stem, hdf5.read_header(path).kind)
+            new[place] = local_entry(copy, licence, zero_shots(path))
             published.append(Published(place, new[place], is_new=True))
         if new:
             index = index.with_files(new)

@@ -1,0 +1,258 @@
+"""Images that the library `datasets` loads: columns by their types, lazily, one line where not."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from web_hub import REVISION, local_hub
+from web_writer import encoded, pictures
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.readers.hub_images import Address, HubImages
+from zsntta_cli.errors import DatasetError
+
+library = pytest.importorskip("datasets")
+NAMES, LABELS = ["tabby cat", "ox"], [1, 0, 1, 1, 0]
+PIXELS = pictures(5)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """What the library prepares goes with the test."""
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    library.disable_progress_bars()
+
+
+def columns(**more):
+    """Rows with a picture each, and other columns with their types."""
+    kinds = {"picture": library.Image(), **{name: kind for name, (kind, _) in more.items()}}
+    rows = {name: values for name, (_, values) in more.items()}
+    content = [{"bytes": encoded(pixels, "png"), "path": None} for pixels in PIXELS]
+    return library.Dataset.from_dict({"picture": content, **rows}, features=library.Features(kinds))
+
+
+CLASSES = library.ClassLabel(names=NAMES)
+
+
+def load(address, name="pets"):
+    return datasets.load_images(f"{name}={address}", Path())
+
+
+@pytest.fixture(params=["saved", "saved splits", "parquet"])
+def address(request, tmp_path):
+    """The same rows as the library leaves them on disk."""
+    rows, root = columns(target=(CLASSES, LABELS)), tmp_path / "rows"
+    if request.param == "saved":
+        rows.save_to_disk(root)
+        return f"hf:{root}"
+    if request.param == "saved splits":
+        library.DatasetDict({"train": rows.select([0]), "test": rows}).save_to_disk(root)
+    else:
+        root.mkdir()
+        rows.to_parquet(root / "test-00000-of-00001.parquet")
+    return f"hf:{root}:test"
+
+
+def test_rows_are_images_in_their_order(address):
+    images = load(address)
+    assert images.labels.tolist() == LABELS
+    assert list(images.class_names) == NAMES
+    assert list(images.sample_ids) == [f"{i:05d}" for i in range(5)]
+    for i, pixels in enumerate(PIXELS):
+        assert np.array_equal(images.read(i), pixels)
+    assert images.reload().identity() == images.identity()
+    sizes = ",".join(str(len(encoded(pixels, "png"))) for pixels in PIXELS)
+    assert images.fingerprint == sizes
+
+
+def test_rows_that_were_chosen_are_the_chosen(tmp_path):
+    columns(target=(CLASSES, LABELS)).select([3, 0]).save_to_disk(tmp_path / "rows")
+    images = load(f"hf:{tmp_path}/rows")
+    assert np.array_equal(images.read(0), PIXELS[3])
+    assert images.fingerprint == ",".join(str(len(encoded(PIXELS[i], "png"))) for i in (3, 0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "labels", "names"),
+    [
+        ("string", ["ox", "cat", "ox", None, "cat"], [1, 0, 1, -1, 0], ["cat", "ox"]),
+        ("int64", [4, 0, 1, 1, None], [4, 0, 1, 1, -1], []),
+        (CLASSES, [1, 0, -1, None, 0], [1, 0, -1, -1, 0], NAMES),
+        (CLASSES, [-1] * 5, [-1] * 5, []),
+        ("float32", [0.5] * 5, [-1] * 5, []),
+    ],
+)
+def test_a_label_column_by_its_type(tmp_path, kind, values, labels, names):
+    kind = library.Value(kind) if isinstance(kind, str) else kind
+    columns(label=(kind, values)).save_to_disk(tmp_path / "rows")
+    images = load(f"hf:{tmp_path}/rows")
+    assert images.labels.tolist() == labels
+    assert list(images.class_names) == names
+
+
+def told(address):
+    with pytest.raises(DatasetError) as error:
+        load(address)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_several_columns_or_none_are_one_line(tmp_path):
+    rows = columns(fine=(CLASSES, LABELS), coarse=(CLASSES, LABELS[::-1]))
+    rows.save_to_disk(tmp_path / "a")
+    line = told(f"hf:{tmp_path}/a")
+    assert "has the label columns fine, coarse: name one of them at the end, as ?label=fine" in line
+    assert load(f"hf:{tmp_path}/a?label=coarse").labels.tolist() == LABELS[::-1]
+    assert "label columns fine, coarse" in told(f"hf:{tmp_path}/a?label=picture")
+    assert "must be hf:ORG/NAME:SPLIT" in told(f"hf:{tmp_path}/a?split=test")
+    two = columns(fine=(CLASSES, LABELS), other=(library.Image(), rows[:]["picture"]))
+    two.save_to_disk(tmp_path / "b")
+    assert "has the image columns picture, other: name one" in told(f"hf:{tmp_path}/b?label=fine")
+    assert len(load(f"hf:{tmp_path}/b?label=fine&image=other")) == 5
+    rows.remove_columns("picture").save_to_disk(tmp_path / "c")
+    assert "has no column of images: its columns are fine, coarse." in told(f"hf:{tmp_path}/c")
+
+
+def test_what_cannot_be_loaded_is_one_line(tmp_path, address):
+    assert "FileNotFoundError" in told(f"hf:{tmp_path}/none:test")
+    assert "cannot be loaded (ValueError: " in told(f"{address.removesuffix(':test')}:val")
+    if address.endswith(":test"):
+        assert "test" in told(address.removesuffix(":test"))
+
+
+def test_rows_without_an_image_are_broken_images():
+    rows = {"image": [{"bytes": encoded(PIXELS[0], "png"), "path": None},
+                      None, {"bytes": b"no image", "path": "x.png"},
+                      {"bytes": None, "path": "/dev/zero"}]}  # fmt: skip
+    kinds = library.Features({"image": library.Image(decode=False)})
+    stored = HubImages(library.Dataset.from_dict(rows, features=kinds), "image", is_local=True)
+    assert stored(0).size == (14, 12)
+    assert list(stored.sizes()) == [len(encoded(PIXELS[0], "png")), 0, 8, 0]
+    for i in (1, 2, 3):
+        with pytest.raises(OSError, match=r"no image|cannot identify"):
+            stored(i)
+
+
+def test_rows_of_the_hub_name_no_file_of_ones_own(tmp_path):
+    picture = tmp_path / "private.png"
+    picture.write_bytes(encoded(PIXELS[0], "png"))
+    rows = [{"image": {"bytes": None, "path": str(picture)}}]
+    assert HubImages(rows, "image", is_local=True)(0).size == (14, 12)
+    with pytest.raises(OSError, match="no image"):
+        HubImages(rows, "image", is_local=False)(0)
+    fetched = tmp_path / "cache" / "a.png"
+    fetched.parent.mkdir()
+    picture.rename(fetched)
+    rows[0]["image"]["path"] = str(fetched)
+    assert HubImages(rows, "image", is_local=False)(0).size == (14, 12)
+
+
+def test_images_of_16_bits_are_told(tmp_path):
+    deep = np.arange(256, dtype=np.uint16).reshape(16, 16) * 200
+    rows = {"image": [{"bytes": encoded(deep, "png"), "path": None}]}
+    kinds = library.Features({"image": library.Image()})
+    library.Dataset.from_dict(rows, features=kinds).save_to_disk(tmp_path / "rows")
+    assert load(f"hf:{tmp_path}/rows").reading == {"bits": "8 of more bits"}
+
+
+def test_addresses():
+    parse = Address.parse
+    assert parse("x", "hf:org/name:test") == Address("org/name", "test")
+    assert parse("x", "hf:org/name@v1:plain:test?label=a") == Address(
+        "org/name", "test", "plain", "v1", {"label": "a"}
+    )
+    for wrong in ("hf::test", "hf:a:b:c:d", "hf:org/name:", "hf:a/b:test?label=x&row=2"):
+        with pytest.raises(DatasetError, match="must be hf:ORG/NAME:SPLIT"):
+            parse("x", wrong)
+
+
+def test_a_folder_is_the_same_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert SetName.parse("x=hf:./rows:test").absolute == f"x=hf:{tmp_path}/rows:test"
+    assert SetName.parse("x=hf:/rows:test").absolute == "x=hf:/rows:test"
+    for same in ("hf:org/rows:test", "hf://org/rows:test", "hf://datasets/org/rows:test"):
+        assert SetName.parse(f"x={same}").absolute == "x=hf:org/rows:test"
+
+
+def test_the_hub_out_of_reach_is_one_line(tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    assert re.search(r"hf:org/name cannot be loaded \(ConnectError: ", told("hf:org/name:test"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "cannot be loaded (OfflineModeIsEnabled: " in told("hf:org/name:test")
+    assert not library.config.HF_HUB_OFFLINE
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from zsntta_cli import datasets
+images = datasets.load_images(sys.argv[1], Path())
+print(images.facts["hub"], images.labels.tolist(), list(images.class_names), images.read(4).size)
+"""
+
+
+def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
+    """In processes of their own: the library takes the hub's address as it is loaded."""
+    root = tmp_path / "repository"
+    (root / "data").mkdir(parents=True)
+    columns(label=(CLASSES, LABELS)).to_parquet(root / "data" / "test-00000-of-00001.parquet")
+    (root / "data" / "train-00000-of-00001.parquet").write_bytes(b"150 GB that nobody asks for")
+
+    def run(address, **more):
+        hub = {"HF_ENDPOINT": where, "HF_HOME": str(tmp_path / "home"), **more}
+        words = [sys.executable, "-c", LOAD, address]
+        return subprocess.run(
+            words, env=os.environ | hub, capture_output=True, text=True, check=False
+        )
+
+    with local_hub(monkeypatch, {"org/name": root}) as hub:
+        where = f"http://127.0.0.1:{hub.server_address[1]}"
+        result = run("x=hf:org/name:test")
+        line = f"org/name@{REVISION} {LABELS} {NAMES} {PIXELS[4].shape[1::-1]}\n"
+        assert result.stdout == line, result.stderr
+        assert not [path for way, path in hub.asked if way == "GET" and "train" in path]
+    assert run(f"x=hf:org/name@{REVISION}:test").stdout == line  # out of reach, but fetched
+    result = run(f"x=hf:org/name@{REVISION[::-1]}:test", HF_HUB_OFFLINE="1")
+    assert "cannot be loaded (OfflineModeIsEnabled" in result.stderr
+
+
+def test_extract_and_verify(zsntta, tmp_path):
+    columns(label=(CLASSES, LABELS)).save_to_disk(tmp_path / "rows")
+    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=hf:./rows")
+    assert "5 images to encode" in zsntta(*extract, "--dry-run").stdout
+    result = zsntta(*extract)
+    assert result.exit_code == 0, result.output
+    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    assert features.labels.tolist() == LABELS
+    assert list(features.class_names) == NAMES
+    assert list(features.text_features) == ["a photo of a {}."]
+    assert "there already" in zsntta(*extract).stdout
+    result = zsntta("datasets", "verify", "pets=hf:./rows", "--deep")
+    assert result.stdout == "pets: 5 images, 2 classes, every image opened: ok\n"
+    live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "pets", "--ratio", "0")
+    result = zsntta(*live, "--dataset", "pets=hf:./rows")
+    assert result.exit_code == 0, result.output
+
+
+def test_an_address_without_a_name_asks_for_one(zsntta):
+    result = zsntta("extract", "--model", "tiny", "--dataset", "hf:org/rows:test")
+    assert "'hf:org/rows:test' has no name: give it one, as mine=hf:org/rows:test." in result.stderr
+
+
+def test_the_library_lacks(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert "pip install 'zsntta[datasets]'" in told("hf:org/name:test")
+
+
+def test_nothing_else_loads_the_library():
+    code = "import sys, zsntta_cli.cli, zsntta_cli.datasets; assert 'datasets' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

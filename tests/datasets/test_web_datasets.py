@@ -1,0 +1,255 @@
+"""Web data sets as CLIP_benchmark's builder writes them: read as they lie, and told where not."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from web_writer import add, encoded, pictures, write_split, write_web_set
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.errors import DatasetError
+from zsntta_cli.settings.prompts import join_templates
+
+LABELS = [2, 0, 1, 1, 0, 2, 2, 0, 1]
+NAMES = ["tabby cat", "Äffchen", "ox"]
+TEMPLATES = ["a photo of a {c}.", "a blurry photo of the {c}."]
+
+
+def load(path, name="pets"):
+    return datasets.load_images(f"{name}={path}", path)
+
+
+@pytest.mark.parametrize("form", ["webp", "png", "jpeg"])
+@pytest.mark.parametrize("below", ["", "test"])
+def test_a_set_is_read_as_its_writer_left_it(tmp_path, form, below):
+    write_web_set(tmp_path, LABELS, NAMES, TEMPLATES, form=form)
+    images = load(tmp_path / below)
+    assert images.labels.tolist() == LABELS
+    assert list(images.class_names) == NAMES
+    assert list(images.templates) == ["a photo of a {}.", "a blurry photo of the {}."]
+    assert list(images.sample_ids) == [f"{i // 4}/s{i:07d}" for i in range(9)]
+    if form != "jpeg":
+        for i, pixels in enumerate(pictures(9)):
+            assert np.array_equal(images.read(i), pixels)
+    digest = hashlib.sha256("\n".join(NAMES).encode()).hexdigest()
+    assert images.facts["lists"]["classnames.txt"] == digest
+    assert images.reload().identity() == images.identity()
+
+
+def test_shards_by_a_pattern_are_the_same_set(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES, TEMPLATES)
+    whole = load(tmp_path)
+    named = load(tmp_path / "test" / "{0..2}.tar")
+    assert named.identity() == whole.identity()
+    assert named.templates == whole.templates
+    some = load(tmp_path / "test" / "{2,0}.tar")
+    assert some.labels.tolist() == [LABELS[8], *LABELS[:4]]
+    (tmp_path / "test" / "classnames.txt").write_text("a\nb\nc\n")  # the nearer one
+    assert list(load(tmp_path).class_names) == ["a", "b", "c"]
+
+
+def test_one_shard_is_a_set_of_its_own(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES)
+    images = load(tmp_path / "test" / "1.tar")
+    assert images.labels.tolist() == LABELS[4:8]
+    assert list(images.class_names) == NAMES
+    assert images.identity() == load(tmp_path / "test" / "{1..1}.tar").identity()
+
+
+def test_more_than_ten_shards_go_by_number(tmp_path):
+    write_web_set(tmp_path, list(range(12)), [str(i) for i in range(12)], a_shard=1)
+    assert load(tmp_path).labels.tolist() == list(range(12))
+
+
+def told(line, path, name="pets"):
+    with pytest.raises(DatasetError) as error:
+        load(path, name)
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES)
+    (tmp_path / "test" / "1.tar").rename(tmp_path / "test" / "3.tar")
+    told("should have 3 shards, and 1 are missing, such as 1.tar", tmp_path)
+    (tmp_path / "test" / "3.tar").rename(tmp_path / "test" / "1.tar")
+    count = tmp_path / "test" / "nshards.txt"
+    count.write_text("2\n")
+    told("says 2 shards, but there is 2.tar", tmp_path)
+    for wrong in ("", "many\n", "-1\n", "0\n", "9" * 200):
+        count.write_text(wrong)
+        told("nshards.txt must have the number of shards (", tmp_path)
+
+
+def test_a_root_without_a_test_split_asks_for_one(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES, split="train")
+    told(f"has no split test, but train: name one, as pets={tmp_path}/train", tmp_path)
+    assert list(load(tmp_path / "train").class_names) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("a photo", "'a photo' in zeroshot"), ("{c} and {c}", "is no prompt template"),
+     ("a {} {c}", "is no prompt template"), ("a {c} | b", "is no prompt template")],
+)  # fmt: skip
+def test_a_line_that_is_no_template_is_told(tmp_path, line, reason):
+    write_web_set(tmp_path, LABELS, NAMES, [line])
+    told(reason, tmp_path)
+
+
+def test_names_that_do_not_reach_or_cannot_be_read(tmp_path):
+    write_web_set(tmp_path, LABELS, NAMES[:2])
+    told("label 2, but 2 names in", tmp_path)
+    (tmp_path / "classnames.txt").write_bytes(b"\xff\xfe")
+    told("cannot read", tmp_path)
+    (tmp_path / "classnames.txt").write_text("a\nb\nc\n\n\n")
+    assert list(load(tmp_path).class_names) == ["a", "b", "c"]
+
+
+def samples(**texts):
+    """Samples with the same kinds of texts: one list of contents to an ending."""
+    count = len(next(iter(texts.values())))
+    every = [{"png": encoded(pixels, "png")} for pixels in pictures(count)]
+    for ending, contents in texts.items():
+        for sample, content in zip(every, contents, strict=True):
+            sample |= {} if content is None else {ending: content.encode()}
+    return every
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "labels", "class_names"),
+    [
+        # names of classes, with and without a list of them
+        ({"txt": ["ox", "cat ", "ox", "cat"]}, None, [1, 0, 1, 0], ["cat", "ox"]),
+        (
+            {"txt": ["ox", "cat", "ox", "cat"]},
+            ["ox", "cat", "dog"],
+            [0, 1, 0, 1],
+            ["ox", "cat", "dog"],
+        ),
+        # captions are no labels
+        ({"txt": ["an ox", "two cats", "a dog", "two cats"]}, None, [-1] * 4, []),
+        ({"txt": ["an ox", "an ox", "a dog", "a dog"]}, ["ox", "cat"], [-1] * 4, []),
+        # numbers
+        ({"txt": ["1", "0", "1", "2"]}, None, [1, 0, 1, 2], []),
+        ({"txt": ["7", "5", "7", "5"]}, ["5", "7"], [1, 0, 1, 0], ["5", "7"]),
+        (
+            {"json": ['{"label": 1}', '{"label": 0}', '{"label": -1}', '{"x": 1}']},
+            ["a", "b"],
+            [1, 0, -1, -1],
+            ["a", "b"],
+        ),
+        (
+            {"json": ['{"class_name": "ox"}', '{"class_name": "cat"}'] * 2},
+            None,
+            [1, 0] * 2,
+            ["cat", "ox"],
+        ),
+        # .cls comes first, then .json, then .txt
+        (
+            {
+                "cls": ["1", "0", "1", None],
+                "json": ['{"label": 5}'] * 3 + ["{}"],
+                "txt": ["a b", "c d", "e", None],
+            },
+            ["a", "b"],
+            [1, 0, 1, -1],
+            ["a", "b"],
+        ),
+        (
+            {"json": ['{"label": 1, "caption": "x"}'] * 2, "txt": ["a b", "c d"]},
+            ["a", "b"],
+            [1, 1],
+            ["a", "b"],
+        ),
+    ],
+)
+def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
+    write_split(tmp_path / "test", samples(**texts))
+    if names:
+        (tmp_path / "classnames.txt").write_text("\n".join(names))
+    images = load(tmp_path)
+    assert images.labels.tolist() == labels
+    assert list(images.class_names) == class_names
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "line"),
+    [
+        ({"json": ["{", "{}"]}, None, "s0000000.json in"),
+        ({"json": ["[" * 100_000, "{}"]}, None, "s0000000.json in"),
+        ({"json": ['{"label": -2}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": 1e3}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": true}', "{}"]}, None, "no number from 0"),
+        ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "are numbers and texts"),
+        ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen' in"),
+        (
+            {"txt": ["crane", "ox", "crane", "ox"]},
+            ["crane", "ox", "crane"],
+            "is twice in classnames.txt",
+        ),
+    ],
+)
+def test_labels_that_are_none(tmp_path, texts, names, line):
+    write_split(tmp_path / "test", samples(**texts))
+    if names:
+        (tmp_path / "classnames.txt").write_text("\n".join(names))
+    told(line, tmp_path)
+
+
+def test_a_text_that_is_not_text(tmp_path):
+    import tarfile
+
+    write_split(tmp_path / "test", samples(txt=["a", "b"]))
+    with tarfile.open(tmp_path / "test" / "0.tar", "w") as tar:
+        add(tar, "s0.png", encoded(pictures(1)[0], "png"))
+        add(tar, "s0.txt", b"\xff\xfe\xff")
+    told("s0.txt in", tmp_path)
+
+
+def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_path, tiny):
+    write_web_set(tmp_path / "web", LABELS, NAMES, TEMPLATES)
+    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=web")
+    result = zsntta(*extract)
+    assert result.exit_code == 0, result.output
+    assert "pets: 2 prompt templates of its own" in result.stderr
+    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    assert features.labels.tolist() == LABELS
+    assert list(features.class_names) == NAMES
+    own = join_templates("a photo of a {}.", "a blurry photo of the {}.")
+    assert list(features.text_features) == ["a photo of a {}.", own]
+    each = [
+        tiny.encode_texts([text.format(name) for name in NAMES])
+        for text in ("a photo of a {}.", "a blurry photo of the {}.")
+    ]
+    mean = np.mean(each, axis=0)
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    np.testing.assert_allclose(features.text_features[own], mean, atol=1e-6)
+    assert "there already" in zsntta(*extract).stdout
+    simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "pets")
+    for prompt in ((), ("--prompt", own)):
+        result = zsntta(*simulate, "--ratio", "0", *prompt)
+        assert result.exit_code == 0, result.output
+    result = zsntta("datasets", "verify", "pets=web", "--deep")
+    assert result.stdout == "pets: 9 images, 3 classes, every image opened: ok\n"
+
+
+def test_labels_without_names_are_told_at_once_and_can_be_named(zsntta, tmp_path):
+    write_web_set(tmp_path / "web", LABELS, NAMES)
+    (tmp_path / "web" / "classnames.txt").rename(tmp_path / "names.txt")
+    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=web")
+    result = zsntta(*extract)
+    assert result.exit_code == 0, result.output
+    assert "note: pets: its labels have no class names" in result.stderr
+    result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")
+    assert result.exit_code == 0, result.output
+    assert "have no class names" not in result.stderr
+    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    assert list(features.class_names) == NAMES
+    (tmp_path / "names.txt").write_text("a\nb\n")
+    result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")
+    assert result.exit_code == 1
+    assert "names.txt has 2 lines and 'pets' 3 class folders" in result.stderr

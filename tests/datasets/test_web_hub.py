@@ -1,0 +1,131 @@
+"""CLIP_benchmark's sets from the hub: fetched once, of one revision, filed under a known name."""
+
+import re
+
+import pytest
+from web_hub import REVISION, local_hub
+from web_writer import write_web_set
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.errors import DatasetError
+
+LABELS, NAMES = [1, 0, 1, 0, 2], ["car", "bus", "van"]
+CARS = "clip-benchmark/wds_cars"
+
+
+@pytest.fixture
+def published(tmp_path):
+    root = tmp_path / "published"
+    write_web_set(root, LABELS, NAMES, ["a photo of a {c}.", "a {c}."], a_shard=2)
+    (root / "train").mkdir()
+    (root / "train" / "0.tar").write_bytes(b"nobody asks for it")
+    (root / "README.md").write_text("nor for this")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [(CARS, "wds_cars"), ("clip-benchmark/wds_vtab-cifar10", "cifar10"),
+     ("clip-benchmark/wds_imagenet_sketch", "imagenet-sketch"),
+     ("djghosh/wds_food101_test", "wds_food101_test"), ("djghosh/wds_food101", "wds_food101")],
+)  # fmt: skip
+def test_the_name_that_a_repository_is_filed_under(spec, name):
+    assert str(SetName.parse(spec)) == name
+    assert SetName.parse(spec).absolute == spec
+    assert SetName.parse(spec).says_where
+
+
+def test_all_counterparts_are_known_sets():
+    from zsntta_cli.datasets.names import _SAME_SETS
+
+    assert set(_SAME_SETS.values()) <= set(datasets.CATALOGUE)
+
+
+def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
+    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", CARS)
+    with local_hub(monkeypatch, {CARS: published}) as hub:
+        result = zsntta(*extract, "--dry-run")
+        assert f"all images to encode, of {CARS}, which would be fetched" in result.stdout
+        assert not hub.asked
+        result = zsntta(*extract)
+        assert result.exit_code == 0, result.output
+        fetched = {path.partition("/resolve/")[2] for way, path in hub.asked if way == "GET"}
+        files = {name.partition("/")[2] for name in fetched if name}
+        assert files == {
+            "classnames.txt", "zeroshot_classification_templates.txt", "test/nshards.txt",
+            "test/0.tar", "test/1.tar", "test/2.tar",
+        }  # fmt: skip
+        assert all(name.startswith(REVISION) for name in fetched if name)
+        hub.asked.clear()
+        assert "there already" in zsntta(*extract).stdout
+        assert "5 images to encode" in zsntta(*extract, "--overwrite", "--dry-run").stdout
+        assert not hub.asked
+    result = zsntta("datasets", "get", CARS)
+    assert f"{CARS} is of the hub: zsntta datasets verify {CARS} fetches it" in result.stderr
+    live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "wds_cars", "--ratio", "0")
+    assert "it is not known where they are" in zsntta(*live).stderr
+    result = zsntta(*live, "--dataset", CARS)
+    assert result.exit_code == 0, result.output
+    features = hdf5.read_features(tmp_path / "features/tiny/wds_cars.h5")
+    assert features.labels.tolist() == LABELS
+    assert list(features.class_names) == NAMES
+    assert features.source["hub"] == f"{CARS}@{REVISION}"
+    own = datasets.load_images(f"mine={published}", tmp_path)
+    assert own.identity()["digest"] == features.source["digest"]
+
+
+def test_a_set_of_the_catalogue_is_held_against_it(zsntta, tmp_path, published, monkeypatch):
+    name = "clip-benchmark/wds_vtab-cifar10"
+    with local_hub(monkeypatch, {name: published}):
+        result = zsntta("datasets", "verify", name)
+        assert result.exit_code == 1
+        assert "cifar10: 5 images, must be 10,000; 3 classes, must be 10" in result.stderr
+        result = zsntta("extract", "--model", "tiny", "--noise", "none", "--no-partners",
+                        "--dataset", name)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "'cifar10' is not the published set: it has 5 of 10,000 images" in result.stderr
+    assert (tmp_path / "features/tiny/cifar10.h5").exists()
+    result = zsntta("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "wds_cars")
+    assert "type zsntta extract --dataset clip-benchmark/wds_cars --model tiny" in result.stderr
+
+
+def told(spec, data):
+    with pytest.raises(DatasetError) as error:
+        datasets.load_images(spec, data)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
+    from huggingface_hub import constants
+
+    data = tmp_path / "data"
+    with local_hub(monkeypatch, {CARS: published}) as hub:
+        hub.refuses = ("1.tar",)
+        assert "cannot be fetched (" in told(CARS, data)
+        assert not (data / "wds_cars" / "test" / "1.tar").exists()
+        there = {path.name for path in (data / "wds_cars" / "test").glob("*.tar")}
+        hub.refuses = ("nothing",)
+        hub.asked.clear()
+        assert len(datasets.load_images(CARS, data)) == 5
+        fetched = {path.rpartition("/")[2] for way, path in hub.asked if way == "GET"}
+        assert {name for name in fetched if name.endswith(".tar")} == {
+            "0.tar", "1.tar", "2.tar"
+        } - there  # fmt: skip
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # it is there: nobody is asked
+        assert len(datasets.load_images(CARS, data)) == 5
+
+
+def test_what_cannot_be_fetched_is_one_line(tmp_path, published, monkeypatch):
+    from huggingface_hub import constants
+
+    (published / "test" / "nshards.txt").rename(published / "test" / "n.txt")
+    with local_hub(monkeypatch, {CARS: published}):
+        assert "has no test/nshards.txt" in told(CARS, tmp_path)
+        assert "cannot be fetched (RepositoryNotFoundError" in told("org/wds_none", tmp_path)
+    line = told(CARS, tmp_path)  # the hub is gone
+    assert re.search(r"is not whole in \S+ and cannot be fetched \(ConnectError", line)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "cannot be fetched (OfflineModeIsEnabled" in told(CARS, tmp_path)

@@ -1,0 +1,194 @@
+"""Features in a repository of the hub, by a server on this machine that answers as the hub does."""
+
+import json
+from types import SimpleNamespace
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+from made import Notes
+from web_hub import REVISION, local_hub
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.origin import origin_of
+from zsntta_cli.errors import StoreError
+from zsntta_cli.sharing.index import read_index
+from zsntta_cli.sharing.pull import chosen, pull
+from zsntta_cli.sharing.push import PushPlan, push
+from zsntta_cli.sharing.stores import MissingAtStore, open_store
+
+REPOSITORY = "someone/features"
+ADDRESS = f"hf://{REPOSITORY}"
+
+
+@pytest.fixture
+def hub(tmp_path, features, monkeypatch):
+    """The made-up features in a repository, and a cache of the hub's library that is empty."""
+    list(push(open_store(f"file://{tmp_path}/published"), PushPlan(features, may=True), Notes()))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    with local_hub(monkeypatch, {REPOSITORY: tmp_path / "published"}) as server:
+        yield server
+
+
+def pulled(address, root, names=()):
+    store = open_store(address)
+    index = read_index(store)
+    return list(pull(store, index, root, chosen(index, address, names), Notes()))
+
+
+def test_a_set_is_fetched_of_the_commit_that_the_index_is_of(hub, features, tmp_path):
+    (done,) = pulled(ADDRESS, tmp_path / "here", ["pets"])
+    assert done.entry.digest == hdf5.read_header(features / "made/pets.h5").digest
+    assert origin_of(hdf5.read_features(done.path))["pulled"] == f"{ADDRESS}@{REVISION}"
+    read = {path.partition("/resolve/")[2] for way, path in hub.asked if "/resolve/" in path}
+    assert read == {"main/index.json", f"{REVISION}/made/pets.h5"}
+    assert {p.name for p in done.path.parent.iterdir()} == {
+        "pets.h5", ".pets.lock", ".pets.pulled.json",
+    }  # fmt: skip
+
+
+def test_the_list_of_a_repository_is_its_index_alone(hub, zsntta):
+    result = zsntta("cache", "list", ADDRESS)
+    assert result.exit_code == 0, result.output
+    assert "pets" in result.stdout
+    assert len([path for way, path in hub.asked if way == "GET" and "/resolve/" in path]) == 1
+
+
+@pytest.mark.parametrize("revision", ["main", REVISION])
+def test_a_revision_can_be_named(hub, tmp_path, revision):
+    assert pulled(f"{ADDRESS}@{revision}", tmp_path / "here", ["pets"])[0].is_new
+
+
+def test_a_revision_that_there_is_not(hub):
+    with pytest.raises(StoreError, match=r"hf://someone/features has no revision v9\."):
+        read_index(open_store(f"{ADDRESS}@v9"))
+
+
+def test_a_repository_that_there_is_not(hub):
+    with pytest.raises(StoreError, match=r"the hub has no data set hf://no/body.*hf auth login"):
+        read_index(open_store("hf://no/body"))
+
+
+def test_a_repository_without_features(hub):
+    hub.repositories[REPOSITORY] = {"README.md": b""}
+    with pytest.raises(MissingAtStore, match=r"it has no index\.json"):
+        read_index(open_store(ADDRESS))
+
+
+def test_a_connection_that_breaks_off_goes_on(hub, tmp_path):
+    store = open_store(ADDRESS)
+    index = read_index(store)
+    hub.cuts = [5_000, 3_000]
+    (done,) = pull(store, index, tmp_path / "here", [("made", "pets")], Notes())
+    assert done.is_new
+    assert not hub.cuts
+    ranges = [path for way, path in hub.asked if way == "GET" and path.endswith("pets.h5")]
+    assert len(ranges) == 3
+
+
+def test_wrong_bytes_are_refused(hub, tmp_path):
+    files = hub.repositories[REPOSITORY]
+    files["made/pets.h5"] = files["made/sky.h5"]
+    with pytest.raises(StoreError, match=r"broke off|is not what its index says"):
+        pulled(ADDRESS, tmp_path / "here", ["pets"])
+    assert not (tmp_path / "here/made/pets.h5").exists()
+
+
+def test_a_file_that_was_replaced_meanwhile_is_refused(hub, tmp_path):
+    """Longer than its index says, as of a push that is under way."""
+    hub.repositories[REPOSITORY]["made/pets.h5"] += b"more"
+    with pytest.raises(StoreError, match="is not what its index says"):
+        pulled(ADDRESS, tmp_path / "here", ["pets"])
+
+
+def test_a_server_that_is_broken_is_told_in_a_line(hub):
+    hub.statuses = [500]
+    with pytest.raises(StoreError, match=r"cannot reach hf://someone/features/index\.json \("):
+        read_index(open_store(ADDRESS))
+
+
+def test_a_file_that_one_may_not_read(hub, tmp_path):
+    hub.refuses = "pets.h5"
+    with pytest.raises(StoreError, match=r"cannot reach|you may not see"):
+        pulled(ADDRESS, tmp_path / "here", ["pets"])
+
+
+def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, monkeypatch):
+    read_index(open_store(ADDRESS))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = len(hub.asked)
+    assert read_index(open_store(ADDRESS)).names("made")
+    with pytest.raises(StoreError, match="no network, or HF_HUB_OFFLINE is set"):
+        read_index(open_store("hf://some/other"))
+    assert len(hub.asked) == before
+
+
+def test_no_network_is_told_at_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(StoreError, match="no network"):
+        read_index(open_store(ADDRESS))
+
+
+def test_simulate_fetches_what_it_needs(hub, zsntta, tmp_path):
+    result = zsntta("simulate", "--method", "zs-clip", "--id", "pets", "--ood", "sky", "--features",
+                    ADDRESS, "--output", "r.json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert {p.name for p in (tmp_path / "features/made").glob("*.h5")} == {
+        "pets.h5", "sky.h5", "noise-gaussian.h5",
+    }  # fmt: skip
+    (record,) = json.loads((tmp_path / "r.json").read_text())
+    assert record["features"]["shared"]["pulled"] == f"{ADDRESS}@{REVISION}"
+    other = zsntta("simulate", "--from", "r.json", "--features-dir", "elsewhere")
+    assert other.exit_code == 1
+    assert f"zsntta cache pull {ADDRESS}@{REVISION} pets sky --encoder made" in other.stderr
+
+
+class Uploads:
+    """Stands in for the hub's library: remembers what it is asked to upload."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, **_):
+        return self
+
+    def dataset_info(self, *_, **__):
+        raise huggingface_hub.errors.RepositoryNotFoundError("none yet", response=answer(404))
+
+    def create_repo(self, name, **values):
+        self.calls.append(("create_repo", name, values))
+
+    def upload_folder(self, *, folder_path, allow_patterns=None, ignore_patterns=None, **values):
+        files = sorted(p.relative_to(folder_path).as_posix() for p in folder_path.rglob("*.*"))
+        self.calls.append(("upload_folder", files, allow_patterns, ignore_patterns, values))
+        return SimpleNamespace(oid=REVISION)
+
+
+def answer(status):
+    import httpx
+
+    return httpx.Response(status, request=httpx.Request("GET", "http://127.0.0.1"))
+
+
+def test_an_upload_brings_files_before_what_names_them(features, monkeypatch):
+    """No upload can be tried here: these are the calls to the hub's library."""
+    calls = []
+    monkeypatch.setattr(huggingface_hub, "HfApi", Uploads(calls))
+    store = open_store(ADDRESS)
+    monkeypatch.setattr(store, "read", no_index)
+    list(push(store, PushPlan(features, ("pets",), may=True), Notes()))
+    files = ["README.md", "index.json", "made/pets.h5"]
+    repository = {"repo_id": REPOSITORY, "repo_type": "dataset", "revision": None}
+    assert calls[0] == ("create_repo", REPOSITORY, {"repo_type": "dataset", "exist_ok": True})
+    for call, chosen_files in zip(calls[1:], (("*.h5", None), (None, "*.h5")), strict=True):
+        assert call[:4] == ("upload_folder", files, *chosen_files)
+        assert repository.items() <= call[4].items()
+    assert store.revision == REVISION
+
+
+def no_index(_path):
+    raise MissingAtStore("none yet")
