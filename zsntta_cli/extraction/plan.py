@@ -15,7 +15,7 @@ from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.jobs import Engine
@@ -33,7 +33,7 @@ from zsntta_cli.settings import (
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
-    join_templates,
+    ensemble_name,
     lists_of,
     prompt_template,
     speech_prompt,
@@ -175,16 +175,17 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
             f"--class-names FILE gives them, a name a line."
         )
     if images.templates and images.class_names and not plan.prompts:
+        own = short(ensemble_name(images.templates))
         reporter.note(
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
-            f"are averaged, beside '{datasets.default_prompt(images.name)}'."
+            f"are averaged ('{own}'), beside '{datasets.default_prompt(images.name)}'."
         )
     return images
 
 
 def _prompts(images: ImageSet) -> list[str]:
     """The prompts of an ID set: that of its name, and the templates that it brings along."""
-    own = [join_templates(*images.templates)] if images.templates else []
+    own = [ensemble_name(images.templates)] if images.templates else []
     return list(dict.fromkeys([datasets.default_prompt(images.name), *own]))
 
 

@@ -61,7 +61,9 @@ def cached_prompt(prompt: str) -> str:
     """
     if prompt == PHOTOS:
         return PHOTOS
-    return join_templates(*map(prompt_template, templates_of(prompt)))
+    parts = prompt.split(_AND)
+    is_joined = len(parts) > 1 and all("{}" in part for part in parts)
+    return join_templates(*map(prompt_template, parts)) if is_joined else prompt_template(prompt)
 
 
 def speech_prompt(words: str) -> str | None:
@@ -75,6 +77,12 @@ _AND = " | "  # between templates whose features are averaged; none can be typed
 def join_templates(*templates: str) -> str:
     """Several templates as one name: a class's feature is the mean of theirs."""
     return _AND.join(templates)
+
+
+def ensemble_name(templates: Sequence[str]) -> str:
+    """What templates whose features are averaged are filed under: a known name, or all of them."""
+    named = (name for name, known in ensembles().items() if sorted(known) == sorted(templates))
+    return next(named, join_templates(*templates))
 
 
 def templates_of(name: str) -> list[str]:
