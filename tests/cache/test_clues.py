@@ -9,7 +9,7 @@ from made import PROMPT
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.accuracy import ZeroShot, zero_shot
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shot
 from zsntta_cli.cache.clues import judged_file, name_clues
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.label_orders import better_order
@@ -168,12 +168,13 @@ def test_names_are_a_clue_of_what_is_off_alone(tmp_path):
 
 
 def test_why_nothing_is_compared():
-    shot = ZeroShot("clip-80", 600, 1000)
+    shot = ZeroShotAccuracy("clip-80", 600, 1000)
     named = {"model": "own", "pretrained": "imported"}
     for identity, name, classes, reason in [
         (B16, "imagenet", 1000, ""),
         (B16, "imagenet", 100, "it has 100 classes, the published set 1,000"),
         (B16, "mine", 100, ""),
+        (B16, "wds_cars", 100, "it has 100 classes, the published set 196"),
         (named, "imagenet", 1000, "its encoder is known by a name alone"),
         ({**named, "pretrained": "laion2b"}, "imagenet", 1000, "the table has no accuracy of this"),
     ]:
@@ -182,14 +183,14 @@ def test_why_nothing_is_compared():
         assert (one.published is None) == (bool(reason) or name == "mine")
         assert one.line.startswith("zero-shot accuracy 60.00 %")
         assert (" (not compared: " in one.line) == bool(reason)
-    (photos,) = judged(B16, "imagenet", [ZeroShot(PHOTOS, 900, 1000)], 1000)
+    (photos,) = judged(B16, "imagenet", [ZeroShotAccuracy(PHOTOS, 900, 1000)], 1000)
     assert photos.not_compared == "its classes are of photos"
     assert not photos.is_suspect
 
 
 def test_few_classes_without_images_cost_as_much_as_they_could_change():
     full, some, many = (
-        judged(B16, "imagenet", [ZeroShot("clip-80", 34_000, 50_000, lacking=n)], 1000)[0]
+        judged(B16, "imagenet", [ZeroShotAccuracy("clip-80", 34_000, 50_000, lacking=n)], 1000)[0]
         for n in (0, 20, 51)
     )
     assert (full.allowed, some.allowed) == (0.5, 2.5)
@@ -198,7 +199,7 @@ def test_few_classes_without_images_cost_as_much_as_they_could_change():
 
 def test_another_prompt_is_allowed_what_prompts_can_cost():
     rows = published_for(B16, "imagenet")
-    ours = judge(ZeroShot("the nice {}", 31_500, 50_000), rows)
+    ours = judge(ZeroShotAccuracy("the nice {}", 31_500, 50_000), rows)
     assert ours.allowed >= TEMPLATES
     assert not ours.is_outside
 
@@ -212,7 +213,7 @@ def test_every_set_of_the_table_has_a_number_of_classes():
 def test_text_features_joined_are_the_ensemble_of_that_name():
     """What is filed as a list of templates and what has an ensemble's name are held alike."""
     rows = published_for(B16, "cars196")
-    shot = ZeroShot("clip-cars", 5_200, 8_041)
+    shot = ZeroShotAccuracy("clip-cars", 5_200, 8_041)
     listed = replace(shot, template=" | ".join(ensembles()["clip-cars"]))
     assert judge(shot, rows).allowed == judge(listed, rows).allowed == 0.5
 

@@ -28,7 +28,7 @@ Swap = tuple[str, str]  # a class by its label, and the class that its images ar
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShotAccuracy:
     """How many images are nearest to their class's text feature, under one prompt."""
 
     template: str
@@ -45,7 +45,7 @@ class ZeroShot:
         return self.correct / self.images
 
 
-def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
+def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
     """The zero-shot accuracy under a prompt; None of a set without labels or that prompt."""
     text, labelled = features.text_features.get(template), features.labels >= 0
     if text is None or not labelled.any():
@@ -58,10 +58,12 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
     names = features.class_names
     better = better_order(labels, answers, names)
     if better is None:
-        return ZeroShot(template, correct, len(labels), lacking=lacking)
+        return ZeroShotAccuracy(template, correct, len(labels), lacking=lacking)
     swaps = [(names[i], names[j]) for i in present if (j := better.classes[i]) != i]
     reordered, first_swaps = better.accuracy, tuple(swaps[:_PAIRS])
-    return ZeroShot(template, correct, len(labels), reordered, first_swaps, better.words, lacking)
+    return ZeroShotAccuracy(
+        template, correct, len(labels), reordered, first_swaps, better.words, lacking
+    )
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -74,7 +76,7 @@ def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[n
     return answers
 
 
-def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShot]:
+def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotAccuracy]:
     """The zero-shot accuracies of a feature file, one a prompt; none where it has no labels.
 
     `features`: the file's content, where it has been read. What was computed before is not computed
@@ -105,7 +107,7 @@ def _content(header: Header) -> list[str]:
     return [header.digest, *header.text_digests]
 
 
-def _kept(path: Path, header: Header) -> list[ZeroShot] | None:
+def _kept(path: Path, header: Header) -> list[ZeroShotAccuracy] | None:
     try:
         note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
         if note["of"] != _content(header):
@@ -115,19 +117,19 @@ def _kept(path: Path, header: Header) -> list[ZeroShot] | None:
         return None
 
 
-def parsed_shot(values: Any) -> ZeroShot:
+def parsed_shot(values: Any) -> ZeroShotAccuracy:
     """What was kept of an accuracy; ValueError, TypeError or KeyError where it is none."""
     correct, images = int(values["correct"]), int(values["images"])
     if not 0 <= correct <= images or not images:
         raise ValueError(f"{correct} of {images} images are no share")
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
-    return ZeroShot(
+    return ZeroShotAccuracy(
         str(values["template"]), correct, images, float(values["reordered"]), swaps,
         str(values["order"]), int(values["lacking"]),
     )  # fmt: skip
 
 
-def _keep(path: Path, header: Header, shots: Sequence[ZeroShot]) -> None:
+def _keep(path: Path, header: Header, shots: Sequence[ZeroShotAccuracy]) -> None:
     note = {"of": _content(header), "accuracies": [asdict(shot) for shot in shots]}
     try:
         write_whole(note_path(path), json.dumps(note).encode())

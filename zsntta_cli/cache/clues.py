@@ -14,7 +14,7 @@ import numpy as np
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import zero_shot, zero_shots
 from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.published import Judged, judge, judged, published_for
+from zsntta_cli.cache.published import ComparedAccuracy, judge, judged, published_for
 from zsntta_cli.errors import short
 from zsntta_cli.settings.prompts import PHOTOS, join_templates
 
@@ -23,7 +23,7 @@ _CUT = 8  # letters that names have at least where they seem to be cut
 _CUT_SHARE = 0.1  # of the names that are as long as the longest, and no fewer than three
 
 
-def judged_file(path: Path) -> list[Judged]:
+def judged_file(path: Path) -> list[ComparedAccuracy]:
     """The zero-shot accuracies of a feature file beside those that are published.
 
     Of those that are outside it is said what the file shows of the cause.
@@ -62,7 +62,7 @@ def _cut_names(names: Sequence[str]) -> list[str]:
     return those if longest >= _CUT and len(those) >= max(3, _CUT_SHARE * len(names)) else []
 
 
-def _prompt_clues(features: FeatureSet, every: Sequence[Judged]) -> Iterator[str]:
+def _prompt_clues(features: FeatureSet, every: Sequence[ComparedAccuracy]) -> Iterator[str]:
     """Which other prompts of the file are as near as is allowed, or their average."""
     for one in every:
         if one.published is not None and not one.is_outside:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.accuracy import ZeroShot
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.features import IMPORTED
 from zsntta_cli.datasets.names import SetParts
 from zsntta_cli.settings.prompts import PHOTOS, templates_of
@@ -90,8 +90,7 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
 
     An imported encoder is known by its name alone, as its folder would be called: ViT-B-16-openai.
     """
-    whole = SetParts.parse(name).whole
-    whole = _WEB_SETS.get(whole, whole)
+    whole = _set_of(name)
     named = by_tag(identity)
     model, pretrained = str(named.get("model")), named.get("pretrained")
     if pretrained == "openai":
@@ -107,11 +106,17 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
     ]
 
 
+def _set_of(name: str) -> str:
+    """The set whose accuracies are those of a set of that name, or of a part of its images."""
+    whole = SetParts.parse(name).whole
+    return _WEB_SETS.get(whole, whole)
+
+
 @dataclass(frozen=True)
-class Judged:
+class ComparedAccuracy:
     """A zero-shot accuracy beside the published one that is of the most alike prompt."""
 
-    shot: ZeroShot
+    shot: ZeroShotAccuracy
     published: PublishedAccuracy | None = None
     allowed: float = 0.0  # points
     not_compared: str = ""  # why it is beside nothing though the set's accuracy is published
@@ -172,13 +177,13 @@ class Judged:
         )
 
 
-def judge(shot: ZeroShot, rows: Iterable[PublishedAccuracy]) -> Judged:
+def judge(shot: ZeroShotAccuracy, rows: Iterable[PublishedAccuracy]) -> ComparedAccuracy:
     """A zero-shot accuracy beside the published one that allows the least."""
-    every = [Judged(shot, row, _allowed(shot, row)) for row in rows]
-    return min(every, key=lambda judged: judged.allowed, default=Judged(shot))
+    every = [ComparedAccuracy(shot, row, _allowed(shot, row)) for row in rows]
+    return min(every, key=lambda judged: judged.allowed, default=ComparedAccuracy(shot))
 
 
-def _allowed(shot: ZeroShot, row: PublishedAccuracy) -> float:
+def _allowed(shot: ZeroShotAccuracy, row: PublishedAccuracy) -> float:
     """How far an accuracy may lie from a published one, in points."""
     allowed = IMPLEMENTATION
     if {*templates_of(shot.template)} != {*templates_of(row.templates)}:
@@ -208,20 +213,22 @@ def _between_templates(name: str) -> float:
 
 
 def judged(
-    identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot], classes: int
-) -> list[Judged]:
+    identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShotAccuracy], classes: int
+) -> list[ComparedAccuracy]:
     """The zero-shot accuracies of a set of so many classes, each beside what is published."""
     rows = published_for(identity, name)
     reasons = {shot: _why_not_compared(identity, name, shot, classes) for shot in shots}
     return [
-        Judged(shot, not_compared=reason) if reason else judge(shot, rows)
+        ComparedAccuracy(shot, not_compared=reason) if reason else judge(shot, rows)
         for shot, reason in reasons.items()
     ]
 
 
-def _why_not_compared(identity: Mapping[str, Any], name: str, shot: ZeroShot, classes: int) -> str:
+def _why_not_compared(
+    identity: Mapping[str, Any], name: str, shot: ZeroShotAccuracy, classes: int
+) -> str:
     """Why an accuracy is held against none, though some of its set are published; or nothing."""
-    whole = SetParts.parse(name).whole
+    whole = _set_of(name)
     if all(row.set != whole for row in table()):
         return ""
     if shot.template == PHOTOS:

@@ -20,7 +20,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
-    from zsntta_cli.cache.published import Judged
+    from zsntta_cli.cache.published import ComparedAccuracy
 
 app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
 
@@ -227,7 +227,7 @@ def import_(
     say_accuracies(done.path)
 
 
-def judged_file(path: Path) -> "list[Judged]":
+def judged_file(path: Path) -> "list[ComparedAccuracy]":
     """The zero-shot accuracies of a feature file beside those that are published."""
     from zsntta_cli.cache import clues
 
@@ -246,7 +246,7 @@ def say_accuracies(path: Path) -> None:
     say_suspects({path: accuracies})
 
 
-def say_suspects(accuracies: "Mapping[Path, Sequence[Judged]]") -> None:
+def say_suspects(accuracies: "Mapping[Path, Sequence[ComparedAccuracy]]") -> None:
     """Warn of the accuracies that are off."""
     for path, every in accuracies.items():
         for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):
