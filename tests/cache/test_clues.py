@@ -1,5 +1,6 @@
 """What an accuracy that is off tells of its cause, and what is no cause."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from made import PROMPT
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shot
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, note_path, zero_shot, zero_shots
 from zsntta_cli.cache.clues import judged_file, name_clues
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.label_orders import better_order
@@ -33,8 +34,8 @@ def seen_right(classes, each=5, share=0.8, seed=0):
     [
         (lambda c: (c + 1) % 12, "every label is one too high"),
         (lambda c: (c - 1) % 12, "every label is one too low"),
-        (lambda c: AS_TEXT.index(c), "labels are of numbers sorted as text"),
-        (lambda c: AS_TEXT[c], "class names are of numbers sorted as text"),
+        (lambda c: AS_TEXT.index(c), "labels count numbers as text is sorted"),
+        (lambda c: AS_TEXT[c], "text features are in the order of numbers as"),
         (lambda c: 11 - c, "labels count from the last class"),
     ],
 )  # fmt: skip
@@ -49,15 +50,28 @@ def test_orders_that_come_about_in_known_ways_have_a_name(labels_of, words):
 
 
 def test_labels_of_sorted_names_beside_names_that_are_not():
-    names = ["pug", "Basset", "Boxer", "beagle", "Collie", "afghan"]
+    names = ["Boxer", "pug", "Basset", "afghan", "beagle", "Collie"]
     truth, answers = seen_right(6, each=40)
-    for key, words in ((str, "class names sorted"), (str.lower, "regardless of case")):
+    for key, words in ((str, "labels count the class names"), (str.lower, "regardless of case")):
         in_order = sorted(names, key=key)
         labels = np.array([in_order.index(names[c]) for c in truth], np.int32)
         better = better_order(labels, answers, names)
         assert better is not None
         assert words in better.words
         assert ("case" in better.words) == ("case" in words)
+        text_in_order = better_order(
+            truth.astype(np.int32), np.array([in_order.index(names[c]) for c in answers]), names
+        )
+        assert text_in_order is not None
+        assert text_in_order.words.startswith("text features are in the order of the class names")
+
+
+def test_two_labels_are_exchanged():
+    truth, answers = seen_right(2, each=60)
+    better = better_order((1 - truth).astype(np.int32), answers, ["cat", "dog"])
+    assert better is not None
+    assert better.words == "the two labels are exchanged"
+    assert better_order(truth[:1].astype(np.int32), answers[:1], ["cat"]) is None
 
 
 def test_a_known_order_is_seen_with_one_image_to_a_class():
@@ -216,6 +230,33 @@ def test_text_features_joined_are_the_ensemble_of_that_name():
     shot = ZeroShotAccuracy("clip-cars", 5_200, 8_041)
     listed = replace(shot, template=" | ".join(ensembles()["clip-cars"]))
     assert judge(shot, rows).allowed == judge(listed, rows).allowed == 0.5
+
+
+@pytest.mark.parametrize("note", [
+    b"[" * 100_000, b"[]", b"null", b"{}", b"\xff", b'{"of": OF, "accuracies": 3}',
+    b'{"of": OF, "accuracies": [{"template": "x", "correct": Infinity, "images": 1, "swaps": []}]}',
+    *(b'{"of": OF, "accuracies": [{"template": "x", "swaps": [], "order": "", "lacking": 0, ' + part
+      + b"}]}" for part in (b'"correct": 2, "images": 1, "reordered": 0',
+                            b'"correct": 1, "images": 1, "reordered": 1' + b"0" * 400,
+                            b'"correct": 1, "images": 1' + b"0" * 400 + b', "reordered": 0')),
+])  # fmt: skip
+def test_a_note_that_is_none_is_made_again(tmp_path, note):
+    path = cifar10(tmp_path, {PROMPT: astray()})
+    shots = zero_shots(path)
+    of = json.dumps(json.loads(note_path(path).read_bytes())["of"]).encode()
+    note_path(path).write_bytes(note.replace(b"OF", of))
+    assert zero_shots(path) == shots
+
+
+def test_features_that_are_not_finite_are_no_warning_of_numpy():
+    rows = np.array([[np.inf, 1], [np.nan, 0], [0, 1]], np.float16)
+    held = FeatureSet(
+        Path("x.h5"), DATASET, "x", {}, {}, "", rows, np.array([0, 0, 1], np.int32), ("a", "b"),
+        {PROMPT: np.eye(2, dtype=np.float32)},
+    )  # fmt: skip
+    shot = zero_shot(held, PROMPT)
+    assert shot is not None
+    assert shot.images == 3
 
 
 def test_an_accuracy_is_that_of_any_dtype_and_scale():

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, FeatureSet, Header, float32_of
 from zsntta_cli.cache.label_orders import better_order
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import read_input, write_whole
 
 _SCORES = 2**22  # at a time: 16 MiB
 _LARGEST_NOTE = 2**20  # bytes
+_MOST = 2**40  # images that a note can tell of
 _PAIRS = 3  # of classes that are named
 
 Swap = tuple[str, str]  # a class by its label, and the class that its images are taken for
@@ -72,7 +73,8 @@ def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[n
     step = max(1, _SCORES // len(text))
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
-        answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
+        with np.errstate(all="ignore"):  # of features that are not finite, which others refuse
+            answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
     return answers
 
 
@@ -113,19 +115,25 @@ def _kept(path: Path, header: Header) -> list[ZeroShotAccuracy] | None:
         if note["of"] != _content(header):
             return None
         return [parsed_shot(values) for values in note["accuracies"]]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST:
+        raise ValueError(f"{short(str(value))} is no count")
+    return value
 
 
 def parsed_shot(values: Any) -> ZeroShotAccuracy:
     """What was kept of an accuracy; ValueError, TypeError or KeyError where it is none."""
-    correct, images = int(values["correct"]), int(values["images"])
-    if not 0 <= correct <= images or not images:
-        raise ValueError(f"{correct} of {images} images are no share")
+    correct, images, lacking = (_count(values[key]) for key in ("correct", "images", "lacking"))
+    if not correct <= images or not images or not 0 <= (reordered := values["reordered"]) <= 1:
+        raise ValueError(f"{correct} of {images} images are no share, or another order's is none")
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
     return ZeroShotAccuracy(
-        str(values["template"]), correct, images, float(values["reordered"]), swaps,
-        str(values["order"]), int(values["lacking"]),
+        str(values["template"]), correct, images, float(reordered), swaps,
+        str(values["order"]), lacking,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ taken for each other far more than for themselves: an encoder that cannot tell c
 confuses them, too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,24 +45,23 @@ def better_order(
 
 
 def _usual_orders(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Orders that come about in known ways."""
-    count = len(names)
-    yield "every label is one too high, as if they counted from 1", np.roll(np.arange(count), 1)
-    yield (
-        "every label is one too low, as if a class before the first had gone",
-        np.roll(np.arange(count), -1),
-    )
-    yield "labels count from the last class", np.arange(count)[::-1]
-    sortings = {
-        "numbers sorted as text, 0, 1, 10, 11 …": sorted(range(count), key=str),
-        "class names sorted": sorted(range(count), key=lambda i: names[i]),
-        "class names sorted regardless of case": sorted(
-            range(count), key=lambda i: names[i].lower()
-        ),
+    """Orders that come about in known ways: the class by label."""
+    every = np.arange(len(names))
+    if len(names) == 2:
+        yield "the two labels are exchanged", every[::-1]
+        return
+    yield "every label is one too high, as if they counted from 1", np.roll(every, 1)
+    yield "every label is one too low, as if the first class had gone", np.roll(every, -1)
+    yield "labels count from the last class", every[::-1]
+    sortings: dict[str, Callable[[int], str]] = {
+        "numbers as text is sorted: 0, 1, 10, 11 …": str,
+        "the class names as they are sorted": lambda i: names[i],
+        "the class names as they are sorted regardless of case": lambda i: names[i].lower(),
     }
-    for words, order in sortings.items():
-        yield f"labels are of {words}, the class names not", np.array(order, np.intp)
-        yield f"class names are of {words}, the labels not", np.argsort(order)
+    for words, key in sortings.items():
+        order = np.array(sorted(range(len(names)), key=key), np.intp)
+        yield f"labels count {words}", order
+        yield f"text features are in the order of {words}", np.argsort(order)
 
 
 def _best(labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int) -> LabelOrder | None:
