@@ -18,7 +18,7 @@ def class_notes(images: ImageSet, path: Path | None) -> Iterator[str]:
     """
     names = images.class_names
     if names and (path or datasets.has_text(images)):
-        yield f"{images.name}: {len(names):,} classes: {_first(names)}"
+        yield f"note: {images.name}: {len(names):,} classes: {_first(names)}"
     deeper = deeper_classes(images.sample_ids) if path else None
     if deeper:
         folder = f"--dataset {images.name}={path}/{deeper.above}"
