@@ -14,6 +14,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.datasets import load_images
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.settings import EncoderChoice
@@ -84,8 +85,8 @@ def test_features_are_those_of_the_library(zsntta, checkpoint):
     result = extract(zsntta, kind)
     assert result.exit_code == 0, result.output
     features = read_features(Path(f"features/hf-{kind}/shapes.h5"))
-    images, config = limited(render("shapes"), 20), IMAGES[kind]
-    pixels = np.stack([np.asarray(images.image(i)) for i in range(20)]) / 255  # of its size
+    images, config = limited(load_images("shapes", Path("data")), 20), IMAGES[kind]
+    pixels = np.stack([np.asarray(images.read(i)) for i in range(20)]) / 255  # of its size
     pixels = (pixels - config["image_mean"]) / config["image_std"]
     with torch.inference_mode():
         values = torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)

@@ -189,6 +189,7 @@ def difference(
     return None
 
 
+IMPORTED = "imported"  # in the place of the weights' tag of an encoder that only has a name
 LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
 
 

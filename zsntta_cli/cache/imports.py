@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
 from zsntta_cli.cache.exported import exported_ids, exported_manifest, exported_names
-from zsntta_cli.cache.features import DATASET, NOISE, SAME_ENCODER, Text, difference
+from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
     Checked,
@@ -99,7 +99,7 @@ class ImportPlan:
         scale, bias = self.logit_scale, self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
         return {
-            "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
+            "model": self.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
             "logit_scale": DEFAULT_LOGIT_SCALE if scale is None else scale,
             "versions": {"zsntta": __version__}, **sigmoid,
         }  # fmt: skip

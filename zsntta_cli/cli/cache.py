@@ -22,7 +22,7 @@ from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.imports import ImportPlan
-    from zsntta_cli.cache.published import Judged
+    from zsntta_cli.cache.published import ComparedAccuracy
 
 app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
 
@@ -239,14 +239,12 @@ def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
     return done.path
 
 
-def judged_file(path: Path) -> "list[Judged]":
+def judged_file(path: Path) -> "list[ComparedAccuracy]":
     """The zero-shot accuracies of a feature file beside those that are published."""
-    from zsntta_cli.cache.accuracy import zero_shots
-    from zsntta_cli.cache.hdf5 import read_header
-    from zsntta_cli.cache.published import judged
+    from zsntta_cli.cache import clues
 
     try:
-        return judged(read_header(path).identity, path.stem, zero_shots(path))
+        return clues.judged_file(path)
     except StoreError:  # of a broken file: what is wrong with it is said elsewhere
         return []
 
@@ -260,7 +258,7 @@ def say_accuracies(path: Path) -> None:
     say_suspects({path: accuracies})
 
 
-def say_suspects(accuracies: "Mapping[Path, Sequence[Judged]]") -> None:
+def say_suspects(accuracies: "Mapping[Path, Sequence[ComparedAccuracy]]") -> None:
     """Warn of the accuracies that are off."""
     for path, every in accuracies.items():
         for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):
