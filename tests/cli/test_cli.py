@@ -199,7 +199,7 @@ def test_missing_things_name_the_command_to_type(cached):
      (("--noise", "pink"), "noise is 'pink', must be one of: gaussian"),
      (("--noise-every", 0), "noise-every is 0, must be 1 or more"),
      (("--preset", "best"), "preset is 'best', must be one of: paper, official"),
-     (("--prompt", "a photo"), "prompt 'a photo' is neither one of code, paper nor"),
+     (("--prompt", "a photo"), "prompt 'a photo' is neither one of code, paper, clip-80,"),
      (("--precision", "int8"), "precision is 'int8', must be one of: fp32, fp16, bf16, amp.")],
 )  # fmt: skip
 def test_values_out_of_range(cached, options, line):

@@ -8,8 +8,10 @@ from web_writer import write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.published import published_for
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError
+from zsntta_cli.settings.prompts import ensembles
 
 LABELS, NAMES = [1, 0, 1, 0, 2], ["car", "bus", "van"]
 CARS = "clip-benchmark/wds_cars"
@@ -41,6 +43,27 @@ def test_all_counterparts_are_known_sets():
     from zsntta_cli.datasets.names import _SAME_SETS
 
     assert set(_SAME_SETS.values()) <= set(datasets.CATALOGUE)
+
+
+def test_published_accuracies_of_sets_under_their_own_names():
+    clip = {"model": "ViT-B-16", "pretrained": "openai"}
+    for name, images, accuracy in (("wds_cars", 8_041, 64.77), ("wds_vtab-pets", 3_669, 88.86)):
+        rows = published_for(clip, name)
+        assert (images, accuracy) in [(row.images, row.accuracy) for row in rows], name
+
+
+def test_templates_of_an_ensemble_are_filed_under_its_name(zsntta, tmp_path):
+    lines = [line.replace("{}", "{c}") for line in reversed(ensembles()["clip-cars"])]
+    write_web_set(tmp_path / "cars", LABELS, NAMES, lines)
+    result = zsntta("extract", "--model", "tiny", "--noise", "none", "--dataset", "cars=cars")
+    assert "8 prompt templates of its own, whose features are averaged ('clip-cars')" in (
+        result.stderr
+    )
+    texts = hdf5.read_features(tmp_path / "features/tiny/cars.h5").text_features
+    assert list(texts) == ["a photo of a {}.", "clip-cars"]
+    simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "cars")
+    result = zsntta(*simulate, "--ratio", "0", "--prompt", "clip-cars")
+    assert result.exit_code == 0, result.output
 
 
 def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):

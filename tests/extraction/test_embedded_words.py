@@ -14,12 +14,12 @@ from made import PROMPT, Notes, fails
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets import words as word_lists
+from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.text import BATCH
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import StoreError
 from zsntta_cli.extraction import words as embedding
 from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.extraction.words import text_features
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
 
@@ -152,7 +152,9 @@ def test_joined_templates_give_the_mean_of_theirs(tiny):
     each = [tiny.encode_texts([f"{start}circle", f"{start}blue square"]) for start in ("", "the ")]
     mean = sum(each) / 2
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
-    found = text_features(tiny, join_templates("{}", "the {}"), ["circle", "blue_square"])
+    found = prompt_features(
+        tiny.encode_texts, join_templates("{}", "the {}"), ["circle", "blue_square"]
+    )
     np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-7)
     assert found.dtype == np.float32
 

@@ -25,12 +25,17 @@ from typing import Any
 
 from zsntta_cli.cache.accuracy import ZeroShot
 from zsntta_cli.datasets.names import SetParts
-from zsntta_cli.settings.prompts import templates_of
+from zsntta_cli.settings.prompts import PHOTOS, templates_of
 from zsntta_cli.settings.published import by_tag
 
 IMPLEMENTATION = 0.5  # points
 _ERRORS = 3  # standard errors of a share
 _TABLE = Path(__file__).with_name("published.csv")
+# CLIP_benchmark's sets of the hub that are under names of their own: whose accuracies are theirs.
+_WEB_SETS = {
+    "wds_cars": "cars196", "wds_vtab-pets": "pets37", "wds_fgvc_aircraft": "coop-aircraft",
+    "wds_vtab-flowers": "coop-flowers102",
+}  # fmt: skip
 _CAUSES = "class names, the order of labels, interpolation (bicubic), QuickGELU, the prompt"
 
 
@@ -77,6 +82,7 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
     An imported encoder is known by its name alone, as its folder would be called: ViT-B-16-openai.
     """
     whole = SetParts.parse(name).whole
+    whole = _WEB_SETS.get(whole, whole)
     named = by_tag(identity)
     model, pretrained = str(named.get("model")), named.get("pretrained")
     if pretrained == "openai":
@@ -190,7 +196,8 @@ def _between_templates(name: str) -> float:
 def judged(identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShot]) -> list[Judged]:
     """The zero-shot accuracies of a set's features, each beside what is published.
 
-    Of a part that lacks whole classes nothing is: its classes may be the easy ones.
+    Of a part that lacks whole classes nothing is: its classes may be the easy ones. Nor is anything
+    of classes that are made of photos.
     """
     rows = published_for(identity, name)
-    return [judge(shot, rows if shot.covers else ()) for shot in shots]
+    return [judge(shot, rows if shot.covers and shot.template != PHOTOS else ()) for shot in shots]

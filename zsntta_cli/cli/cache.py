@@ -256,7 +256,7 @@ def say_accuracies(path: Path) -> None:
     accuracies = judged_file(path)
     for judged in accuracies:
         under = f" under '{judged.shot.template}'" * (len(accuracies) > 1)
-        say(f"{path.stem}{under}: {judged.line}", err=True)
+        say(f"note: {path.stem}{under}: {judged.line}", err=True)
     say_suspects({path: accuracies})
 
 

@@ -12,7 +12,7 @@ from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.errors import DatasetError, first_line, short
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
+from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, join_templates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import LiveSettings
+    from zsntta_cli.settings.sentences import Sentences
 
 _EXTRACT = ExtractSettings()
 _NAMES = 5  # of classes that are said
@@ -68,6 +69,14 @@ def extract(
     ] = None,
     prompt: Annotated[
         list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's]")
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEMPLATE", help="Several, whose features are averaged to one."),
+    ] = None,
+    prompts: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.json", help="Sentences by class, as CuPL's; averaged."),
     ] = None,
     words: Annotated[
         list[str] | None,
@@ -121,7 +130,8 @@ def extract(
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
-    if paper and (dataset or words or noise or prompt or noise_count or class_photos):
+    names_prompts = prompt or template or prompts
+    if paper and (dataset or words or noise or names_prompts or noise_count or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
     if paper and published:
         raise misused(f"--paper encodes: zsntta cache pull {published} fetches before it.")
@@ -136,10 +146,11 @@ def extract(
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter
 
+    joined = [join_templates(*template)] if template else []
     plan = ExtractPlan(
-        tuple(dataset or ()), data_root, tuple(words or ()), limit, tuple(prompt or ()),
+        tuple(dataset or ()), data_root, tuple(words or ()), limit, (*(prompt or ()), *joined),
         tuple(noise) if noise else None, noise_count, partners, class_names,
-        as_shown,
+        as_shown, sentences=_sentences(prompts or ()),
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     if paper:
@@ -196,6 +207,13 @@ def extract(
         )
 
 
+def _sentences(files: "Sequence[Path]") -> "dict[str, Sentences]":
+    """The prompts of files, by what class features made of them are filed under."""
+    from zsntta_cli.settings.sentences import read_sentences
+
+    return {sentences.filed: sentences for sentences in map(read_sentences, files)}
+
+
 def _say_classes(path: Path, plan: "ExtractPlan") -> None:
     """Say which classes a set has, and its zero-shot accuracy, as far as it is an ID set."""
     from zsntta_cli.cache.hdf5 import read_class_names, read_header, read_sample_ids
@@ -208,8 +226,8 @@ def _say_classes(path: Path, plan: "ExtractPlan") -> None:
     own = specs.get(path.stem)
     if header.kind == DATASET and names and (header.templates or own):
         first = ", ".join(map(short, names[:_NAMES])) + ", …" * (len(names) > _NAMES)
-        say(f"{path.stem}: {len(names)} classes: {first}", err=True)
-    if own and (deeper := deeper_classes(read_sample_ids(path))):
+        say(f"note: {path.stem}: {len(names)} classes: {first}", err=True)
+    if own and names and (deeper := deeper_classes(read_sample_ids(path))):
         shown = ", ".join(map(short, deeper[:_NAMES])) + ", …" * (len(deeper) > _NAMES)
         say(
             f"note: the {len(names)} class folders of {path.stem} hold {len(deeper)} folders of "
@@ -230,10 +248,9 @@ def _ask_tpt(
 ) -> None:
     """Ask TPT about the images of the sets that were extracted, and say what became of each."""
     from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.settings.prompts import prompt_template
     from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
 
-    folder, prompts = folder_name(root, choice), [prompt_template(p) for p in plan.prompts]
+    folder, prompts = folder_name(root, choice), plan.templates
     asked = sets_to_ask(root, folder, names, _named(plan), prompts)
     for answered in extract_tpt(root, asked, live, reporter):
         say(answered.line)

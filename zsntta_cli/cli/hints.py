@@ -98,6 +98,7 @@ _REMEDIES = {
     "tune-by": "take another metric with --tune-by",
 }
 
+_SHOWN = 6  # cached sets in a line
 Given = Mapping[str, Any]  # the parameters of the command that failed
 
 
@@ -128,7 +129,21 @@ def _(error: MissingFeatures, given: Given) -> str:
         return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
-    return "" if meant else "type " + _making(error.name, _of_encoder(given, error.encoder))
+    given = _of_encoder(given, error.encoder)
+    return "" if meant else _cached_instead(error, given) + "type " + _making(error.name, given)
+
+
+def _cached_instead(error: MissingFeatures, given: Given) -> str:
+    """What goes with the features that somebody has imported, where nothing can make more."""
+    if _folder(given) is None or _choice(given) is not None:
+        return ""
+    if SetName.parse(error.name).kind == NOISE:
+        return "leave noise images out with --noise none, or " if "noise" in given else ""
+    if not error.there or not {"pair", "id_set"} & {*given}:
+        return ""
+    shown = ", ".join(error.there[:_SHOWN]) + ", …" * (len(error.there) > _SHOWN)
+    option = "--pair ID,OOD" if "pair" in given else "--id and --ood"
+    return f"name cached sets ({shown}) with {option}, or "
 
 
 @mend.register

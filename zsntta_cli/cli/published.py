@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.grid import Grid, Pair
     from zsntta_cli.sharing.index import Index
-    from zsntta_cli.sharing.stores import FeatureStore
+    from zsntta_cli.sharing.stores import FeaturePlace
 
 PublishedOption = Annotated[
     str | None,
@@ -39,7 +39,7 @@ class PublishedFeatures:
     is_dry: bool = False  # say what would be fetched, and fetch nothing
 
     @cached_property
-    def _store(self) -> "FeatureStore":
+    def _store(self) -> "FeaturePlace":
         from zsntta_cli.sharing.stores import open_store
 
         return open_store(self.address)

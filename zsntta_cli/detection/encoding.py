@@ -22,11 +22,11 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, StoreError, first_line
 from zsntta_cli.progress import Advance, Reporter, Silent
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.prompts import class_prompts
 
 if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
@@ -132,8 +132,11 @@ class Encoding:
             )
 
     def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
-        """Text features (C, D) of class names, of unit norm."""
-        prompts = class_prompts(template, names)
+        """Text features (C, D) of class names, of unit norm; of several templates, their mean."""
+        return prompt_features(self._of_prompts, template, names)
+
+    def _of_prompts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
+        """Text features (P, D) of prompts: what is not kept is encoded, and kept."""
         features = self.store.texts(prompts)
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
         if missing:

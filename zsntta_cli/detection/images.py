@@ -20,11 +20,12 @@ from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
+from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods.scores import scale_under
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check
-from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts, prompt_template
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
 
 if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
@@ -118,7 +119,7 @@ class NoiseDetector(OnlineDetector):
         if self._photos is not None:
             classes = encoded_photos(self.encoder, self._photos)
             return FrozenModel(classes.features, self._under(classes.scale), None)
-        texts = self.encoder.encode_texts(class_prompts(self.prompt, self.class_names))
+        texts = prompt_features(self.encoder.encode_texts, self.prompt, self.class_names)
         scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
         return FrozenModel.checked(texts, self._under(scale), bias, *self._other_texts())
 
@@ -132,7 +133,7 @@ class NoiseDetector(OnlineDetector):
             return None, None
 
         def texts(words: Sequence[str], prompt: str) -> NDArray[np.float32]:
-            return self.encoder.encode_texts(class_prompts(prompt, words))
+            return prompt_features(self.encoder.encode_texts, prompt, words)
 
         others = self._others.features(self.class_names, self.prompt, texts)
         return others.more_text, others.more_names

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
@@ -24,15 +25,17 @@ from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
 from zsntta_cli.datasets.names import SIZES, SetName, noise_name, words_name
 from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
-from zsntta_cli.extraction.words import embed_words, text_features, word_set, write_words
+from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside
 from zsntta_cli.settings.published import by_tag
+from zsntta_cli.settings.sentences import Sentences
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -86,6 +89,7 @@ class Extractor:
     settings: ExtractSettings
     reporter: Reporter
     find_engine: Callable[[], Engine | None] = field(default=lambda: None)
+    sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
 
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
@@ -200,10 +204,24 @@ class Extractor:
     def _add_texts(self, existing: FeatureSet, templates: Sequence[str]) -> None:
         missing = [t for t in templates if t not in existing.text_features]
         if missing and existing.class_names:
-            hdf5.add_texts(existing.path, self._texts(existing.class_names, missing))
+            names = existing.class_names
+            hdf5.add_texts(existing.path, self._texts(existing.name, names, missing))
 
-    def _texts(self, class_names: Sequence[str], templates: Sequence[str]) -> list[Text]:
-        return [Text(t, text_features(self.encoder, t, class_names)) for t in templates]
+    def _texts(
+        self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
+    ) -> list[Text]:
+        return [Text(t, self._text(set_name, class_names, t)) for t in templates]
+
+    def _text(
+        self, set_name: str, class_names: Sequence[str], template: str
+    ) -> NDArray[np.float32]:
+        """Text features (C, D) of classes under a template, an ensemble or a file's sentences."""
+        if template not in self.sentences:
+            return prompt_features(self.encoder.encode_texts, template, class_names)
+        sentences = self.sentences[template].of(set_name, class_names)
+        count = sum(map(len, sentences))
+        with self.reporter.track(f"{set_name}, {template}", count, "sentences") as advance:
+            return sentence_features(self.encoder, sentences, advance)
 
     def _extract(
         self,
@@ -237,7 +255,9 @@ class Extractor:
             labels=images.labels[readable],
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
             class_names=images.class_names,
-            texts=self._texts(images.class_names, templates if images.class_names else ()),
+            texts=self._texts(
+                images.name, images.class_names, templates if images.class_names else ()
+            ),
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
         )
         parts.discard()

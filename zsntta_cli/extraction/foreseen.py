@@ -16,7 +16,7 @@ from zsntta_cli.datasets.status import BUILT_IN, NO, YES, on_disk
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, noise_pools, wanted_partners
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.prompts import lists_of, prompt_template
+from zsntta_cli.settings.prompts import lists_of
 
 _ABSENT = ", not whole in"
 
@@ -86,7 +86,7 @@ def _count_there(path: Path, count: int, unit: str) -> str:
 def _lacking_prompts(path: Path, plan: ExtractPlan) -> int:
     """How many of the prompts that are named are not cached in a file that is there."""
     cached = read_header(path).templates if path.exists() else None
-    wanted = {prompt_template(prompt) for prompt in plan.prompts}
+    wanted = {*plan.templates}
     return 0 if cached is None else len(wanted - {*cached})
 
 

@@ -15,7 +15,7 @@ from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.jobs import Engine
@@ -33,11 +33,12 @@ from zsntta_cli.settings import (
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
-    join_templates,
+    ensemble_name,
     lists_of,
     prompt_template,
     speech_prompt,
 )
+from zsntta_cli.settings.sentences import Sentences
 
 # What ends one set: its files, its download, another set in its place, memory (also a GPU's).
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
@@ -62,6 +63,13 @@ class ExtractPlan:
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
     published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
+
+    sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
+
+    @property
+    def templates(self) -> list[str]:
+        """What class features are to be filed under; nothing where a set's own prompt is meant."""
+        return [*map(prompt_template, self.prompts), *self.sentences]
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -97,7 +105,7 @@ def extract(
     first, *_ = device.split(",")
     extractor = Extractor(
         choice, partial(_load, choice, first, reporter), root, settings, reporter,
-        partial(engine_for, settings, device),
+        partial(engine_for, settings, device), plan.sentences,
     )  # fmt: skip
     with closing(extractor):
         yield from _extract(plan, extractor, failures)
@@ -115,7 +123,7 @@ def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
 def _extract(
     plan: ExtractPlan, extractor: Extractor, failures: Failures | None = None
 ) -> Iterator[Extracted]:
-    templates = [prompt_template(prompt) for prompt in plan.prompts]
+    templates = plan.templates
     largest_id_set = 0
     for spec in plan.datasets:
         if header := _published(str(SetName.parse(spec)), plan, templates):
@@ -125,6 +133,8 @@ def _extract(
         try:
             images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
             is_id = datasets.has_text(images)
+            for sentences in plan.sentences.values() if is_id else ():
+                sentences.of(images.name, images.class_names)  # before images are encoded
             extracted = extractor.dataset(images, templates or (_prompts(images) if is_id else ()))
         except _OF_ONE_SET as error:
             if failures is None:
@@ -174,17 +184,18 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
             f"note: {images.name}: its labels have no class names, so it can be an OOD set alone: "
             f"--class-names FILE gives them, a name a line."
         )
-    if images.templates and images.class_names and not plan.prompts:
+    if images.templates and images.class_names and not plan.templates:
+        own = short(ensemble_name(images.templates))
         reporter.note(
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
-            f"are averaged, beside '{datasets.default_prompt(images.name)}'."
+            f"are averaged ('{own}'), beside '{datasets.default_prompt(images.name)}'."
         )
     return images
 
 
 def _prompts(images: ImageSet) -> list[str]:
     """The prompts of an ID set: that of its name, and the templates that it brings along."""
-    own = [join_templates(*images.templates)] if images.templates else []
+    own = [ensemble_name(images.templates)] if images.templates else []
     return list(dict.fromkeys([datasets.default_prompt(images.name), *own]))
 
 

@@ -18,10 +18,10 @@ from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.encoders.ensembles import prompt_features, unit_rows
 from zsntta_cli.encoders.text import BATCH
 from zsntta_cli.extraction.parts import Parts
-from zsntta_cli.progress import Reporter
-from zsntta_cli.settings.prompts import class_prompts, templates_of
+from zsntta_cli.progress import Advance, Reporter
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 _SECONDS_TO_TELL = 60  # of work that is announced
@@ -36,13 +36,18 @@ def _no_image(_: int) -> Image.Image:
     raise AssertionError("a word list has no images")
 
 
-def text_features(encoder: Encoder, name: str, words: Sequence[str]) -> NDArray[np.float32]:
-    """Unit-norm text features (W, D) under a template; of joined ones, their mean."""
-    each = [encoder.encode_texts(class_prompts(t, words)) for t in templates_of(name)]
-    if len(each) == 1:
-        return each[0]
-    mean = np.mean(each, axis=0)
-    return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
+def sentence_features(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], advance: Advance
+) -> NDArray[np.float32]:
+    """Unit-norm text features (C, D) of classes that have sentences: the mean of theirs.
+
+    As for templates that are averaged, each sentence's feature has norm 1 before.
+    """
+    means = []
+    for texts in sentences:
+        means.append(encoder.encode_texts(list(texts)).mean(axis=0))
+        advance(len(texts))
+    return unit_rows(np.stack(means))
 
 
 def embed_words(
@@ -67,7 +72,8 @@ def embed_words(
             batches = []
             for start in range(0, len(part), BATCH):
                 batch, started = part[start : start + BATCH], time.monotonic()
-                batches.append(text_features(encoder, template, [names[i] for i in batch]))
+                some = [names[i] for i in batch]
+                batches.append(prompt_features(encoder.encode_texts, template, some))
                 if batch.start == missing[0].start:
                     _announce(words.name, todo, (time.monotonic() - started) / len(batch), reporter)
                 advance(len(batch))

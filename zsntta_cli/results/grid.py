@@ -8,12 +8,14 @@ from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
+from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
+from zsntta_cli.settings.sentences import filed_as
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
 ALL = "all"  # every cached set as OOD
@@ -50,7 +52,7 @@ class Grid:
             for id_set, ood_set in self._pairs(root, folder)
             for method in self.methods
             for preset in self.presets or ["paper"]
-            for prompt in self._prompts(id_set)
+            for prompt in self._prompts(feature_path(root, folder, id_set))
             for values in self._values(method)
         ]
         for run in runs:
@@ -86,8 +88,13 @@ class Grid:
                     shown = option_name(declared(having[0])[name])
                     raise NotOfMethods(shown, tuple(chosen), tuple(having))
 
-    def _prompts(self, id_set: str) -> list[str]:
-        return [cached_prompt(p) for p in self.prompts] or [datasets.default_prompt(id_set)]
+    def _prompts(self, path: Path) -> list[str]:
+        """The prompts for an ID set's classes; a file's name stands for the one that is cached."""
+        if not self.prompts:
+            return [datasets.default_prompt(path.stem)]
+        names_files = any("{}" not in prompt for prompt in self.prompts) and path.exists()
+        cached = read_header(path).templates if names_files else ()
+        return [cached_prompt(filed_as(prompt, cached)) for prompt in self.prompts]
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
         if self.pairs:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.settings.sentences import is_filed
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
@@ -37,13 +38,19 @@ def ensembles() -> dict[str, list[str]]:
 
 
 def prompt_template(prompt: str) -> str:
-    """A template by its name in PROMPTS, or given in full; the name of an ensemble stays one.
+    """What class features are filed under that are made by a prompt.
+
+    For a name in PROMPTS that is the template in full. A template, joined ones, the name of an
+    ensemble and that of a file's sentences stay as they are.
 
     Raises:
-        SettingsError: neither a name nor a text with one `{}`.
+        SettingsError: none of these, or a text without one `{}`.
     """
-    if prompt.startswith(ENSEMBLE) and prompt in ensembles():
+    if is_filed(prompt) or (prompt.startswith(ENSEMBLE) and prompt in ensembles()):
         return prompt
+    parts = prompt.split(_AND)
+    if len(parts) > 1 and all("{}" in part for part in parts):
+        return join_templates(*map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
         raise SettingsError(
@@ -54,14 +61,12 @@ def prompt_template(prompt: str) -> str:
 
 
 def cached_prompt(prompt: str) -> str:
-    """What class features are filed under: a template, joined ones, or the name for photos.
+    """What class features are filed under: of a prompt, or the name for example photos.
 
     Raises:
         SettingsError: none of these.
     """
-    if prompt == PHOTOS:
-        return PHOTOS
-    return join_templates(*map(prompt_template, templates_of(prompt)))
+    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
 
 
 def speech_prompt(words: str) -> str | None:
@@ -77,6 +82,12 @@ def join_templates(*templates: str) -> str:
     return _AND.join(templates)
 
 
+def ensemble_name(templates: Sequence[str]) -> str:
+    """What templates whose features are averaged are filed under: a known name, or all of them."""
+    named = (name for name, known in ensembles().items() if sorted(known) == sorted(templates))
+    return next(named, join_templates(*templates))
+
+
 def templates_of(name: str) -> list[str]:
     """The templates that a name of text features stands for: itself, or those joined to it."""
     if name.startswith(ENSEMBLE) and name in ensembles():
@@ -86,7 +97,15 @@ def templates_of(name: str) -> list[str]:
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
-    """The prompts of all classes; underscores in names become spaces."""
+    """The prompts of all classes; underscores in names become spaces.
+
+    Raises:
+        SettingsError: an ensemble's name, or a file's: no template.
+    """
+    if "{}" not in template:
+        raise SettingsError(
+            f"prompt '{short(template)}' stands for several: one text with {{}} is wanted here."
+        )
     return [template.format(name.replace("_", " ")) for name in class_names]
 
 

@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import sha256 as sha256_of
-from zsntta_cli.sharing.stores import FeatureStore, MissingAtStore
+from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore
 
 INDEX = "index.json"
 FORMAT = 1
@@ -70,7 +70,7 @@ def path_of(encoder: str, name: str) -> str:
     return f"{encoder}/{name}.h5"
 
 
-def read_index(store: FeatureStore) -> Index:
+def read_index(store: FeaturePlace) -> Index:
     """The index of a place.
 
     Raises:

@@ -17,7 +17,7 @@ from zsntta_cli.errors import StoreError, near
 from zsntta_cli.files import sha256, take_name, writing
 from zsntta_cli.progress import Reporter
 from zsntta_cli.sharing.index import Index, IndexEntry, path_of
-from zsntta_cli.sharing.stores import FeatureStore
+from zsntta_cli.sharing.stores import FeaturePlace
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def chosen(
 
 
 def pull(
-    store: FeatureStore,
+    store: FeaturePlace,
     index: Index,
     root: Path,
     files: Sequence[tuple[str, str]],
@@ -106,7 +106,7 @@ def _check_neighbours(root: Path, path: Path, entry: IndexEntry) -> None:
         )
 
 
-def _fetch(store: FeatureStore, path: Path, entry: IndexEntry, reporter: Reporter) -> None:
+def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporter) -> None:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{entry.sha256[:16]}.part")

@@ -21,7 +21,7 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.settings.prompts import set_of
 from zsntta_cli.sharing.card import card
 from zsntta_cli.sharing.index import INDEX, Index, IndexEntry, local_entry, path_of, read_index
-from zsntta_cli.sharing.stores import FeatureStore, MissingAtStore
+from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore
 
 CARD = "README.md"
 OWN = "MIT"  # what this project draws itself, and its lists of words
@@ -96,7 +96,7 @@ def files_to_push(plan: PushPlan) -> list[Path]:
     return paths
 
 
-def push(store: FeatureStore, plan: PushPlan, reporter: Reporter) -> Iterator[Published]:
+def push(store: FeaturePlace, plan: PushPlan, reporter: Reporter) -> Iterator[Published]:
     """Publish feature files beside those that are at a place already.
 
     Raises:
@@ -125,7 +125,7 @@ def push(store: FeatureStore, plan: PushPlan, reporter: Reporter) -> Iterator[Pu
     yield from published
 
 
-def _index_there(store: FeatureStore) -> Index:
+def _index_there(store: FeaturePlace) -> Index:
     try:
         return read_index(store)
     except MissingAtStore:

@@ -23,7 +23,7 @@ _BLOCK = 2**22  # bytes at a time
 _LARGEST_TEXT = 2**25  # bytes of an index or a card
 
 
-class FeatureStore(Protocol):
+class FeaturePlace(Protocol):
     """A place that feature files are published at."""
 
     address: str  # as it was typed, without a revision
@@ -63,7 +63,7 @@ class MissingAtStore(StoreError):
     """A file that a place does not have."""
 
 
-def open_store(address: str) -> FeatureStore:
+def open_store(address: str) -> FeaturePlace:
     """The place of an address: hf://USER/REPO[@REVISION], file:///FOLDER, https://…, s3://….
 
     Raises:

@@ -1,0 +1,99 @@
+"""Prompts that are averaged, by the command line: sentences, templates, CLIP's ensembles."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import PROMPT, TINY
+
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.datasets.drawn.builtin import render
+
+SHAPES = ("--dataset", "shapes", "--limit", "40", "--noise", "none", "--no-partners", *TINY)
+FILE = Path("features/tiny/shapes.h5")
+
+
+def averaged(encoder, texts):
+    """The mean of a class's sentences, by hand: each of norm 1, and so is their mean."""
+    rows = encoder.encode_texts(texts)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    mean = rows.astype(np.float64).mean(axis=0)
+    return mean / np.linalg.norm(mean)
+
+
+def test_sentences_of_a_file_are_averaged_filed_and_found(zsntta, tiny):
+    names = render("shapes").class_names
+    sentences = {name: [f"a {name} on paper", f"{name}!", "{} braces"] for name in names}
+    Path("cupl.json").write_text(json.dumps(sentences))
+    result = zsntta("extract", *SHAPES, "--prompts", "cupl.json")
+    assert result.exit_code == 0, result.output
+    (filed,) = read_features(FILE).text_features
+    assert filed.startswith("cupl@")
+    for name, row in zip(names, read_features(FILE).text_features[filed], strict=True):
+        np.testing.assert_allclose(row, averaged(tiny, sentences[name]), atol=1e-6)
+    run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", "cupl", *TINY,
+                 "--output", "r.json")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    assert json.loads(Path("r.json").read_text())[0]["settings"]["prompt"] == filed
+    assert filed in zsntta("cache", "show", "shapes", *TINY).stdout
+    again = zsntta("simulate", "--from", "r.json", "--output", "again.json")
+    assert again.exit_code == 0, again.output
+
+
+def test_classes_that_a_file_lacks_are_told_before_anything_is_encoded(zsntta):
+    Path("cupl.json").write_text('{"circle": ["a ring"]}')
+    result = zsntta("extract", *SHAPES, "--prompts", "cupl.json")
+    assert result.exit_code == 2
+    assert "no sentences for 'square', 'triangle', 'star' and 6 more of its 10" in result.stderr
+    assert not FILE.exists()
+    assert not list(FILE.parent.glob(".*.parts"))
+
+
+def test_templates_together_are_one_prompt(zsntta, tiny):
+    result = zsntta("extract", *SHAPES, "--template", "a {}", "--template", "the {}")
+    assert result.exit_code == 0, result.output
+    (name,) = read_features(FILE).text_features
+    assert name == "a {} | the {}"
+    row = read_features(FILE).text_features[name][0]
+    np.testing.assert_allclose(row, averaged(tiny, ["a circle", "the circle"]), atol=1e-6)
+    run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", name, *TINY)
+    assert run.exit_code == 0, run.output
+
+
+def test_clips_ensembles_have_names(zsntta, tiny):
+    result = zsntta("extract", *SHAPES, "--prompt", "clip-cars", "--prompt", "code")
+    assert result.exit_code == 0, result.output
+    assert {*read_features(FILE).text_features} == {"clip-cars", PROMPT}
+    assert "note: shapes under 'clip-cars': zero-shot accuracy " in result.stderr
+    run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", "clip-cars", *TINY)
+    assert run.exit_code == 0, run.output
+    lacking = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", "clip-7", *TINY)
+    assert lacking.exit_code == 1
+    assert "zsntta extract --dataset shapes --model tiny --prompt clip-7" in lacking.stderr
+
+
+def test_detect_averages_too(pictures):
+    detect = ("detect", "pictures", *TINY, "--classes", "circle,square")
+    for out, prompt in (("plain.csv", ()), ("seven.csv", ("--prompt", "clip-7")),
+                        ("again.csv", ("--prompt", "clip-7"))):  # fmt: skip
+        result = pictures(*detect, *prompt, "--out", out)
+        assert result.exit_code == 0, result.output
+    plain, seven, again = (Path(f"{n}.csv").read_text() for n in ("plain", "seven", "again"))
+    assert plain != seven
+    assert seven == again
+
+
+def test_a_prompt_that_is_tuned_is_one_template(zsntta):
+    assert zsntta("extract", *SHAPES, "--prompt", "clip-7").exit_code == 0
+    result = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-7", *TINY,
+                    "--limit", "4")  # fmt: skip
+    assert result.exit_code == 2
+    assert "prompt 'clip-7' stands for several: one text with {} is wanted here" in result.stderr
+
+
+@pytest.mark.parametrize("prompt", ["clip-81", "cupl", "a photo"])
+def test_an_unknown_name_lists_those_that_there_are(zsntta, prompt):
+    result = zsntta("extract", *SHAPES, "--prompt", prompt)
+    assert result.exit_code == 2
+    assert "neither one of code, paper, clip-80, clip-7, clip-cifar" in result.stderr
