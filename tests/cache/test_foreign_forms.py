@@ -189,15 +189,37 @@ def altered(**changes):
     "change",
     [{"image_features": RAW[::-1]}, {"labels": LABELS[::-1]}, {"labels": LABELS.astype(np.int64)},
      {"class_names": np.array(["dog", "cat"])}, {"sample_ids": np.array(["a", "b", "c", "x"])},
-     {"sample_ids": np.array(["a"])}],
+     {"sample_ids": np.array(["a"])}, {"labels": np.array(3)}],
 )  # fmt: skip
-def test_an_altered_export_says_nothing_of_its_encoder(folder, change):
-    features, notes = imported(altered(**change))
-    assert "altered since: what it says of its encoder does not count" in notes
-    assert features.identity["model"] == "imported"
-    assert features.identity["logit_scale"] == 100
-    assert features.source == {"images": 4, "imported": ["altered.npz"]}
+def test_an_altered_export_is_refused(folder, change):
+    path = altered(**change)
+    refused("altered.npz was altered since it was exported", "leave 'zsntta' out", path=path)
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive if key != KEY}
+    if change.keys() != {"sample_ids"}:
+        arrays = {key: array for key, array in arrays.items() if key != "labels"}
+    np.savez("plain.npz", **arrays)
+    features, _ = imported("plain.npz")
+    assert (features.identity["model"], features.identity["logit_scale"]) == ("imported", 100)
+    assert features.source == {"images": 4, "imported": ["plain.npz"]}
     assert hdf5.read_sample_ids(features.path)[0] == "00000"
+
+
+def test_names_and_texts_of_other_files_come_before_those_of_an_export(folder):
+    path = export("npz", texts=[Text("photos", TEXT, 3.0), Text("a photo of a {}.", TEXT[::-1])])
+    Path("names.txt").write_text("Katze\nHund\n")
+    features, _ = imported(path, class_names=Path("names.txt"))
+    assert (features.class_names, [*features.text_features]) == (
+        ("Katze", "Hund"), ["a photo of a {}.", "photos"],
+    )  # fmt: skip
+    assert features.text_scales == {"photos": 3.0}
+    np.savez("t.npz", text_features=TEXT[::-1])
+    features, _ = imported(path, "other", encoder="other", text=Path("t.npz"))
+    assert [*features.text_features] == ["a photo of a {}."]
+    assert features.class_names == ("cat", "dog")
+    Path("names.txt").write_text("cat\ndog\ncow\n")
+    with pytest.raises(StoreError, match="'text_features' is missing or of another shape"):
+        imported(path, "more", class_names=Path("names.txt"))
 
 
 def test_the_same_arrays_saved_anew_are_an_export_still(folder):

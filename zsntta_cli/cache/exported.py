@@ -1,8 +1,8 @@
 """What was exported, as an import meets it: whether it is what was exported still.
 
-Any file can have a manifest, for it is text. It counts where features, labels, class names and
-sample ids match the digests in it, so none of them was altered or swapped since. Who wrote it
-cannot be known: features that are made of it say so in their source.
+Any file can have a manifest, for it is text. Features, labels, class names and sample ids must
+match the digests in it, so none of them was damaged, altered or swapped since. Who wrote it cannot
+be known: features that are made of it say so in their source.
 """
 
 from collections.abc import Iterable
@@ -20,31 +20,37 @@ _DIGITS = 12  # of a digest in a note
 _LONGEST = 4096  # bytes of a name: that of no file is longer
 
 
-def exported_manifest(
-    path: Path, content: Content, rows: ImportedRows
-) -> tuple[Manifest | None, list[str]]:
-    """What an exported file says of itself, where it holds what was exported; and a note on it."""
+def exported_manifest(path: Path, content: Content, rows: ImportedRows) -> Manifest | None:
+    """What an exported file says of itself; None of a file that says nothing.
+
+    Raises:
+        StoreError: its arrays are not those that were exported, or no feature file can say this.
+    """
     text = content.get(KEY)
     if text is None:
-        return None, []
+        return None
     try:
         manifest = Manifest.parse(str(text))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}): export it again.") from error
     if not _is_as_exported(manifest, content, rows):
-        return None, [
-            f"{path.name} was exported from features of {short(manifest.encoder_name)}, and "
-            f"altered since: what it says of its encoder does not count"
-        ]
+        raise StoreError(
+            f"{path} was altered since it was exported: export it again, or leave '{KEY}' out, "
+            f"which says whose features they were."
+        )
     manifest.check(path)
     _check_texts([*exported_names(content), *exported_ids(content, 0)], path)
-    sha256 = manifest.encoder.get("weights_sha256")
+    return manifest
+
+
+def claim(path: Path, manifest: Manifest) -> str:
+    """What an exported file says, as a note."""
+    encoder, sha256 = manifest.encoder, manifest.encoder.get("weights_sha256")
     weights = f", weights {short(sha256[:_DIGITS])}…" if sha256 else ""
-    return manifest, [
-        f"{path.name} says that it was exported from features of "
-        f"{short(str(manifest.encoder.get('model')))}{weights}: nothing in it was altered since, "
-        f"who wrote it is not known"
-    ]
+    return (
+        f"{path.name} says that it was exported from features of {short(str(encoder.get('model')))}"
+        f"{weights}: nothing in it was altered since, who wrote it is not known"
+    )
 
 
 def _check_texts(texts: Iterable[str], path: Path) -> None:

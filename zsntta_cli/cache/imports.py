@@ -1,7 +1,7 @@
 """Features made elsewhere -> a feature file: read, checked, written as an extraction would.
 
 An import's encoder is known by the name that it is given, its dims and its logit scale alone. Of
-what `cache export` wrote, the manifest says more, and counts as long as nothing was altered since.
+what `cache export` wrote, the manifest says more; what was altered since is refused.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.exported import exported_ids, exported_manifest, exported_names
+from zsntta_cli.cache.exported import claim, exported_ids, exported_manifest, exported_names
 from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
@@ -148,7 +148,8 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
     rows, contents = _read_all(plan)
-    manifest, notes = exported_manifest(plan.features, contents[plan.features], rows)
+    manifest = exported_manifest(plan.features, contents[plan.features], rows)
+    notes = [claim(plan.features, manifest)] if manifest else []
     wanted = plan.normalized
     normalized, note = _normalized(
         rows, manifest.normalized if manifest and wanted is None else wanted
@@ -160,7 +161,10 @@ def read_checked(plan: ImportPlan) -> Checked:
         return Checked(
             rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, manifest
         )
-    names, texts = _names_and_texts(plan, contents, rows.dim, notes, manifest)
+    if manifest and plan.text is None:
+        names, texts = _exported_texts(plan, contents, rows.dim, manifest)
+    else:
+        names, texts = _names_and_texts(plan, contents, rows.dim, notes)
     labels = _labels(plan, contents, len(rows), names)
     notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
     return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, manifest)
@@ -195,17 +199,10 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
 
 
 def _names_and_texts(
-    plan: ImportPlan,
-    contents: Contents,
-    dim: int,
-    notes: list[str],
-    manifest: Manifest | None,
+    plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
     """Class names (C,) and their text features (C, D), as far as they are there."""
-    features_file, content = plan.features, contents[plan.features]
-    if manifest is not None and plan.class_names is None and plan.text is None:
-        names = exported_names(content)
-        return names, _chosen(plan, manifest.read_texts(content, (len(names), dim), features_file))
+    features_file = plan.features
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
     name_source = name_source or _label_names(contents, plan.labels, features_file)
@@ -244,6 +241,19 @@ def _labels(
     if label_names is not None:
         labels = numbers_of_names(labels, label_names.tolist(), names, where)
     return check_labels(labels, count, len(names), where)
+
+
+def _exported_texts(
+    plan: ImportPlan, contents: Contents, dim: int, manifest: Manifest
+) -> tuple[tuple[str, ...], tuple[Text, ...]]:
+    """Class names and text features as they were exported; names may be given otherwise."""
+    content, named = contents[plan.features], plan.class_names
+    names = exported_names(content)
+    if named:
+        names = check_names(
+            import_readers.pick(contents[named], import_readers.NAMES, named), named
+        )
+    return names, _chosen(plan, manifest.read_texts(content, (len(names), dim), plan.features))
 
 
 def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:

@@ -1,8 +1,8 @@
 """What an exported file says of itself, in every form: JSON beside or within its arrays.
 
 Whoever writes a file can write any of it. So it is taken for what it is: claims about an encoder,
-which count for arrays that still are those that were exported, by their digests, and alone for
-these. A feature file that was made of them says so (`source`, EXPORTED).
+on arrays that still are those that were exported, by their digests. A feature file that was made of
+them says so (`source`, EXPORTED).
 """
 
 import hashlib
