@@ -147,6 +147,14 @@ def test_simulate_fetches_what_it_needs(hub, zsntta, tmp_path):
     assert f"zsntta cache pull {ADDRESS}@{REVISION} pets sky --encoder made" in other.stderr
 
 
+def test_a_repository_that_there_is_not_yet_can_be_pushed_to(hub, features, monkeypatch):
+    calls = []
+    store = open_store("hf://some/new")
+    monkeypatch.setattr(store, "publish", lambda folder: calls.append(folder))
+    assert [done.is_new for done in push(store, PushPlan(features, ("sky",), may=True), Notes())]
+    assert calls
+
+
 class Uploads:
     """Stands in for the hub's library: remembers what it is asked to upload."""
 

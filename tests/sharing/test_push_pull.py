@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from made import PROMPT, Notes
@@ -162,6 +165,52 @@ def test_without_ids_no_name_is_in_any_byte(tmp_path):
     assert hdf5.read_sample_ids(done.path) == ("00000", "00001")
     assert hdf5.read_features(done.path).identity["pretrained"] == "w.pt"
     assert not pulled(store, root)[0].is_new, "the model in its folder is the same one elsewhere"
+
+
+def test_ids_that_are_there_are_taken_away(features, tmp_path):
+    store = open_store(f"file://{tmp_path}/published")
+    list(push(store, PushPlan(features, ("pets",), may=True), Notes()))
+    assert b"pets/399" in (tmp_path / "published/made/pets.h5").read_bytes()
+    (done,) = push(store, PushPlan(features, ("pets",), may=True, without_ids=True), Notes())
+    assert done.is_new
+    assert b"pets/399" not in (tmp_path / "published/made/pets.h5").read_bytes()
+    (done,) = push(store, PushPlan(features, ("pets",), may=True), Notes())
+    assert not done.is_new, "what was hidden is not told by the way"
+
+
+def test_parts_of_an_older_version_are_swept(place, tmp_path):
+    folder = tmp_path / "here/made"
+    folder.mkdir(parents=True)
+    for name in (".pets.0123456789abcdef.part", ".sky.0123456789abcdef.part"):
+        (folder / name).write_bytes(b"old")
+    pulled(place, tmp_path / "here", ["pets"])
+    assert {p.name for p in folder.iterdir()} == {
+        "pets.h5", ".pets.lock", ".pets.pulled.json", ".sky.0123456789abcdef.part",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5000])
+def test_a_web_server_serves_what_lies_there(place, tmp_path, cut):
+    """Python's own sends whole files alone, so what came before is fetched once more."""
+    pytest.importorskip("aiohttp")
+    serve = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "published"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), serve)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        store = open_store(f"http://127.0.0.1:{server.server_address[1]}")
+        entry = read_index(store).files["made/pets.h5"]
+        (tmp_path / "here/made").mkdir(parents=True)
+        part = tmp_path / f"here/made/.pets.{entry.sha256[:16]}.part"
+        whole = (tmp_path / "published/made/pets.h5").read_bytes()
+        part.write_bytes(whole[:cut])
+        assert pulled(store, tmp_path / "here", ["pets"])[0].path.read_bytes() == whole
+        with pytest.raises(MissingAtStore, match=r"it has no index\.json"):
+            read_index(open_store(f"{store.address}/made"))
+        with pytest.raises(StoreError, match="takes no uploads"):
+            store.publish(tmp_path)
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_place_without_features_says_so(tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.sharing.stores import HUB, MissingAtStore
+from zsntta_cli.sharing.stores import HUB, MissingAtStore, MissingPlace
 
 _ADDRESS = re.compile(rf"{HUB}://([\w.-]+/[\w.-]+)(?:@([\w./-]+))?/?")
 _KIND = "dataset"  # of the repository
@@ -123,7 +123,7 @@ class HubStore:
                 f"login."
             ) from error
         except (errors.RepositoryNotFoundError, errors.LocalTokenNotFoundError) as error:
-            raise StoreError(
+            raise MissingPlace(
                 f"the hub has no data set {self.address}, or you may not see or write it: hf auth "
                 f"login says who you are."
             ) from error

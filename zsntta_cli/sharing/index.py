@@ -14,7 +14,7 @@ from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import sha256 as sha256_of
-from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore
+from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore, MissingPlace
 
 INDEX = "index.json"
 FORMAT = 1
@@ -31,6 +31,7 @@ class IndexEntry:
     header: Header
     licence: str = ""  # of the images, in short
     shots: tuple[ZeroShotAccuracy, ...] = ()  # zero-shot accuracies, one a prompt
+    has_ids: bool = True  # sample ids, and not numbers in their place
 
     @property
     def digest(self) -> str:
@@ -79,6 +80,8 @@ def read_index(store: FeaturePlace) -> Index:
     where = f"{store.address}/{INDEX}"
     try:
         return parse_index(store.read(INDEX))
+    except MissingPlace:
+        raise
     except MissingAtStore as error:
         raise MissingAtStore(
             f"{store.address} holds no features of zsntta: it has no {INDEX}."
@@ -108,7 +111,8 @@ def _entry(path: str, plain: Any) -> IndexEntry:
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
         raise ValueError(f"the sha256 of {path} is none")
     header, licence = _header(_mapping(entry["header"]), path), _text(entry["licence"], path)
-    return IndexEntry(size, sha256, header, licence, tuple(map(parsed_shot, entry["shots"])))
+    shots = tuple(map(parsed_shot, entry["shots"]))
+    return IndexEntry(size, sha256, header, licence, shots, bool(entry["has_ids"]))
 
 
 def _header(plain: Mapping[str, Any], path: str) -> Header:
@@ -143,7 +147,9 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def local_entry(path: Path, licence: str, shots: Sequence[ZeroShotAccuracy]) -> IndexEntry:
+def local_entry(
+    path: Path, licence: str, shots: Sequence[ZeroShotAccuracy], has_ids: bool
+) -> IndexEntry:
     """The entry of a feature file here."""
-    header = hdf5.read_header(path)
-    return IndexEntry(path.stat().st_size, sha256_of(path), header, licence, tuple(shots))
+    header, size = hdf5.read_header(path), path.stat().st_size
+    return IndexEntry(size, sha256_of(path), header, licence, tuple(shots), has_ids)

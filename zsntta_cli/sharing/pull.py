@@ -3,6 +3,7 @@
 A file comes into `.SET.DIGEST.part` beside its place, is verified there, and then takes its name.
 """
 
+import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,8 @@ def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporte
         _verify(part, path, entry, where)
         note_source(path, store.address, store.revision, entry.digest)
         take_name(part, path)
+        for older in path.parent.glob(f".{glob.escape(path.stem)}.*.part"):
+            older.unlink(missing_ok=True)  # of a version that the place does not have any more
 
 
 def _verify(part: Path, path: Path, entry: IndexEntry, where: str) -> None:

@@ -114,7 +114,7 @@ def push(store: FeaturePlace, plan: PushPlan, reporter: Reporter) -> Iterator[Pu
             copy = staging / place
             _write_copy(path, copy, plan)
             licence = licence_of(path.stem, hdf5.read_header(path).kind)
-            new[place] = local_entry(copy, licence, zero_shots(path))
+            new[place] = local_entry(copy, licence, zero_shots(path), not plan.without_ids)
             published.append(Published(place, new[place], is_new=True))
         if new:
             index = index.with_files(new)
@@ -133,7 +133,11 @@ def _index_there(store: FeaturePlace) -> Index:
 
 
 def _is_same(path: Path, there: IndexEntry, plan: PushPlan) -> bool:
-    """Whether a place has these features, under all these prompts; StoreError for others."""
+    """Whether a place has these features under all these prompts, and no ids that are not wanted.
+
+    Raises:
+        StoreError: it has others.
+    """
     header = hdf5.read_header(path)
     texts = dict(zip(header.templates, header.text_digests, strict=True))
     texts_there = dict(zip(there.header.templates, there.header.text_digests, strict=True))
@@ -144,7 +148,8 @@ def _is_same(path: Path, there: IndexEntry, plan: PushPlan) -> bool:
             f"{path.parent.name}/{path.name} is there already with other features: add --overwrite "
             f"to replace it, or push to another address."
         )
-    return not is_other and {*texts} <= {*texts_there}
+    tells_too_much = plan.without_ids and there.has_ids
+    return not is_other and not tells_too_much and {*texts} <= {*texts_there}
 
 
 def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:

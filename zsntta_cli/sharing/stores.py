@@ -63,6 +63,10 @@ class MissingAtStore(StoreError):
     """A file that a place does not have."""
 
 
+class MissingPlace(MissingAtStore):
+    """A place that there is not, or not for everybody."""
+
+
 def open_store(address: str) -> FeaturePlace:
     """The place of an address: hf://USER/REPO[@REVISION], file:///FOLDER, https://…, s3://….
 
@@ -102,13 +106,22 @@ class FolderStore:
     def fetch(self, path: str, target: Path, size: int) -> None:
         """Bring a file to `target`, from the byte where an earlier attempt ended."""
         begun = target.stat().st_size if target.exists() else 0
-        if begun > size:
-            target.unlink()
-            begun = 0
-        with _reaching(f"{self.address}/{path}"), self._system.open(self._at(path), "rb") as source:
-            source.seek(begun)
-            with target.open("ab") as part:
-                for block in _blocks(source, size - begun):
+        with _reaching(f"{self.address}/{path}"):
+            try:
+                self._append(path, target, begun, size)
+            except ValueError:  # of a server that sends whole files alone
+                if not begun:
+                    raise
+                self._append(path, target, 0, size)
+
+    def _append(self, path: str, target: Path, begun: int, size: int) -> None:
+        """Write a file from some byte on behind what there is of it; from 0 on: anew."""
+        start = begun if begun <= size else 0
+        with self._system.open(self._at(path), "rb") as source:
+            if start:
+                source.seek(start)
+            with target.open("ab" if start else "wb") as part:
+                for block in _blocks(source, size - start):
                     part.write(block)
 
     def publish(self, folder: Path) -> str | None:
