@@ -9,11 +9,13 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.options import EncoderName, FeaturesDir
 from zsntta_cli.settings import FEATURES
+from zsntta_cli.sharing.stores import EXAMPLE
 
 Address = Annotated[
     str,
     typer.Argument(
-        metavar="ADDRESS", help="hf://USER/REPO, file:///FOLDER, https://…, s3://BUCKET/…"
+        metavar="ADDRESS",
+        help=f"hf://USER/REPO ({EXAMPLE}), file:///FOLDER, https://…, s3://BUCKET/…",
     ),
 ]
 
