@@ -214,7 +214,7 @@ def test_rows_as_parquet(pictures):
 def test_parquet_without_what_writes_it_says_what_to_install(pictures, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     fails(pictures("detect", "pictures", *SHAPES, "--out", "rows.parquet"),
-          "rows.parquet is Parquet: pip install 'zsntta[parquet]' writes it")  # fmt: skip
+          "rows.parquet is Parquet: pip install 'zsntta[parquet]' reads and writes it")  # fmt: skip
 
 
 def test_only_some_and_paths_for_xargs(pictures):
