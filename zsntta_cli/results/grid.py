@@ -14,7 +14,7 @@ from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
-from zsntta_cli.settings.prompts import cached_prompt
+from zsntta_cli.settings.prompts import cached_prompt, is_built_in
 from zsntta_cli.settings.sentences import filed_as
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
@@ -92,9 +92,10 @@ class Grid:
         """The prompts for an ID set's classes; a file's name stands for the one that is cached."""
         if not self.prompts:
             return [datasets.default_prompt(path.stem)]
-        names_files = any("{}" not in prompt for prompt in self.prompts) and path.exists()
-        cached = read_header(path).templates if names_files else ()
-        return [cached_prompt(filed_as(prompt, cached)) for prompt in self.prompts]
+        of_files = {p for p in self.prompts if "{}" not in p and not is_built_in(p)}
+        cached = read_header(path).templates if of_files and path.exists() else ()
+        named = [filed_as(p, cached) if p in of_files else p for p in self.prompts]
+        return [cached_prompt(prompt) for prompt in named]
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
         if self.pairs:

@@ -60,13 +60,38 @@ def prompt_template(prompt: str) -> str:
     return template
 
 
+def is_built_in(prompt: str) -> bool:
+    """Whether a prompt is a name that means the same with every set: no file's sentences."""
+    return prompt in (PHOTOS, *PROMPTS, *ensembles())
+
+
 def cached_prompt(prompt: str) -> str:
     """What class features are filed under: of a prompt, or the name for example photos.
 
     Raises:
         SettingsError: none of these.
     """
-    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
+    if prompt == PHOTOS:
+        return PHOTOS
+    try:
+        return prompt_template(prompt)
+    except SettingsError as error:
+        raise SettingsError(f"{error}", remedy="cache-sentences") from None
+
+
+def averaged_prompt(templates: Sequence[str]) -> str:
+    """What templates are filed under that are averaged; those of an ensemble, by its name.
+
+    Each may be given by a name, and counts once however often it is there.
+
+    Raises:
+        SettingsError: one that is no template, as the sentences of a file.
+    """
+    resolved = [part for t in templates for part in templates_of(prompt_template(t))]
+    for part in resolved:
+        if is_filed(part):
+            raise SettingsError(f"'{part}' are sentences of a file: no template to be averaged.")
+    return ensemble_name(list(dict.fromkeys(resolved)))
 
 
 def speech_prompt(words: str) -> str | None:
