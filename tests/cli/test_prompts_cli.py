@@ -38,6 +38,10 @@ def test_sentences_of_a_file_are_averaged_filed_and_found(zsntta, tiny):
     assert run.exit_code == 0, run.output
     assert json.loads(Path("r.json").read_text())[0]["settings"]["prompt"] == filed
     assert filed in zsntta("cache", "show", "shapes", *TINY).stdout
+    told = zsntta("paper", "2", "--encoder", "tiny", "--prompt", "menon")
+    assert told.exit_code == 2, told.output
+    meant = zsntta("paper", "2", "--encoder", "tiny", "--prompt", "cupl", "--dry-run")
+    assert meant.exit_code == 0, meant.output
     again = zsntta("simulate", "--from", "r.json", "--output", "again.json")
     assert again.exit_code == 0, again.output
 

@@ -11,6 +11,8 @@ from zsntta_cli.settings.prompts import (
     averaged_prompt,
     class_prompts,
     ensembles,
+    join_templates,
+    prompt_label,
     prompt_template,
     templates_of,
 )
@@ -132,3 +134,14 @@ def test_templates_that_are_averaged_may_be_named_and_count_once():
     for wrong in ("the", "clip-81", "cupl@0123abcd", "{} {}"):
         with pytest.raises(SettingsError, match=r"neither one of|sentences of a file"):
             averaged_prompt(["a {}", wrong])
+
+
+def test_a_label_of_many_templates_is_short_and_no_others():
+    templates = ensembles()["clip-7"]
+    one, other = join_templates(*templates[:6]), join_templates(*templates[:5], templates[6])
+    assert prompt_label(one).startswith("itap of a {}. | 5 more (")
+    assert prompt_label(one) != prompt_label(other)
+    assert len(prompt_label(one)) <= 60
+    plain = "a photo of a {}, " + "very " * 20
+    for prompt in ("clip-80", "cupl@0123abcd", "a {} | the {}", plain):
+        assert prompt_label(prompt) == prompt

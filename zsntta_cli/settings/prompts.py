@@ -4,6 +4,7 @@ A list has one prompt of its own, and so have the class names that its words are
 and adjectives are two lists of one set: a share is mined of each.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ def speech_prompt(words: str) -> str | None:
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
+_LONGEST_LABEL = 60
 _AND = " | "  # between templates whose features are averaged; none can be typed with two {}
 
 
@@ -119,6 +121,15 @@ def templates_of(name: str) -> list[str]:
         return ensembles()[name]
     parts = name.split(_AND)
     return parts if all("{}" in part for part in parts) else [name]
+
+
+def prompt_label(prompt: str) -> str:
+    """A prompt as a table has it: of many templates the first, how many more, and a digest."""
+    if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
+        return prompt
+    first, *others = templates_of(prompt)
+    digest = hashlib.sha256(prompt.encode()).hexdigest()[:8]
+    return f"{short(first, _LONGEST_LABEL // 2)} | {len(others)} more ({digest})"
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
