@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made import PROMPT
 
 from zsntta_cli.cache import accuracy, hdf5, published
-from zsntta_cli.cache.accuracy import ZeroShot, note_path, zero_shot, zero_shots
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, note_path, zero_shot, zero_shots
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.cache.published import IMPLEMENTATION, judge, judged, published_for, table
 from zsntta_cli.datasets import CATALOGUE
@@ -150,7 +150,7 @@ def test_the_table_is_of_sets_and_templates_that_there_are():
 def test_another_published_run_is_within_what_is_allowed(name, templates, percent):
     (row,) = [row for row in published_for(B16, name) if row.templates == templates]
     assert abs(row.accuracy - percent) < IMPLEMENTATION
-    shot = ZeroShot(templates, round(percent * row.images / 100), row.images)
+    shot = ZeroShotAccuracy(templates, round(percent * row.images / 100), row.images)
     assert not judge(shot, [row]).is_outside
 
 
@@ -158,16 +158,16 @@ def test_templates_count_and_order_does_not():
     (row,) = published_for(B16, "cifar10")
     same = " | ".join(reversed(ensembles()["clip-cifar"]))
     for template, most in (("clip-cifar", 0.5), (same, 0.5), (PROMPT, 6)):
-        shot = ZeroShot(template, 9_077, 10_000)
+        shot = ZeroShotAccuracy(template, 9_077, 10_000)
         assert judge(shot, [row]).allowed <= most
-    assert judge(ZeroShot(PROMPT, 9_077, 10_000), [row]).allowed > 1
+    assert judge(ZeroShotAccuracy(PROMPT, 9_077, 10_000), [row]).allowed > 1
 
 
 def test_few_images_allow_more_and_lacking_classes_allow_no_verdict():
     rows = published_for(B16, "imagenet")
-    few = ZeroShot("clip-80", 60, 100)
+    few = ZeroShotAccuracy("clip-80", 60, 100)
     assert 14 < judge(few, rows).allowed < 15  # 3 sqrt(.6834 x .3166 / 100) is 14.0
-    (part,) = judged(B16, "imagenet", [ZeroShot("clip-80", 10, 100, covers=False)])
+    (part,) = judged(B16, "imagenet", [ZeroShotAccuracy("clip-80", 10, 100, lacking=51)], 1000)
     assert part.published is None
     assert not part.is_outside
 
@@ -208,7 +208,7 @@ def test_the_tool_refuses_a_number_that_was_copied_wrong(tmp_path):
 
 def test_what_is_above_is_off_too():
     row = published_for(B16, "imagenet")[0]
-    above = judge(ZeroShot(row.templates, 49_000, 50_000), [row])
+    above = judge(ZeroShotAccuracy(row.templates, 49_000, 50_000), [row])
     assert above.is_outside
     assert "points above the published accuracy" in above.warning
-    assert published.judge(ZeroShot("x {}", 1, 1), []).line == "zero-shot accuracy 100.00 %"
+    assert published.judge(ZeroShotAccuracy("x {}", 1, 1), []).line == "zero-shot accuracy 100.00 %"

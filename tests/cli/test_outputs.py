@@ -33,6 +33,10 @@ OUTPUTS = {
     ("methods show", "--output"): (("methods", "show", "magic"), TABLES),
     ("methods check", "--output"): (("methods", "check", "magic.py"), TABLES),
     ("cite", "--output"): (("cite",), (".bib",)),
+    ("cache export", "--output"): (
+        ("cache", "export", "shapes"),
+        (".npz", ".parquet", ".safetensors", ".pt"),
+    ),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }

@@ -18,6 +18,8 @@ from zsntta_cli.datasets.readers.hub_images import Address, HubImages
 from zsntta_cli.errors import DatasetError
 
 library = pytest.importorskip("datasets")
+if library.__file__ is None:  # the folder that this file is in
+    pytest.skip("the library datasets is not installed", allow_module_level=True)
 NAMES, LABELS = ["tabby cat", "ox"], [1, 0, 1, 1, 0]
 PIXELS = pictures(5)
 
@@ -69,6 +71,15 @@ def test_rows_are_images_in_their_order(address):
     assert images.reload().identity() == images.identity()
     sizes = ",".join(str(len(encoded(pixels, "png"))) for pixels in PIXELS)
     assert images.fingerprint == sizes
+
+
+def test_no_rows_are_told(tmp_path):
+    columns(target=(CLASSES, LABELS)).to_parquet(tmp_path / "test.parquet")
+    assert len(load(f"hf:{tmp_path}:test[:40%]")) == 2
+    assert "cannot be loaded (ValueError: " in told(f"hf:{tmp_path}:test[:0]")
+    (tmp_path / "none").mkdir()
+    columns(target=(CLASSES, LABELS)).select([]).to_parquet(tmp_path / "none" / "test.parquet")
+    assert "cannot be loaded (ValueError: " in told(f"hf:{tmp_path}/none:test")
 
 
 def test_rows_that_were_chosen_are_the_chosen(tmp_path):
@@ -126,6 +137,18 @@ def test_what_cannot_be_loaded_is_one_line(tmp_path, address):
         assert "test" in told(address.removesuffix(":test"))
 
 
+def test_an_image_folder_is_files(tmp_path):
+    for i, pixels in enumerate(PIXELS):
+        path = tmp_path / "test" / ("cat", "ox")[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encoded(pixels, "png"))
+    images, folder = load(f"hf:{tmp_path}:test"), load(tmp_path / "test")
+    assert images.labels.tolist() == folder.labels.tolist() == [0, 0, 0, 1, 1]
+    assert images.class_names == folder.class_names
+    assert images.fingerprint == folder.fingerprint
+    assert np.array_equal(images.read(3), folder.read(3))
+
+
 def test_rows_without_an_image_are_broken_images():
     rows = {"image": [{"bytes": encoded(PIXELS[0], "png"), "path": None},
                       None, {"bytes": b"no image", "path": "x.png"},
@@ -167,6 +190,7 @@ def test_addresses():
     assert parse("x", "hf:org/name@v1:plain:test?label=a") == Address(
         "org/name", "test", "plain", "v1", {"label": "a"}
     )
+    assert parse("x", "hf:org/name:a:train[:10%]+test[1:]").split == "train[:10%]+test[1:]"
     for wrong in ("hf::test", "hf:a:b:c:d", "hf:org/name:", "hf:a/b:test?label=x&row=2"):
         with pytest.raises(DatasetError, match="must be hf:ORG/NAME:SPLIT"):
             parse("x", wrong)
@@ -243,14 +267,15 @@ def test_extract_and_verify(zsntta, tmp_path):
     assert result.exit_code == 0, result.output
 
 
+def test_a_repository_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "rows").mkdir(parents=True)
+    assert "it is a folder, too: hf:./org/rows reads that" in told("hf:org/rows:test")
+
+
 def test_an_address_without_a_name_asks_for_one(zsntta):
     result = zsntta("extract", "--model", "tiny", "--dataset", "hf:org/rows:test")
     assert "'hf:org/rows:test' has no name: give it one, as mine=hf:org/rows:test." in result.stderr
-
-
-def test_the_library_lacks(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    assert "pip install 'zsntta[datasets]'" in told("hf:org/name:test")
 
 
 def test_nothing_else_loads_the_library():

@@ -1,6 +1,7 @@
 """Web data sets as CLIP_benchmark's builder writes them: read as they lie, and told where not."""
 
 import hashlib
+from importlib.machinery import ModuleSpec
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from web_writer import add, encoded, pictures, write_split, write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.readers import hub_images
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings.prompts import join_templates
 
@@ -235,6 +237,13 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
         assert result.exit_code == 0, result.output
     result = zsntta("datasets", "verify", "pets=web", "--deep")
     assert result.stdout == "pets: 9 images, 3 classes, every image opened: ok\n"
+
+
+@pytest.mark.parametrize("spec", [None, ModuleSpec("datasets", None)])
+def test_the_library_datasets_lacks_or_is_a_folder_of_that_name(monkeypatch, spec, tmp_path):
+    monkeypatch.setattr(hub_images, "find_spec", {"datasets": spec}.get)
+    with pytest.raises(DatasetError, match=r"pip install 'zsntta\[datasets\]'"):
+        datasets.load_images("pets=hf:org/name:test", tmp_path)
 
 
 def test_labels_without_names_are_told_at_once_and_can_be_named(zsntta, tmp_path):

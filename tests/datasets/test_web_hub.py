@@ -128,8 +128,8 @@ def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
     with local_hub(monkeypatch, {CARS: published}) as hub:
         hub.refuses = ("1.tar",)
         assert "cannot be fetched (" in told(CARS, data)
-        assert not (data / "wds_cars" / "test" / "1.tar").exists()
-        there = {path.name for path in (data / "wds_cars" / "test").glob("*.tar")}
+        assert not (data / CARS / "test" / "1.tar").exists()
+        there = {path.name for path in (data / CARS / "test").glob("*.tar")}
         hub.refuses = ("nothing",)
         hub.asked.clear()
         assert len(datasets.load_images(CARS, data)) == 5
@@ -139,6 +139,16 @@ def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
         } - there  # fmt: skip
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # it is there: nobody is asked
         assert len(datasets.load_images(CARS, data)) == 5
+
+
+def test_a_repository_of_one_name_is_another_set(tmp_path, published, monkeypatch):
+    others = tmp_path / "others"
+    write_web_set(others, LABELS[::-1], NAMES)
+    with local_hub(monkeypatch, {CARS: published, "somebody/wds_cars": others}):
+        assert datasets.load_images(CARS, tmp_path).labels.tolist() == LABELS
+        images = datasets.load_images("somebody/wds_cars", tmp_path)
+    assert images.labels.tolist() == LABELS[::-1]
+    assert images.facts["hub"] == f"somebody/wds_cars@{REVISION}"
 
 
 def test_what_cannot_be_fetched_is_one_line(tmp_path, published, monkeypatch):

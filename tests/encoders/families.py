@@ -33,6 +33,14 @@ CONFIGS = {
         "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "no_causal_mask": True},
         "vision_cfg": timm("fastvit_t8", 64, timm_pool="avg", timm_proj=None),
     },
+    "mobileclip2": {
+        "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "no_causal_mask": True},
+        "vision_cfg": timm("fastvit_t8", 64, timm_pool="avg", timm_proj=None),
+    },
+    "pe-core": {
+        "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "context_length": 32},
+        "vision_cfg": timm("vit_pe_core_tiny_patch16_384", 384, timm_pool="map", timm_proj=None),
+    },
     "convnext": {
         "embed_dim": 32, "text_cfg": CLIP_TEXT,
         "vision_cfg": timm("test_convnext", 64, timm_pool="", timm_proj="linear"),
@@ -59,8 +67,8 @@ CONFIGS = {
 }  # fmt: skip
 FAMILY = {
     "metaclip": "MetaCLIP", "dfn": "DFN", "eva": "EVA-CLIP", "mobileclip": "MobileCLIP",
-    "convnext": "ConvNeXt", "coca": "CoCa", "clipa": "CLIPA", "siglip-small": "SigLIP",
-    "siglip2-small": "SigLIP 2",
+    "mobileclip2": "MobileCLIP2", "pe-core": "Perception Encoder", "convnext": "ConvNeXt",
+    "coca": "CoCa", "clipa": "CLIPA", "siglip-small": "SigLIP", "siglip2-small": "SigLIP 2",
 }  # fmt: skip
 SIGMOID = tuple(name for name in CONFIGS if name.startswith("siglip"))
 

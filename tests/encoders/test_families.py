@@ -160,7 +160,7 @@ def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_weights", None)
     with pytest.raises(EncoderError, match="the tokenizer of ViT-B-16-SigLIP") as caught:
         load_encoder(EncoderChoice("ViT-B-16-SigLIP", "webli"), "cpu")
-    assert worded(caught.value, {}).endswith(": pip install transformers reads it")
+    assert worded(caught.value, {}).endswith(": pip install 'zsntta[transformers]' reads it")
 
 
 def test_a_tokenizer_that_is_out_of_reach_names_the_files(monkeypatch):

@@ -86,7 +86,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 18
+    assert len(DOCS) == 19
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python", "toml"), page

@@ -16,28 +16,29 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, FeatureSet, Header, float32_of
-from zsntta_cli.errors import StoreError
+from zsntta_cli.cache.label_orders import better_order
+from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import read_input, write_whole
 
-_ROWS = 4096  # images at a time
+_SCORES = 2**22  # at a time: 16 MiB
 _LARGEST_NOTE = 2**20  # bytes
-_LEAST_GAIN = 0.05  # of accuracy, on held-out images, that another order of labels must bring
-_ERRORS = 4  # standard errors by which it must
+_MOST = 2**40  # images that a note can tell of
 _PAIRS = 3  # of classes that are named
 
 Swap = tuple[str, str]  # a class by its label, and the class that its images are taken for
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShotAccuracy:
     """How many images are nearest to their class's text feature, under one prompt."""
 
     template: str
     correct: int
     images: int  # that have a label
-    reordered: float = 0.0  # accuracy on held-out images by the best order of labels, if far better
+    reordered: float = 0.0  # accuracy under another order of labels, if that is far better
     swaps: tuple[Swap, ...] = ()  # the first classes that it would exchange
-    covers: bool = True  # there are images of every class
+    order: str = ""  # how that order comes about, if it is known
+    lacking: int = 0  # classes without images
 
     @property
     def accuracy(self) -> float:
@@ -45,7 +46,7 @@ class ZeroShot:
         return self.correct / self.images
 
 
-def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
+def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
     """The zero-shot accuracy under a prompt; None of a set without labels or that prompt."""
     text, labelled = features.text_features.get(template), features.labels >= 0
     if text is None or not labelled.any():
@@ -53,58 +54,31 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShot | None:
     answers = _answers(features.image_features, text)[labelled]
     labels = features.labels[labelled]
     correct = int((answers == labels).sum())
-    covers = len(np.unique(labels)) == len(text)
-    order = _better_order(labels, answers, len(text))
-    if order is None:
-        return ZeroShot(template, correct, len(labels), covers=covers)
-    _, held_out = _halves(len(labels))
-    gained = float((order[labels[held_out]] == answers[held_out]).mean())
+    present = np.unique(labels).tolist()
+    lacking = len(text) - len(present)
     names = features.class_names
-    swaps = [(names[i], names[j]) for i, j in enumerate(order) if i != j and (labels == i).any()]
-    return ZeroShot(template, correct, len(labels), gained, tuple(swaps[:_PAIRS]), covers)
+    better = better_order(labels, answers, names)
+    if better is None:
+        return ZeroShotAccuracy(template, correct, len(labels), lacking=lacking)
+    swaps = [(names[i], names[j]) for i in present if (j := better.classes[i]) != i]
+    reordered, first_swaps = better.accuracy, tuple(swaps[:_PAIRS])
+    return ZeroShotAccuracy(
+        template, correct, len(labels), reordered, first_swaps, better.words, lacking
+    )
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
     """The nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
     answers = np.empty(len(rows), np.intp)
-    for start in range(0, len(rows), _ROWS):
-        block = slice(start, start + _ROWS)
-        answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
+    step = max(1, _SCORES // len(text))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        with np.errstate(all="ignore"):  # of features that are not finite, which others refuse
+            answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
     return answers
 
 
-def _better_order(
-    labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int
-) -> NDArray[np.intp] | None:
-    """The order of classes (C,) under which far more answers would be right; None if there is none.
-
-    It is found on a half of the images and must hold on the other half: by chance alone some order
-    always fits better, the more so with few images to a class.
-    """
-    found_on, held_out = _halves(len(labels))
-    pairs = labels[found_on].astype(np.intp) * classes + answers[found_on]
-    confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
-    most = np.minimum(confusion.max(axis=0).sum(), confusion.max(axis=1).sum())
-    if most - np.trace(confusion) < _LEAST_GAIN * max(confusion.sum(), 1):
-        return None  # no order can gain so much
-    from scipy.optimize import linear_sum_assignment
-
-    _, order = linear_sum_assignment(confusion, maximize=True)
-    order = np.where(confusion[np.arange(classes), order] > 0, order, np.arange(classes))
-    plain = labels[held_out] == answers[held_out]
-    changed = order[labels[held_out]] == answers[held_out]
-    won, lost = int((changed & ~plain).sum()), int((plain & ~changed).sum())
-    is_sure = won - lost > _ERRORS * np.sqrt(won + lost)  # McNemar's test
-    return order if is_sure and won - lost > _LEAST_GAIN * len(plain) else None
-
-
-def _halves(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Two halves of so many images, drawn: images may lie in an order that repeats itself."""
-    drawn = np.random.default_rng(0).permutation(count)
-    return drawn[: count // 2], drawn[count // 2 :]
-
-
-def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShot]:
+def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotAccuracy]:
     """The zero-shot accuracies of a feature file, one a prompt; none where it has no labels.
 
     `features`: the file's content, where it has been read. What was computed before is not computed
@@ -135,29 +109,35 @@ def _content(header: Header) -> list[str]:
     return [header.digest, *header.text_digests]
 
 
-def _kept(path: Path, header: Header) -> list[ZeroShot] | None:
+def _kept(path: Path, header: Header) -> list[ZeroShotAccuracy] | None:
     try:
         note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
         if note["of"] != _content(header):
             return None
         return [parsed_shot(values) for values in note["accuracies"]]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-def parsed_shot(values: Any) -> ZeroShot:
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST:
+        raise ValueError(f"{short(str(value))} is no count")
+    return value
+
+
+def parsed_shot(values: Any) -> ZeroShotAccuracy:
     """What was kept of an accuracy; ValueError, TypeError or KeyError where it is none."""
-    correct, images = int(values["correct"]), int(values["images"])
-    if not 0 <= correct <= images or not images:
-        raise ValueError(f"{correct} of {images} images are no share")
+    correct, images, lacking = (_count(values[key]) for key in ("correct", "images", "lacking"))
+    if not correct <= images or not images or not 0 <= (reordered := values["reordered"]) <= 1:
+        raise ValueError(f"{correct} of {images} images are no share, or another order's is none")
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
-    return ZeroShot(
-        str(values["template"]), correct, images, float(values["reordered"]), swaps,
-        bool(values["covers"]),
+    return ZeroShotAccuracy(
+        str(values["template"]), correct, images, float(reordered), swaps,
+        str(values["order"]), lacking,
     )  # fmt: skip
 
 
-def _keep(path: Path, header: Header, shots: Sequence[ZeroShot]) -> None:
+def _keep(path: Path, header: Header, shots: Sequence[ZeroShotAccuracy]) -> None:
     note = {"of": _content(header), "accuracies": [asdict(shot) for shot in shots]}
     try:
         write_whole(note_path(path), json.dumps(note).encode())

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
+from zsntta_cli.settings import CHECKPOINT, hub_folder
 
 __all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
 
@@ -188,11 +189,16 @@ def difference(
     return None
 
 
+IMPORTED = "imported"  # in the place of the weights' tag of an encoder that only has a name
 LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
 
 
 def without_place(name: Any, prefix: str = "") -> Any:
     """The name of a model or its weights; of a file, no folder of the machine that it lay on."""
-    if not isinstance(name, str) or not name.startswith(prefix):
+    if not isinstance(name, str):
+        return name
+    if prefix == LOCAL_DIR and (folder := hub_folder(name)):
+        return f"{CHECKPOINT}./{folder.name}"
+    if not name.startswith(prefix):
         return name
     return prefix + PurePath(name.removeprefix(prefix)).name

@@ -104,6 +104,16 @@ class GuardedGroup:
 
     def array(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> NDArray[Any]:
         """A data set of numbers of one of some types; None stands for any length."""
+        return self._checked(name, shape, *dtypes)[()]
+
+    def blocks(
+        self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
+    ) -> Iterator[NDArray[Any]]:
+        """What `array` gives, some rows at a time."""
+        data = self._checked(name, shape, *dtypes)
+        return (data[start : start + rows] for start in range(0, len(data), rows))
+
+    def _checked(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> h5py.Dataset:
         data = self._data_set(name)
         fits = len(data.shape) == len(shape) and all(
             wanted in (None, length) for wanted, length in zip(shape, data.shape, strict=True)
@@ -115,7 +125,7 @@ class GuardedGroup:
                 f"{name} is {data.dtype} {data.shape}, must be {wanted} of shape ({lengths})"
             )
         self._count(name, data)
-        return data[()]
+        return data
 
     def strings(self, name: str) -> tuple[str, ...]:
         """A data set of texts, (N,)."""

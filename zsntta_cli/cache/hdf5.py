@@ -163,21 +163,62 @@ def read_features(path: Path) -> FeatureSet:
     return features
 
 
+def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
+    """A feature file with image features of shape (0, D), and its sample ids (N,).
+
+    `row_blocks` gives the rows that are left out: StoreError where the file is broken.
+    """
+    with open_checked(path) as file:
+        rows, dim = _rows_and_dim(file)
+        dtype = file.dtype("image_features")
+        labels = file.array("labels", (rows,), np.int32)
+        return _content(path, file, np.empty((0, dim), dtype), labels), file.strings("sample_ids")
+
+
+def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]]:
+    """The image features that were not read with a file, so many rows at a time, in order.
+
+    Raises:
+        StoreError: before the last block is given, where they are not those of the digest.
+    """
+    count, digest = len(features), hashlib.sha256()
+    with open_checked(features.path) as file:
+        blocks = file.blocks(
+            "image_features", rows, (count, features.dim), features.image_features.dtype
+        )
+        for start, block in zip(range(0, count, rows), blocks, strict=True):
+            digest.update(block.data)
+            if start + rows >= count:
+                digest.update(features.labels.data)
+                _check_digest(digest, features.digest)
+            yield block
+
+
+def _check_digest(digest: Any, expected: str) -> None:
+    if digest.hexdigest() != expected:
+        raise ValueError("its content does not match its digest")
+
+
 def _read(path: Path, file: GuardedGroup) -> FeatureSet:
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
     digest = hashlib.sha256(features.data)
     digest.update(labels.data)
-    if digest.hexdigest() != file.text("digest"):
-        raise ValueError("its content does not match its digest")
+    _check_digest(digest, file.text("digest"))
+    return _content(path, file, features, labels)
+
+
+def _content(
+    path: Path, file: GuardedGroup, features: NDArray[np.floating], labels: NDArray[np.int32]
+) -> FeatureSet:
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
     return FeatureSet(
         path, file.text("kind"), _name(path, file), file.mapping("encoder"),
-        file.mapping("source"), digest.hexdigest(), features, labels, class_names,
-        _read_texts(file, len(class_names), dim), bool(file.number("normalized")),
+        file.mapping("source"), file.text("digest"), features, labels, class_names,
+        _read_texts(file, len(class_names), features.shape[1]), bool(file.number("normalized")),
         file.text("created") if file.says("created") else "",
         file.mapping("machine") if file.says("machine") else {},  # older files have none
         _read_scales(file),

@@ -1,7 +1,8 @@
 """What features made elsewhere must be: arrays in, checked arrays out, or one line of refusal."""
 
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, Text
+from zsntta_cli.cache.manifest import Manifest
 from zsntta_cli.cache.verify import row_norms
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, short
 
 _CHUNK = 8192  # rows at a time
 _UNIT = 1e-4  # norms of text features that are further from 1 are brought to it
@@ -84,8 +86,10 @@ class Checked:
     normalized: bool
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
-    texts: tuple[Text, ...]  # none or one
+    texts: tuple[Text, ...]  # of a stranger's file none or one
+    sample_ids: tuple[str, ...]
     notes: list[str]  # what was found out or done on the way
+    manifest: Manifest | None = None  # of what was exported, and is what was read
 
     def is_in(self, old: FeatureSet) -> bool:
         """Whether a feature file holds these features, labels and class names."""
@@ -138,6 +142,21 @@ def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> 
         + (f", there are {classes} class names: give one for each class." if classes else "."),
     )
     return array.astype(np.int32)
+
+
+def numbers_of_names(
+    labels: NDArray[Any], label_names: Sequence[str], names: Sequence[str], where: Path
+) -> NDArray[np.int64]:
+    """Labels (N,) by class names, of those by other texts; -1 stays."""
+    numbers, counts = {name: i for i, name in enumerate(names)}, Counter(names)
+    for name in label_names:
+        _refuse(
+            counts[name] == 1,
+            f"{where}: the label '{short(name)}' is {counts[name]} of the class names, must be "
+            f"one: give labels as numbers.",
+        )
+    of_names = np.array([numbers[name] for name in label_names], np.int64)
+    return np.where(labels < 0, -1, of_names[labels])
 
 
 def _integers(lines: NDArray[Any], where: Path) -> NDArray[np.int64]:

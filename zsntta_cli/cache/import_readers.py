@@ -1,7 +1,7 @@
 """Readers of arrays made elsewhere. Nothing is ever unpickled: a file is data, not a program.
 
 clip-retrieval (github.com/rom1504/clip-retrieval) writes features as img_emb/img_emb_0.npy,
-img_emb_1.npy, … with metadata beside them.
+img_emb_1.npy, … with metadata beside them. What `cache export` writes has a manifest (manifest.py).
 """
 
 import json
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache import parquet
+from zsntta_cli.cache.manifest import FILE, KEY, TEXT_KEY
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
@@ -24,7 +26,10 @@ FEATURES, LABELS, NAMES, TEXT = (
 )  # fmt: skip
 _LEAST, _TIMES = 2**26, 16  # bytes that any archive may unpack to, and times its size
 _LARGEST_TEXT = 2**28  # bytes
-_KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT}
+IDS, LABEL_NAMES = "sample_ids", "label_names"  # the latter: labels are numbers of these
+_KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT, IDS, KEY}
+_MORE_TEXT = re.compile(rf"{TEXT_KEY}_\d{{1,6}}")
+_PARQUET_LIST = re.compile(r"metadata_\d{1,9}\.parquet")
 
 Content = Mapping[str, NDArray[Any] | None]  # by key; None: not looked at, its key is unknown here
 
@@ -39,10 +44,16 @@ def read(path: Path) -> Content:
     if not path.is_file() or reader is None:
         raise StoreError(
             f"{path} is no file that can be read: must be one of {', '.join(_READERS)}, or a "
-            f"folder with clip-retrieval's img_emb_0.npy, img_emb_1.npy, …"
+            f"folder with clip-retrieval's img_emb_0.npy, img_emb_1.npy, …, or of cache export."
         )
+    return _read_with(reader, path)
+
+
+def _read_with(reader: Callable[[Path], Any], path: Path) -> Any:
     try:
         return reader(path)
+    except StoreError:
+        raise
     except Exception as error:  # damaged files make zipfile, NumPy and torch raise nearly anything
         reason = first_line(error).rstrip(".")
         raise StoreError(
@@ -65,17 +76,36 @@ def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
     raise StoreError(f"{path} holds {held}, must hold {wanted}: save it under that name.")
 
 
+def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
+    """The features of a folder, a part (n, D) each, and what else an export has put there.
+
+    Raises:
+        StoreError: no features, a part is missing, or a file is broken.
+    """
+    manifest = folder / FILE
+    is_exported = manifest.is_file()
+    if not is_exported and not (folder / f"{FEATURES[1]}.npy").is_file():
+        return read_parts(folder), {}
+    content: dict[str, NDArray[Any] | None] = {}
+    if is_exported:
+        content[KEY] = np.array(_read_with(_text_of, manifest))
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".npy", ".json") and _is_known(path.stem) and path != manifest:
+            reader = _texts_of if path.stem == IDS else read
+            content[path.stem] = pick(_read_with(reader, path), (path.stem,), path)
+    whole = content.pop(FEATURES[1], None)
+    if whole is not None:
+        return [whole], content
+    return read_parts(folder), {**content, **_listed_ids(folder)}
+
+
 def read_parts(folder: Path) -> list[NDArray[Any]]:
     """The features of a folder as clip-retrieval writes it, a part (n, D) each, in numeric order.
 
     Raises:
         StoreError: no parts, one missing, or one broken.
     """
-    parts: dict[int, Path] = {}
-    for path in (*folder.glob("img_emb/*.npy"), *folder.glob("*.npy")):
-        number = re.fullmatch(r"img_emb_(\d{1,9})", path.stem)
-        if number:
-            parts[int(number[1])] = path
+    parts = _numbered(folder, "img_emb", ".npy")
     missing = next((i for i in range(len(parts) + 1) if i not in parts), 0)
     if missing < len(parts) or not parts:
         raise StoreError(
@@ -85,6 +115,30 @@ def read_parts(folder: Path) -> list[NDArray[Any]]:
     return [pick(read(parts[i]), FEATURES, parts[i]) for i in sorted(parts)]
 
 
+def _numbered(folder: Path, name: str, suffix: str) -> dict[int, Path]:
+    """Files NAME_0, NAME_1 … in a folder, or in its folder of that name: newer ones have 00, 01."""
+    numbered = dict[int, Path]()
+    for path in (*folder.glob(f"{name}/*{suffix}"), *folder.glob(f"*{suffix}")):
+        match = re.fullmatch(rf"{name}_(\d{{1,9}})", path.stem)
+        if match and numbered.setdefault(int(match[1]), path) != path:
+            raise StoreError(
+                f"{numbered[int(match[1])]} and {path} are the same part: leave one of them there."
+            )
+    return numbered
+
+
+def _listed_ids(folder: Path) -> Content:
+    """The ids in the lists of images beside clip-retrieval's parts."""
+    lists = _numbered(folder, "metadata", ".parquet")
+    ids = [name for i in sorted(lists) for name in _read_with(parquet.read_ids, lists[i])]
+    return {IDS: np.array(ids, object)} if ids else {}
+
+
+def _is_known(key: str) -> bool:
+    """Whether an array is looked at, by its key."""
+    return key in _KNOWN or _MORE_TEXT.fullmatch(key) is not None
+
+
 def _npy(path: Path) -> Content:
     return {BARE: np.lib.format.open_memmap(path, mode="r")}
 
@@ -92,7 +146,7 @@ def _npy(path: Path) -> Content:
 def _npz(path: Path) -> Content:
     _check_unpacked(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
-        return {key: _member(loaded, key) if key in _KNOWN else None for key in loaded.files}
+        return {key: _member(loaded, key) if _is_known(key) else None for key in loaded.files}
 
 
 def _check_unpacked(path: Path) -> None:
@@ -125,7 +179,13 @@ def _torch(path: Path) -> Content:
         return {BARE: _array(loaded)}
     if not isinstance(loaded, dict):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a tensor or a dict")
-    return {str(key): _array(v) if key in _KNOWN else None for key, v in loaded.items()}
+    return {str(key): _value(str(key), value) for key, value in loaded.items()}
+
+
+def _value(key: str, value: Any) -> NDArray[Any] | None:
+    if not _is_known(key):
+        return None
+    return _list_of_texts(value) if key == IDS else _array(value)
 
 
 def _array(value: Any) -> NDArray[Any]:
@@ -141,18 +201,57 @@ def _array(value: Any) -> NDArray[Any]:
     return array
 
 
+def _safetensors(path: Path) -> Content:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        keys, metadata = list(file.keys()), file.metadata() or {}
+        content = {key: _tensor(file, path, key) if _is_known(key) else None for key in keys}
+    if (ids := content.get(IDS)) is not None:
+        content[IDS] = _list_of_texts(json.loads(ids.tobytes()))
+    for key in NAMES:
+        if key in metadata:
+            content[key] = np.array(json.loads(metadata[key]))
+    return content | ({KEY: np.array(metadata[KEY])} if KEY in metadata else {})
+
+
+def _tensor(file: Any, path: Path, key: str) -> NDArray[Any]:
+    if file.get_slice(key).get_dtype() != "BF16":
+        array: NDArray[Any] = file.get_tensor(key)
+        return array
+    from safetensors import safe_open  # NumPy has no bfloat16: torch widens it
+
+    with safe_open(path, "pt") as tensors:
+        return _array(tensors.get_tensor(key))
+
+
+def _list_of_texts(values: Any) -> NDArray[Any]:
+    """A list of texts (N,), each in memory as long as it is and no longer."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("what should be a list of texts is none")
+    return np.array(values, object)
+
+
+def _text_of(path: Path) -> str:
+    return read_input(path, _LARGEST_TEXT).decode("utf-8-sig")
+
+
+def _texts_of(path: Path) -> Content:
+    return {BARE: _list_of_texts(json.loads(_text_of(path)))}
+
+
 def _lines(path: Path) -> Content:
-    lines = read_input(path, _LARGEST_TEXT).decode("utf-8-sig").rstrip().split("\n")
-    return {BARE: np.array([line.strip() for line in lines])}
+    return {BARE: np.array([line.strip() for line in _text_of(path).rstrip().split("\n")])}
 
 
 def _json(path: Path) -> Content:
-    loaded = json.loads(read_input(path, _LARGEST_TEXT).decode("utf-8-sig"))
+    loaded = json.loads(_text_of(path))
     if not isinstance(loaded, list):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a list")
     return {BARE: np.array(loaded)}
 
 
 _READERS: dict[str, Callable[[Path], Content]] = {
-    ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".txt": _lines, ".json": _json,
+    ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".parquet": parquet.read_table,
+    ".safetensors": _safetensors, ".txt": _lines, ".json": _json,
 }  # fmt: skip

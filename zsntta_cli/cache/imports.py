@@ -1,6 +1,7 @@
 """Features made elsewhere -> a feature file: read, checked, written as an extraction would.
 
-An import's encoder is known by the name that it is given, its dims and its logit scale alone.
+An import's encoder is known by the name that it is given, its dims and its logit scale alone. Of
+what `cache export` wrote, the manifest says more; what was altered since is refused.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.features import DATASET, NOISE, Text, difference
+from zsntta_cli.cache.exported import claim, exported_ids, exported_manifest, exported_names
+from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
     Checked,
@@ -23,7 +25,9 @@ from zsntta_cli.cache.import_checks import (
     check_names,
     check_text,
     no_labels,
+    numbers_of_names,
 )
+from zsntta_cli.cache.manifest import EXPORTED, Manifest
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
@@ -51,7 +55,7 @@ class ImportPlan:
     class_names: Path | None = None
     text: Path | None = None
     encoder: str = DEFAULT_ENCODER
-    logit_scale: float = DEFAULT_LOGIT_SCALE  # already exponentiated
+    logit_scale: float | None = None  # already exponentiated; None: an export's own, or CLIP's
     normalized: bool | None = None  # None: as the norms say
     prompt: str | None = None  # of the text features; None: the set's own
     overwrite: bool = False
@@ -63,7 +67,7 @@ class ImportPlan:
         for what, value in (("name", base), ("encoder", self.encoder)):
             if not is_own_name(value):
                 raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
-        if not is_scale(self.logit_scale):
+        if self.logit_scale is not None and not is_scale(self.logit_scale):
             raise SettingsError(
                 f"logit-scale is {self.logit_scale}, must be above 0 and at most "
                 f"{LARGEST_SCALE:g}: 100 for most CLIP models."
@@ -86,16 +90,18 @@ class ImportPlan:
         """The prompt template that the text features are filed under."""
         return prompt_template(self.prompt or datasets.default_prompt(self.name))
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The encoder, in the words of an extraction."""
+    def identity(self, manifest: Manifest | None = None) -> dict[str, Any]:
+        """The encoder, in the words of an extraction: what was exported says it, or nobody does."""
+        if manifest is not None:
+            scales = {"logit_scale": self.logit_scale, "logit_bias": self.logit_bias}
+            return {**manifest.encoder, **{k: v for k, v in scales.items() if v is not None}}
         unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
-        bias = self.logit_bias
+        scale, bias = self.logit_scale, self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
         return {
-            "model": self.encoder, "pretrained": "imported", **dict.fromkeys(unknown),
-            "logit_scale": self.logit_scale, "versions": {"zsntta": __version__},
-            **sigmoid,
+            "model": self.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
+            "logit_scale": DEFAULT_LOGIT_SCALE if scale is None else scale,
+            "versions": {"zsntta": __version__}, **sigmoid,
         }  # fmt: skip
 
 
@@ -128,7 +134,7 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     """
     checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
-    _check_neighbours(plan, checked.rows.dim, root, path)
+    _check_neighbours(plan, checked, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(lock_path(path))  # the one that an extraction takes
@@ -141,29 +147,40 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
-    files = [path for path in (plan.labels, plan.class_names, plan.text) if path]
-    files += [] if plan.features.is_dir() else [plan.features]
-    contents = {path: import_readers.read(path) for path in files}
-    rows = _rows(plan.features, contents)
-    normalized, note = _normalized(rows, plan.normalized)
-    notes = [note]
+    rows, contents = _read_all(plan)
+    manifest = exported_manifest(plan.features, contents[plan.features], rows)
+    notes = [claim(plan.features, manifest)] if manifest else []
+    wanted = plan.normalized
+    normalized, note = _normalized(
+        rows, manifest.normalized if manifest and wanted is None else wanted
+    )
+    notes.append(note)
+    ids = exported_ids(contents[plan.features], len(rows)) if manifest else numbered(len(rows))
     if plan.is_noise:
-        return Checked(rows, normalized, no_labels(len(rows)), (), (), notes)
-    names, text = _names_and_text(plan, contents, rows.dim, notes)
-    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
-    if label_source:
-        labels = check_labels(label_source[0], len(rows), len(names), label_source[1])
+        no_text = ((), ())
+        return Checked(
+            rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, manifest
+        )
+    if manifest and plan.text is None:
+        names, texts = _exported_texts(plan, contents, rows.dim, manifest)
     else:
-        labels = no_labels(len(rows))
-        notes.append("no labels: can be an OOD set only")
-    texts = () if text is None else (Text(plan.template, text),)
-    return Checked(rows, normalized, labels, names, texts, notes)
+        names, texts = _names_and_texts(plan, contents, rows.dim, notes)
+    labels = _labels(plan, contents, len(rows), names)
+    notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
+    return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, manifest)
 
 
-def _rows(path: Path, contents: Contents) -> ImportedRows:
+def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
+    """The features of a plan, and what its files hold."""
+    path = plan.features
+    files = [file for file in (plan.labels, plan.class_names, plan.text) if file]
+    files += [] if path.is_dir() else [path]
+    contents = {file: import_readers.read(file) for file in files}
     if path.is_dir():
-        return ImportedRows(import_readers.read_parts(path), path)
-    return ImportedRows([import_readers.pick(contents[path], import_readers.FEATURES, path)], path)
+        parts, contents[path] = import_readers.read_folder(path)
+    else:
+        parts = [import_readers.pick(contents[path], import_readers.FEATURES, path)]
+    return ImportedRows(parts, path), contents
 
 
 def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
@@ -181,23 +198,73 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     return unit, f"{span}: taken as {'normalised' if unit else 'raw'} features"
 
 
-def _names_and_text(
+def _names_and_texts(
     plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
-) -> tuple[tuple[str, ...], NDArray[np.float32] | None]:
+) -> tuple[tuple[str, ...], tuple[Text, ...]]:
     """Class names (C,) and their text features (C, D), as far as they are there."""
     features_file = plan.features
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
+    name_source = name_source or _label_names(contents, plan.labels, features_file)
     names = check_names(*name_source) if name_source else ()
     text_source = _find(contents, import_readers.TEXT, plan.text, features_file)
     if text_source is None:
-        return names, None
+        return names, ()
     features, note = check_text(text_source[0], dim, len(names), text_source[1])
     notes += [note] if note else []
     if not names:
         names = tuple(f"class {i}" for i in range(len(features)))
         notes.append(f"no class names: called '{names[0]}' … '{names[-1]}'")
-    return names, features
+    return names, (Text(plan.template, features),)
+
+
+def _label_names(
+    contents: Contents, labels: Path | None, features: Path
+) -> tuple[NDArray[Any], Path] | None:
+    """The texts that labels are, in the order of the alphabet, where they are no numbers."""
+    label_source = _find(contents, import_readers.LABELS, labels, features)
+    if label_source is None:
+        return None
+    names = contents[label_source[1]].get(import_readers.LABEL_NAMES)
+    return None if names is None else (names, label_source[1])
+
+
+def _labels(
+    plan: ImportPlan, contents: Contents, count: int, names: tuple[str, ...]
+) -> NDArray[np.int32]:
+    """Labels (N,), as numbers of class names; -1 where there are none."""
+    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
+    if label_source is None:
+        return no_labels(count)
+    labels, where = label_source
+    label_names = contents[where].get(import_readers.LABEL_NAMES)
+    if label_names is not None:
+        labels = numbers_of_names(labels, label_names.tolist(), names, where)
+    return check_labels(labels, count, len(names), where)
+
+
+def _exported_texts(
+    plan: ImportPlan, contents: Contents, dim: int, manifest: Manifest
+) -> tuple[tuple[str, ...], tuple[Text, ...]]:
+    """Class names and text features as they were exported; names may be given otherwise."""
+    content, named = contents[plan.features], plan.class_names
+    names = exported_names(content)
+    if named:
+        names = check_names(
+            import_readers.pick(contents[named], import_readers.NAMES, named), named
+        )
+    return names, _chosen(plan, manifest.read_texts(content, (len(names), dim), plan.features))
+
+
+def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """The text features of the template that is asked for; all where none is."""
+    if plan.prompt is None:
+        return texts
+    chosen = tuple(text for text in texts if text.template in (plan.prompt, plan.template))
+    if not chosen:
+        held = ", ".join(f"'{short(text.template)}'" for text in texts) or "none"
+        raise StoreError(f"{plan.features} has text features of {held}: choose with --prompt.")
+    return chosen
 
 
 def _find(
@@ -213,14 +280,16 @@ def _find(
     return None
 
 
-def _check_neighbours(plan: ImportPlan, dim: int, root: Path, path: Path) -> None:
+def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path) -> None:
     """Refuse a folder that holds the features of another encoder."""
-    wanted = {**plan.identity, "dims": dim}
+    identity, dim = plan.identity(checked.manifest), checked.rows.dim
+    keys = SAME_ENCODER if checked.manifest else (*identity, "logit_bias")
+    wanted = {**identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:
             continue
         theirs = {**other.header.identity, "dims": other.header.dim}
-        if mismatch := difference(theirs, wanted, sorted({*wanted, "logit_bias"} - {"versions"})):
+        if mismatch := difference(theirs, wanted, sorted({*keys, "dims"} - {"versions"})):
             raise StoreError(
                 f"{other.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
                 f"{mismatch.other})",
@@ -232,21 +301,34 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Write the file, or what it lacks; False where all of it is there already."""
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
-    files = (plan.features, plan.labels, plan.class_names, plan.text)
+    manifest = checked.manifest
     hdf5.write_features(
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
-        encoder=plan.identity,
-        source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
+        encoder=plan.identity(manifest),
+        source=_source(plan, checked),
         blocks=checked.rows.blocks(),
         labels=checked.labels,
-        sample_ids=numbered(len(checked.rows)),
+        sample_ids=checked.sample_ids,
         class_names=checked.class_names,
         texts=checked.texts,
         normalized=checked.normalized,
+        machine=manifest.machine if manifest else None,
+        created=manifest.created if manifest else None,
     )
     return True
+
+
+def _source(plan: ImportPlan, checked: Checked) -> dict[str, Any]:
+    """Where features came from: files; and that an exported one's words on its encoder count."""
+    files = (plan.features, plan.labels, plan.class_names, plan.text)
+    source = {"images": len(checked.rows), "imported": [file.name for file in files if file]}
+    if checked.manifest is None:
+        return source
+    return {
+        **checked.manifest.source, **source, EXPORTED: {"zsntta": checked.manifest.version},
+    }  # fmt: skip
 
 
 def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
@@ -255,9 +337,12 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     new = [text for text in checked.texts if text.template not in old.text_features]
     shared = [text for text in checked.texts if text not in new]
     same_text = all(
-        np.array_equal(old.text_features[text.template], text.features) for text in shared
+        np.array_equal(old.text_features[text.template], text.features)
+        and old.text_scales.get(text.template) == text.logit_scale
+        for text in shared
     )
-    same_scale = not difference(old.identity, plan.identity, ("logit_scale", "logit_bias"))
+    identity = plan.identity(checked.manifest)
+    same_scale = not difference(old.identity, identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(
             f"{path} holds other features, labels or text than these", remedy="import-elsewhere"

@@ -4,7 +4,7 @@
 by their scores, which are made in any case before a number is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,28 +22,36 @@ _STRINGS, _COUNTS = ("model", "pretrained", "precision", "weights_sha256"), ("im
 
 def faults(features: FeatureSet) -> Iterator[str]:
     """What is wrong with what was read of a file; nothing if all is as it should be."""
-    yield from _of_words(features)
+    yield from faults_of_words(features.kind, features.identity, features.source)
     yield from _of_rows(features)
     for template, text in features.text_features.items():
-        norms = np.sqrt(np.einsum("ij,ij->i", text, text))
-        if not (abs(norms - 1) < TEXT_TOLERANCE).all():  # also where a norm is not a number
-            yield f"text features of '{template}' have norms other than 1"
+        yield from faults_of_texts(template, text)
 
 
-def _of_words(features: FeatureSet) -> Iterator[str]:
-    if features.kind not in (DATASET, NOISE, WORDS):
-        yield f"its kind is '{features.kind}'"
-    scale = features.identity.get("logit_scale")
+def faults_of_texts(template: str, text: NDArray[np.float32]) -> Iterator[str]:
+    """What is wrong with the text features (C, D) of a template."""
+    norms = np.sqrt(np.einsum("ij,ij->i", text, text))
+    if not (abs(norms - 1) < TEXT_TOLERANCE).all():  # also where a norm is not a number
+        yield f"text features of '{template}' have norms other than 1"
+
+
+def faults_of_words(
+    kind: str, identity: Mapping[str, Any], source: Mapping[str, Any]
+) -> Iterator[str]:
+    """What is wrong with what a file says of itself, beside its arrays."""
+    if kind not in (DATASET, NOISE, WORDS):
+        yield f"its kind is '{kind}'"
+    scale = identity.get("logit_scale")
     if not is_scale(scale):
         yield f"its logit scale is {scale}, must be above 0 and at most {LARGEST_SCALE:g}"
-    bias = features.identity.get("logit_bias")
+    bias = identity.get("logit_bias")
     if bias is not None and not is_bias(bias):
         yield f"its logit bias is {bias}, must be a number"
     for key in _STRINGS:
-        if not isinstance(features.identity.get(key), str | None):
+        if not isinstance(identity.get(key), str | None):
             yield f"its encoder's {key} is no text"
     for key in _COUNTS:
-        value = features.source.get(key)
+        value = source.get(key)
         if not isinstance(value, int | None) or isinstance(value, bool) or (value or 0) < 0:
             yield f"its source's {key} is no whole number"
 

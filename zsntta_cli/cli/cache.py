@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused, say
+from zsntta_cli.cli.exporting import export
 from zsntta_cli.cli.hints import NOTHING_CACHED
 from zsntta_cli.cli.options import (
     EncoderName,
@@ -20,7 +21,8 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
-    from zsntta_cli.cache.published import Judged
+    from zsntta_cli.cache.imports import ImportPlan
+    from zsntta_cli.cache.published import ComparedAccuracy
 
 app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
 
@@ -186,7 +188,7 @@ def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[P
 def import_(
     name: Annotated[str, typer.Argument(help="What the set is to be called.")],
     features: Annotated[
-        Path, typer.Option(help=".npz, .npy, .pt, .pth, or a folder of clip-retrieval's parts.")
+        Path, typer.Option(help=".npz, .npy, .pt, .parquet, .safetensors, or a folder.")
     ],
     labels: Annotated[Path | None, typer.Option(help=".npy, .npz, .pt, .txt or .json.")] = None,
     class_names: Annotated[Path | None, typer.Option(help=".txt (one a line) or .json.")] = None,
@@ -194,7 +196,10 @@ def import_(
     encoder: Annotated[
         str, typer.Option(help="Sets under one name are taken to be of one encoder.")
     ] = "imported",
-    logit_scale: Annotated[float, typer.Option(help="The encoder's, exponentiated.")] = 100.0,
+    logit_scale: Annotated[
+        float | None,
+        typer.Option(help="The encoder's, exponentiated. [an export's own, or 100]"),
+    ] = None,
     logit_bias: Annotated[
         float | None, typer.Option(help="Of a sigmoid model (SigLIP): about -13. [none]")
     ] = None,
@@ -208,33 +213,38 @@ def import_(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled."""
-    from zsntta_cli.cache.imports import ImportPlan, import_features
-    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.cache.imports import ImportPlan
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
         overwrite, logit_bias,
     )  # fmt: skip
+    say_accuracies(_take_in(plan, features_dir))
+
+
+def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
+    """Import features and say what came in; what was read of them is not in memory any more."""
+    from zsntta_cli.cache.imports import import_features
+    from zsntta_cli.progress import ConsoleReporter
+
     done = import_features(plan, features_dir)
     for note in done.checked.notes:
-        ConsoleReporter().note(f"{name}: {note}")
+        ConsoleReporter().note(f"{plan.name}: {note}")
     rows, names = done.checked.rows, done.checked.class_names
     say(
         f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
         f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
-    say_accuracies(done.path)
+    return done.path
 
 
-def judged_file(path: Path) -> "list[Judged]":
+def judged_file(path: Path) -> "list[ComparedAccuracy]":
     """The zero-shot accuracies of a feature file beside those that are published."""
-    from zsntta_cli.cache.accuracy import zero_shots
-    from zsntta_cli.cache.hdf5 import read_header
-    from zsntta_cli.cache.published import judged
+    from zsntta_cli.cache import clues
 
     try:
-        return judged(read_header(path).identity, path.stem, zero_shots(path))
+        return clues.judged_file(path)
     except StoreError:  # of a broken file: what is wrong with it is said elsewhere
         return []
 
@@ -248,13 +258,14 @@ def say_accuracies(path: Path) -> None:
     say_suspects({path: accuracies})
 
 
-def say_suspects(accuracies: "Mapping[Path, Sequence[Judged]]") -> None:
+def say_suspects(accuracies: "Mapping[Path, Sequence[ComparedAccuracy]]") -> None:
     """Warn of the accuracies that are off."""
     for path, every in accuracies.items():
         for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):
             say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
 
 
+app.command(cls=Command)(export)
 app.command(cls=Command)(push)
 app.command(cls=Command)(pull)
 

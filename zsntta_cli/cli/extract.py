@@ -10,7 +10,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.errors import DatasetError, first_line, short
+from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from zsntta_cli.settings.sentences import Sentences
 
 _EXTRACT = ExtractSettings()
-_NAMES = 5  # of classes that are said
 
 
 @with_groups
@@ -142,6 +141,7 @@ def extract(
         raise misused("--class-photos has the classes of one set: name one --dataset.")
     if tpt and engine == RAY:
         raise misused("--tpt works on the devices of this machine: leave --engine ray out.")
+    from zsntta_cli.cli.cache import say_accuracies
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
@@ -190,7 +190,8 @@ def extract(
         extract_all(plan, choice, device, features_dir, settings, reporter, failures)
     ):
         say(summary(extracted))
-        _say_classes(extracted.path, plan)
+        if extracted.path.stem not in names:
+            say_accuracies(extracted.path)
         names.append(extracted.path.stem)
         if photos and class_photos and not place:
             add_to_set(extracted.path, class_photos, photos)
@@ -213,30 +214,6 @@ def _sentences(files: "Sequence[Path]") -> "dict[str, Sentences]":
     from zsntta_cli.settings.sentences import read_sentences
 
     return {sentences.filed: sentences for sentences in map(read_sentences, files)}
-
-
-def _say_classes(path: Path, plan: "ExtractPlan") -> None:
-    """Say which classes a set has, and its zero-shot accuracy, as far as it is an ID set."""
-    from zsntta_cli.cache.hdf5 import read_class_names, read_header, read_sample_ids
-    from zsntta_cli.cli.cache import say_accuracies
-    from zsntta_cli.datasets.names import DATASET, SetName
-    from zsntta_cli.datasets.readers.folders import deeper_classes
-
-    header, names = read_header(path), read_class_names(path)
-    specs = {str(SetName.parse(spec)): SetName.parse(spec).path for spec in plan.datasets}
-    own = specs.get(path.stem)
-    if header.kind == DATASET and names and (header.templates or own):
-        first = ", ".join(map(short, names[:_NAMES])) + ", …" * (len(names) > _NAMES)
-        say(f"note: {path.stem}: {len(names)} classes: {first}", err=True)
-    if own and names and (deeper := deeper_classes(read_sample_ids(path))):
-        shown = ", ".join(map(short, deeper[:_NAMES])) + ", …" * (len(deeper) > _NAMES)
-        say(
-            f"note: the {len(names)} class folders of {path.stem} hold {len(deeper)} folders of "
-            f"images ({shown}). If those are the classes, name the folder above them: "
-            f"--dataset {path.stem}={own}/{names[0]}",
-            err=True,
-        )
-    say_accuracies(path)
 
 
 def _ask_tpt(

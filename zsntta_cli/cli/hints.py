@@ -31,7 +31,6 @@ from zsntta_cli.settings import (
     DATA,
     FEATURES,
     KNOWN_FOLDERS,
-    TINY,
     EncoderChoice,
     ExtractSettings,
 )
@@ -66,7 +65,7 @@ _REMEDIES = {
     "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
     "install-video": "pip install 'zsntta[video]' reads videos",
-    "install-parquet": "pip install 'zsntta[parquet]' writes it",
+    "install-parquet": "pip install 'zsntta[parquet]' reads and writes it",
     "compare": "zsntta simulate runs what is missing, or choose with --id, --ood and --method",
     "fewer-lines": "choose with --method or --setting NAME=VALUE",
     "fewer-panels": "choose with --id, --ood or --method",
@@ -74,7 +73,7 @@ _REMEDIES = {
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
-    "install-transformers": "pip install transformers reads it",
+    "install-transformers": "pip install 'zsntta[transformers]' reads it",
     "install-report": "pip install 'zsntta[report]', or --output FILE.csv for its numbers",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
@@ -93,6 +92,7 @@ _REMEDIES = {
     "other-room": "make room, or take another folder with --data-root",
     "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
+    "overwrite-output": "--overwrite replaces it, --output names another place",
     "raw": "leave --normalized out for raw features",
     "other-features": "simulate --from FILE --other-features runs on those that are here",
     "say-where": "add --dataset NAME=PATH",
@@ -428,7 +428,7 @@ def encoder_options(choice: EncoderChoice) -> str:
     words = []
     for f in dataclasses.fields(choice):
         value = getattr(choice, f.name)
-        if value != f.default and not (f.name == "pretrained" and choice.model == TINY):
+        if value != f.default and not (f.name == "pretrained" and choice.has_own_weights):
             words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
     return " ".join(words)
 

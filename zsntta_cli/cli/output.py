@@ -26,11 +26,12 @@ def form_of(
     named: str | None = None,
     default: str = "",
     option: str = "output",
+    named_by: str = "format",
 ) -> str:
     """The form of a result, by the option that names it or by the ending of its file.
 
     `forms` are those that the command knows, by their endings. `default` is the form where neither
-    says one: on stdout, in a pipe or on a device.
+    says one: on stdout, in a pipe or on a device. `option` has the file, `named_by` names the form.
 
     Raises:
         UsageError: the ending is that of no form, or of another one than is named.
@@ -38,17 +39,19 @@ def form_of(
     """
     if output is None:
         return named or default
-    form, is_stream = forms.get(output.suffix.lower()), _is_stream(output)
+    form, streams = forms.get(output.suffix.lower()), is_stream(output)
     if form and named not in (None, form):
-        raise misused(f"--format is {named}, and the ending of --{option} {output} says {form}.")
-    if is_stream or not output.suffix:
-        form = form or named or (default if is_stream else None)
+        raise misused(
+            f"--{named_by} is {named}, and the ending of --{option} {output} says {form}."
+        )
+    if streams or not output.suffix:
+        form = form or named or (default if streams else None)
     if not form:
         raise misused(f"--{option} is '{output}', must end in one of {', '.join(forms)}.")
     return form
 
 
-def _is_stream(output: Path) -> bool:
+def is_stream(output: Path) -> bool:
     """Whether a name is that of a pipe or a device, which may have any ending."""
     from zsntta_cli.files import check_target
 

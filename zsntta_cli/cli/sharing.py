@@ -103,7 +103,9 @@ def list_published(address: str, encoder: str | None) -> None:
         entry = index.files[path_of(folder, name)]
         file = Stored(Path(path_of(folder, name)), entry.size, entry.header)
         files.append(file)
-        accuracies[file.path] = judged(entry.header.identity, name, entry.shots)
+        accuracies[file.path] = judged(
+            entry.header.identity, name, entry.shots, entry.header.classes
+        )
     if files:
         console().print(*feature_lists(files, (), accuracies), sep="\n")
     else:

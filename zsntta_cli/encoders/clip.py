@@ -22,7 +22,7 @@ from zsntta_cli.encoders.text import (
 )
 from zsntta_cli.encoders.weights import load_text_weights, load_weights
 from zsntta_cli.errors import EncoderError, first_line
-from zsntta_cli.settings import AMP, EncoderChoice
+from zsntta_cli.settings import AMP, CHECKPOINT, EncoderChoice
 
 if TYPE_CHECKING:
     import open_clip
@@ -134,7 +134,11 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
         "image_size": encoder.image_size,
         "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
         "logit_scale": float(model.logit_scale.detach().float().exp()),
-        "versions": {"torch": torch.__version__, "open_clip": open_clip.__version__},
+        "versions": {
+            "torch": torch.__version__,
+            "open_clip": open_clip.__version__,
+            **getattr(model, "versions", {}),
+        },
         **_sigmoid(model),
     }
 
@@ -164,6 +168,11 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     wait_passively()
     where = _device(device)
     with _quiet():
+        if choice.model.startswith(CHECKPOINT):
+            from zsntta_cli.encoders.transformers import load_checkpoint
+
+            checkpoint, tokenize, digest = load_checkpoint(choice)
+            return Encoder(checkpoint, tokenize, choice, where, digest)
         # One of the hub first: weights are large, and of no use without it.
         early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
         model, digest = load_weights(choice)
@@ -248,7 +257,6 @@ def _is_convolutional(tower: "torch.nn.Module") -> bool:
     return sum(isinstance(module, torch.nn.Conv2d) for module in tower.modules()) > 1
 
 
-def _has_quick_gelu(model: "open_clip.CLIP") -> bool:
-    from open_clip.transformer import QuickGELU
-
-    return any(isinstance(module, QuickGELU) for module in model.modules())
+def _has_quick_gelu(model: "torch.nn.Module") -> bool:
+    names = {type(module).__name__ for module in model.modules()}
+    return not names.isdisjoint(("QuickGELU", "QuickGELUActivation"))  # the latter: transformers'

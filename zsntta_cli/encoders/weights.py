@@ -345,6 +345,13 @@ FAMILIES: dict[str, Family] = {
         EncoderChoice("MobileCLIP-S1", "datacompdr"), cites=("vasu2024mobileclip",),
         sign="mobileclip",
     ),
+    "MobileCLIP2": Family(
+        EncoderChoice("MobileCLIP2-S0", "dfndr2b"), cites=("faghri2025mobileclip",),
+        sign="mobileclip2",
+    ),
+    "Perception Encoder": Family(
+        EncoderChoice("PE-Core-B-16", "meta"), cites=("bolya2025perception",), sign="pe-core"
+    ),
     "ConvNeXt": Family(
         EncoderChoice("convnext_base_w", "laion2b_s13b_b82k"),
         cites=("cherti2023reproducible", "liu2022convnet"), sign="convnext",

@@ -16,6 +16,7 @@ from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
+from zsntta_cli.extraction.classes import class_notes
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.jobs import Engine
@@ -217,6 +218,8 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
             f"are averaged ('{own}'), beside '{datasets.default_prompt(images.name)}'."
         )
+    for note in class_notes(images, SetName.parse(spec).path):
+        reporter.note(note)
     return images
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
-from zsntta_cli.cache.published import Judged
+from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
@@ -39,7 +39,7 @@ def _text(value: str) -> Text:
 def feature_lists(
     files: Sequence[Stored],
     answers: Sequence[StoredAnswers] = (),
-    accuracies: Mapping[Path, Sequence[Judged]] | None = None,
+    accuracies: Mapping[Path, Sequence[ComparedAccuracy]] | None = None,
 ) -> list[Table]:
     """Feature files, unfinished extractions and TPT's answers: a table for each encoder.
 
@@ -70,7 +70,7 @@ def _feature_list(encoder_name: str) -> Table:
     return table
 
 
-def _feature_row(file: Stored, judged: Sequence[Judged]) -> list[str]:
+def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
         return [file.name, "", "", file.problem, "", size, ""]
@@ -93,7 +93,7 @@ def feature_card(
     path: Path,
     details: Details,
     answers: Sequence[StoredAnswers] = (),
-    judged: Sequence[Judged] = (),
+    judged: Sequence[ComparedAccuracy] = (),
 ) -> Table:
     """Everything about one feature file, its accuracies, and about TPT's answers on it."""
     header, features, norms = details.header, details.features, details.norms
@@ -119,11 +119,6 @@ def feature_card(
         **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
     return card(str(path), facts)
-
-
-def _accuracy(judged: Judged) -> str:
-    """An accuracy, and what may be wrong with it."""
-    return "; ".join(filter(None, (judged.line, judged.warning)))
 
 
 def _abridged(names: tuple[str, ...]) -> str:

@@ -17,7 +17,17 @@ FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY = "local", "ray"
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
-_EMBEDDED = "embedded"
+_EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # where weights come from without a tag
+
+
+CHECKPOINT = "hf:"  # a model of transformers: hf:ORG/NAME, or hf:/FOLDER, hf:./FOLDER, hf:~/FOLDER
+_FOLDER = re.compile(rf"{CHECKPOINT}(?=[/.~])")
+
+
+def hub_folder(model: str) -> Path | None:
+    """The folder of a model of transformers that is given by one."""
+    match = _FOLDER.match(model)
+    return Path(model[match.end() :]).expanduser() if match else None
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,18 @@ class EncoderChoice:
             )
             check(self.pretrained in (OPENAI, _EMBEDDED), message)
             object.__setattr__(self, "pretrained", _EMBEDDED)
+        if self.model.startswith(CHECKPOINT):
+            message = (
+                f"pretrained is '{self.pretrained}', but {self.model} brings its own weights: "
+                f"leave it out."
+            )
+            check(self.pretrained in (OPENAI, _CHECKPOINT), message)
+            object.__setattr__(self, "pretrained", _CHECKPOINT)
+
+    @property
+    def has_own_weights(self) -> bool:
+        """Whether the model says all, and `pretrained` nothing: the embedded one, checkpoints."""
+        return self.pretrained in (_EMBEDDED, _CHECKPOINT)
 
     @property
     def slug(self) -> str:
@@ -44,8 +66,10 @@ class EncoderChoice:
         if self.folder:
             return self.folder
         weights = Path(self.pretrained).stem if self.is_file else self.pretrained
-        complete = self.model == TINY or ":" in self.model  # names its weights already
-        parts = [self.model] if complete else [self.model, weights]
+        complete = self.has_own_weights or ":" in self.model  # names its weights already
+        folder = hub_folder(self.model)
+        model = f"{CHECKPOINT}{folder.name}" if folder else self.model
+        parts = [model] if complete else [model, weights]
         parts += [self.precision] if self.precision != FP32 else []
         return re.sub(r"[^\w.-]+", "-", "-".join(parts))
 

@@ -57,7 +57,8 @@ def _encoder(index: Index, encoder: str) -> Iterator[str]:
 def _row(name: str, entry: IndexEntry) -> str:
     header = entry.header
     prompts = "<br>".join(map(_text, header.templates)) if header.kind == DATASET else ""
-    accuracies = "<br>".join(_text(j.line) for j in judged(header.identity, name, entry.shots))
+    every = judged(header.identity, name, entry.shots, header.classes)
+    accuracies = "<br>".join(_text(j.line) for j in every)
     cells = (
         _text(name), f"{header.images:,}" if header.images else "",
         f"{header.classes:,}" if header.classes else "", prompts, accuracies,

@@ -9,7 +9,7 @@ from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.accuracy import ZeroShot, parsed_shot
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, parsed_shot
 from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
@@ -30,7 +30,7 @@ class IndexEntry:
     sha256: str  # of the file
     header: Header
     licence: str = ""  # of the images, in short
-    shots: tuple[ZeroShot, ...] = ()  # zero-shot accuracies, one a prompt
+    shots: tuple[ZeroShotAccuracy, ...] = ()  # zero-shot accuracies, one a prompt
 
     @property
     def digest(self) -> str:
@@ -143,7 +143,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def local_entry(path: Path, licence: str, shots: Sequence[ZeroShot]) -> IndexEntry:
+def local_entry(path: Path, licence: str, shots: Sequence[ZeroShotAccuracy]) -> IndexEntry:
     """The entry of a feature file here."""
     header = hdf5.read_header(path)
     return IndexEntry(path.stat().st_size, sha256_of(path), header, licence, tuple(shots))

@@ -1,9 +1,8 @@
 """Feature files to a place: copies without anything private, an index and a card beside them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,9 @@ from numpy.typing import NDArray
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import zero_shots
-from zsntta_cli.cache.features import LOCAL_DIR, FeatureSet, without_place
+from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.folder import find
+from zsntta_cli.cache.manifest import public_identity, public_source
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName, SetParts
 from zsntta_cli.errors import MissingFeatures, StoreError, short
@@ -158,8 +158,8 @@ def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
     with writing(copy):
         copy.parent.mkdir(parents=True, exist_ok=True)
     hdf5.write_features(
-        copy, kind=features.kind, name=path.stem, encoder=_public(features.identity),
-        source=_public_source(features, plan.without_ids), blocks=_blocks(features),
+        copy, kind=features.kind, name=path.stem, encoder=public_identity(features.identity),
+        source=public_source(features.source, plan.without_ids), blocks=_blocks(features),
         labels=features.labels,
         sample_ids=numbered(len(ids)) if plan.without_ids else ids,
         class_names=features.class_names, texts=features.texts(), normalized=features.normalized,
@@ -170,22 +170,6 @@ def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
 def _leads(sample_id: str) -> bool:
     """Whether a sample id is a whole path, of this machine."""
     return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
-
-
-def _public(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder's identity without a folder of this machine."""
-    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
-    names = {
-        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
-    }
-    return {**identity, **names}
-
-
-def _public_source(features: FeatureSet, without_ids: bool) -> dict[str, Any]:
-    """A source; without ids, of images that were left out there is their number alone."""
-    skipped = features.source.get("skipped")
-    hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}
-    return features.source | (hidden if without_ids else {})
 
 
 def _blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:

@@ -82,7 +82,7 @@ def from_hub(name: str, repository: str, data_root: Path) -> "ImageSet":
     Raises:
         DatasetError: it is not there and cannot be fetched.
     """
-    root = data_root / repository.rpartition("/")[2]
+    root = data_root / repository
     if not _is_whole(name, root):
         _fetch(name, repository, root)
     images = web_dataset(name, root / _SPLIT)
@@ -91,7 +91,7 @@ def from_hub(name: str, repository: str, data_root: Path) -> "ImageSet":
 
 def is_fetched(repository: str, data_root: Path) -> bool:
     """Whether all of a data set repository is in the data root."""
-    root = data_root / repository.rpartition("/")[2]
+    root = data_root / repository
     return _is_whole(root.name, root)
 
 

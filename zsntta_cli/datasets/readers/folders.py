@@ -4,7 +4,9 @@ import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +51,34 @@ def by_folder(
     return [index[class_name] for class_name in classes], [] if names == [""] else names
 
 
-def deeper_classes(sample_ids: Sequence[str]) -> list[str]:
-    """The folders within class folders, by the images' ids; none unless they look like classes.
+class DeeperClasses(NamedTuple):
+    """Folders within class folders that look like the classes."""
 
-    They do where all images lie in such, and there are more of them than there are class folders:
-    `train/cat/1.png` and `val/cat/2.png` are of two classes, train and val.
+    above: str  # the folder that holds them
+    names: list[str]
+
+
+_FEW = 4  # class folders that may be the parts of a set: train, val, test
+_MOST = 0.9  # of the images, that lie in deeper folders where classes do
+
+
+def deeper_classes(sample_ids: Sequence[str]) -> DeeperClasses | None:
+    """The folders within class folders, by the images' ids, if they look more like classes.
+
+    They do where there are few class folders, nearly all images lie deeper, and there are more
+    folders there: `train/cat/1.png` and `val/cat/2.png` are of two classes, train and val.
     """
-    places = [PurePosixPath(sample_id).parts for sample_id in sample_ids]
-    if not places or any(len(place) < 3 for place in places):
-        return []
-    outer = {place[0] for place in places}
-    inner = {place[:2] for place in places}
-    return sorted({name for _, name in inner}) if len(inner) > len(outer) else []
+    folders = [PurePosixPath(sample_id).parts[:-1] for sample_id in sample_ids]
+    outer = {parts[0] for parts in folders if parts}
+    deep = [parts for parts in folders if len(parts) > 1]
+    if not deep or len(outer) > _FEW or len(deep) < _MOST * len(folders):
+        return None
+    ends = zip(min(deep), max(deep), strict=False)
+    level = max(1, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends)))
+    inner = {parts[: level + 1] for parts in deep if len(parts) > level}
+    if len(inner) <= len(outer):
+        return None
+    return DeeperClasses("/".join(deep[0][:level]), sorted({parts[level] for parts in inner}))
 
 
 def listed_images(

@@ -44,7 +44,7 @@ class Address:
             DatasetError: it is none.
         """
         where, _, query = text.removeprefix(HF).partition("?")
-        source, *splits = where.split(":")
+        source, *splits = re.split(r":(?![^\[]*\])", where)  # not at that of test[:10%]
         columns = dict(parse_qsl(query))
         if not source or len(splits) > 2 or "" in splits or not set(columns) <= set(_COLUMNS):
             raise DatasetError(
@@ -71,7 +71,8 @@ def hub_images(name: str, address: Address) -> ImageSet:
         DatasetError: the library is not there, the set cannot be had, or it has no image column,
             or several.
     """
-    if find_spec("datasets") is None:
+    library = find_spec("datasets")
+    if library is None or library.origin is None:  # a folder of that name is there more often
         raise DatasetError(
             f"data set '{name}': the library datasets reads {HF}{address.source}: "
             f"pip install 'zsntta[datasets]'."
@@ -155,6 +156,8 @@ def _loaded(name: str, address: Address) -> tuple[Any, str]:
             return _saved_split(datasets.load_from_disk(address.source), address), ""
         if not address.split:
             raise ValueError("say which split, as :test behind it")
+        if not address.is_local and Path(address.source).exists():  # the library takes that
+            raise ValueError(f"it is a folder, too: {HF}./{address.source} reads that")
         with _offline_unless_reachable(address):
             return _prepared_split(address)
     except Exception as error:  # the library, and the hub below it, raise what they like
@@ -171,7 +174,7 @@ def _prepared_split(address: Address) -> tuple[Any, str]:
     """
     import datasets
 
-    splits = re.findall(r"(?:^|\+)(\w+)", address.split)  # of "train[:10%]+test"
+    splits = re.findall(r"(?:^|\+)([\w.]+)", address.split)  # of "train[:10%]+test"
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(splits)
     builder = datasets.load_dataset_builder(
         address.source, address.config, revision=address.revision, cache_dir=str(apart)

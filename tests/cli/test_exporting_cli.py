@@ -1,0 +1,82 @@
+"""`zsntta cache export` as a user has it: forms by name or ending, pipes, what is refused."""
+
+import os
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from made import ZSNTTA, fails
+
+from zsntta_cli.cache import hdf5
+
+FORMS = ["npz", "npy", "parquet", "safetensors", "clip-retrieval", "torch"]
+BACK = ("--encoder", "mine", "--features-dir", "back")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_there_and_back(cached, tmp_path, form):
+    result = cached("cache", "export", "shapes", "--to", form)
+    assert result.exit_code == 0, result.output
+    name, _, says = result.stdout.strip().partition(": ")
+    own = hdf5.read_features(tmp_path / "features/tiny/shapes.h5")
+    assert says == f"{len(own):,} features of {own.dim} dims"
+    result = cached("cache", "import", "shapes", "--features", name, *BACK)
+    assert result.exit_code == 0, result.output
+    assert f"{name} says that it was exported from features of tiny" in result.stderr
+    back = hdf5.read_features(tmp_path / "back/mine/shapes.h5")
+    assert (back.digest, back.class_names) == (own.digest, own.class_names)
+    assert back.identity == own.identity
+    fails(cached("cache", "export", "shapes", "--to", form), "is there already: --overwrite")
+    assert cached("cache", "export", "shapes", "--to", form, "--overwrite").exit_code == 0
+
+
+def test_the_ending_says_the_form(cached, tmp_path):
+    result = cached("cache", "export", "shapes", "--output", "out/s.safetensors", "--without-ids",
+                    "--prompt", "code", "--encoder", "tiny")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out/s.safetensors").exists()
+    fails(cached("cache", "export", "shapes"), "say which form with --to: npz, npy", code=2)
+    fails(cached("cache", "export", "shapes", "--to", "npz", "--output", "s.pt"),
+          "--to is npz, and the ending of --output s.pt says torch", code=2)  # fmt: skip
+    assert cached("cache", "export", "shapes", "--to", "xlsx").exit_code == 2
+    assert not [*tmp_path.glob("s.*")]
+
+
+def test_a_folder_may_have_any_name(cached, tmp_path):
+    result = cached("cache", "export", "shapes", "--to", "npy", "--output", "v1.5")
+    assert result.exit_code == 0, result.output
+    assert np.load(tmp_path / "v1.5/image_features.npy").dtype == np.float16
+
+
+@pytest.mark.parametrize(("form", "start"), [("npz", b"PK"), ("parquet", b"PAR1")])
+def test_a_file_goes_through_a_pipe(cached, tmp_path, form, start):
+    os.mkfifo(tmp_path / "pipe")
+    contents = []
+    reader = threading.Thread(
+        target=lambda: contents.append((tmp_path / "pipe").read_bytes()), daemon=True
+    )
+    reader.start()
+    result = cached("cache", "export", "shapes", "--to", form, "--output", "pipe")
+    reader.join(20)
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
+    assert contents[0].startswith(start)
+
+
+@pytest.mark.parametrize("form", ["npy", "clip-retrieval"])
+def test_a_folder_does_not(cached, tmp_path, form):
+    os.mkfifo(tmp_path / "pipe")
+    result = cached("cache", "export", "shapes", "--to", form, "--output", "pipe")
+    fails(result, "pipe is no folder, and this form is one")
+
+
+def test_stdout_gets_the_file_alone(cached, tmp_path):
+    words = [ZSNTTA, "cache", "export", "shapes", "--to", "npz", "--output", "/dev/stdout"]
+    done = subprocess.run(words, capture_output=True, cwd=tmp_path, check=True)
+    (tmp_path / "s.npz").write_bytes(done.stdout)
+    with np.load(tmp_path / "s.npz") as arrays:
+        assert arrays["labels"].shape == arrays["image_features"].shape[:1]
+
+
+def test_a_set_that_is_not_cached(cached):
+    fails(cached("cache", "export", "cats", "--to", "npz"), "no features of 'cats'")

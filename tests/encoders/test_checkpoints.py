@@ -1,0 +1,208 @@
+"""Checkpoints of transformers: small ones of chance, against the library's own functions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import fails
+
+pytest.importorskip("transformers")
+
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.datasets import load_images
+from zsntta_cli.datasets.drawn.builtin import render
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.settings import EncoderChoice
+
+NAMES = "circle square triangle star heart cross ring crescent arrow spiral"
+WORDS = ["<unk>", "<pad>", *f"a photo of {NAMES} .".split(), "<end>"]
+LENGTH, SIDE = 16, 32
+TOWER = {
+    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+}  # fmt: skip
+VISION = {**TOWER, "image_size": SIDE, "patch_size": 8}
+TEXT = {
+    **TOWER, "vocab_size": len(WORDS), "max_position_embeddings": LENGTH, "pad_token_id": 1,
+    "bos_token_id": 0, "eos_token_id": len(WORDS) - 1,
+}  # fmt: skip
+IMAGES = {
+    "clip": {
+        "size": {"shortest_edge": SIDE}, "crop_size": {"height": SIDE, "width": SIDE},
+        "do_center_crop": True, "resample": 3, "image_mean": [0.48, 0.45, 0.4],
+        "image_std": [0.27, 0.26, 0.28],
+    },
+    "siglip": {
+        "size": {"height": SIDE, "width": SIDE}, "resample": 2, "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    },
+}  # fmt: skip
+
+
+def save(kind, folder):
+    """Save a checkpoint of chance as its authors do: weights, tokenizer, image processor."""
+    torch.manual_seed(0)
+    if kind == "clip":
+        config = transformers.CLIPConfig(
+            text_config=TEXT, vision_config=VISION, projection_dim=24, bos_token_id=0,
+            eos_token_id=len(WORDS) - 1,
+        )  # fmt: skip
+        model = transformers.CLIPModel(config)
+    else:
+        config = transformers.SiglipConfig(text_config=TEXT, vision_config=VISION)
+        model = transformers.SiglipModel(config)
+        model.logit_scale.data.fill_(np.log(50.0))
+        model.logit_bias.data.fill_(-9.0)
+    model.save_pretrained(folder)
+    words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(WORDS)}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    end = [("<end>", len(WORDS) - 1)]
+    words.post_processor = processors.TemplateProcessing(single="$A <end>", special_tokens=end)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", eos_token="<end>",
+        model_max_length=LENGTH,
+    ).save_pretrained(folder)  # fmt: skip
+    (folder / "preprocessor_config.json").write_text(json.dumps(IMAGES[kind]))
+    return model.eval()
+
+
+@pytest.fixture(params=IMAGES)
+def checkpoint(request, tmp_path):
+    return request.param, save(request.param, tmp_path / request.param)
+
+
+def extract(zsntta, kind, *more):
+    return zsntta("extract", "--model", f"hf:./{kind}", "--dataset", "shapes", "--limit", "20",
+                  "--no-partners", *more)  # fmt: skip
+
+
+def test_features_are_those_of_the_library(zsntta, checkpoint):
+    kind, model = checkpoint
+    result = extract(zsntta, kind)
+    assert result.exit_code == 0, result.output
+    features = read_features(Path(f"features/hf-{kind}/shapes.h5"))
+    images, config = limited(load_images("shapes", Path("data")), 20), IMAGES[kind]
+    pixels = np.stack([np.asarray(images.read(i)) for i in range(20)]) / 255  # of its size
+    pixels = (pixels - config["image_mean"]) / config["image_std"]
+    with torch.inference_mode():
+        values = torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)
+        expected = model.get_image_features(pixel_values=values).pooler_output.numpy()
+    np.testing.assert_allclose(features.image_features, expected, atol=2e-3, rtol=2e-3)  # halves
+    ids = torch.full((10, LENGTH), 1)
+    for row, name in zip(ids, NAMES.split(), strict=True):
+        prompt = [WORDS.index(word) for word in f"a photo of a {name} . <end>".split()]
+        row[: len(prompt)] = torch.tensor(prompt)
+    with torch.inference_mode():
+        text = model.get_text_features(input_ids=ids).pooler_output
+    text = torch.nn.functional.normalize(text, dim=-1).numpy()
+    np.testing.assert_allclose(features.text_features["a photo of a {}."], text, atol=1e-6)
+
+
+def test_what_the_checkpoint_is_stands_in_the_file(zsntta, checkpoint):
+    kind, model = checkpoint
+    extract(zsntta, kind)
+    identity = read_features(Path(f"features/hf-{kind}/shapes.h5")).identity
+    scale = float(model.logit_scale.detach().exp())
+    assert identity["logit_scale"] == pytest.approx(scale)
+    assert identity["quick_gelu"] == (kind == "clip")
+    assert identity["image_size"] == SIDE
+    assert identity["versions"]["transformers"] == transformers.__version__
+    assert identity.get("logit_bias") == (-9.0 if kind == "siglip" else None)
+    assert identity["preprocessing"]["resize_mode"] == {"clip": "shortest"}.get(kind, "squash")
+    assert identity["preprocessing"]["interpolation"] == {"clip": "bicubic"}.get(kind, "bilinear")
+
+
+def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
+    kind, _ = checkpoint
+    assert extract(zsntta, kind, "--dataset", "glyphs").exit_code == 0
+    model = ("--model", f"hf:./{kind}")
+    run = (
+        "simulate",
+        *model,
+        "--id",
+        "shapes",
+        "--ood",
+        "glyphs",
+        "--limit",
+        "12",
+        "--noise",
+        "none",
+    )
+    for method in ("zs-clip", "adand", "tent"):
+        result = zsntta(*run, "--method", method)
+        assert result.exit_code == 0, result.output
+    fails(zsntta(*run, "--method", "tpt"), "this text tower has none", stdout=None)
+    picture = Path("one.png")
+    render("shapes").image(0).save(picture)
+    result = zsntta("detect", picture, *model, "--classes", "circle,star")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_folder_has_no_place_in_records(zsntta, checkpoint, tmp_path):
+    kind, _ = checkpoint
+    model = f"hf:{tmp_path}/{kind}"
+    assert EncoderChoice(model).slug == f"hf-{kind}"
+    for where in (model, f"hf:./{kind}"):
+        result = zsntta("extract", "--model", where, "--dataset", "shapes", "--limit", "20",
+                        "--no-partners")  # fmt: skip
+        assert result.exit_code == 0, "the same model in the same folder, however it is named"
+    result = zsntta("simulate", "--model", model, "--method", "zs-clip", "--id", "shapes",
+                    "--ratio", "0", "--output", "r.json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert str(tmp_path) not in Path("r.json").read_text()
+
+
+def refused(zsntta, kind, *parts):
+    result = extract(zsntta, kind)
+    assert result.exit_code == 1, result.output
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith("error: ")
+    for part in parts:
+        assert part in line
+
+
+def test_weights_that_would_be_unpickled_are_not_read(zsntta, tmp_path):
+    save("clip", tmp_path / "clip")
+    (tmp_path / "clip/model.safetensors").rename(tmp_path / "clip/pytorch_model.bin")
+    refused(zsntta, "clip", "no weights in safetensors: others are not read")
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "line"),
+    [("config.json", {"model_type": "siglip2"}, "SigLIP 2 of variable resolution (NaFlex) is not"),
+     ("config.json", {"model_type": "llama"}, "is of the kind 'llama', must be one of clip,"),
+     ("preprocessor_config.json", {"resample": 0}, "are prepared in a way that is not known here"),
+     ("preprocessor_config.json", {"crop_size": 24}, "are prepared in a way that is not known"),
+     ("preprocessor_config.json", {"size": None}, "are prepared in a way that is not known")],
+)  # fmt: skip
+def test_another_kind_is_told(zsntta, tmp_path, file, changes, line):
+    save("clip", tmp_path / "clip")
+    path = tmp_path / "clip" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    refused(zsntta, "clip", line)
+
+
+def test_a_file_that_is_not_there_and_one_that_is_none(zsntta, tmp_path):
+    save("clip", tmp_path / "clip")
+    (tmp_path / "clip/preprocessor_config.json").write_text("[")
+    refused(zsntta, "clip", "cannot read preprocessor_config.json of the model")
+    (tmp_path / "clip/preprocessor_config.json").unlink()
+    refused(zsntta, "clip", "cannot read preprocessor_config.json of the model")
+    refused(zsntta, "nothing", "cannot read config.json of the model")
+
+
+def test_a_checkpoint_brings_its_weights(zsntta):
+    result = zsntta(
+        "extract", "--model", "hf:./clip", "--pretrained", "laion2b", "--dataset", "shapes"
+    )
+    assert result.exit_code == 2
+    assert "hf:./clip brings its own weights: leave it out" in result.stderr
+
+
+def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    refused(zsntta, "clip", "is a checkpoint of transformers: pip install 'zsntta[transformers]'")

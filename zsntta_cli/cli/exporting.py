@@ -1,0 +1,63 @@
+"""`zsntta cache export`: cached features as files of other tools."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.options import EncoderName, FeaturesDir
+from zsntta_cli.settings import FEATURES
+
+_FORMS = ("npz", "npy", "parquet", "safetensors", "clip-retrieval", "torch")
+if TYPE_CHECKING:
+    ExportForm = str
+else:
+    ExportForm = Literal[_FORMS]
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="A cached set.")],
+    to: Annotated[
+        ExportForm | None, typer.Option(help="The form. [by the ending of --output]")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File, or folder of npy and clip-retrieval. [SET.npz, SET-npy …]"
+        ),
+    ] = None,
+    encoder: EncoderName = None,
+    prompt: Annotated[
+        list[str] | None, typer.Option(help="Template of text features, several times. [all]")
+    ] = None,
+    without_ids: Annotated[
+        bool, typer.Option("--without-ids", help="Leave sample ids out: names of files.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Write cached features for other tools; cache import reads all forms, equal to the bit."""
+    from zsntta_cli.cache.export import ExportPlan, export_features
+    from zsntta_cli.cli.output import is_stream
+
+    form = _form(to, output)
+    plan = ExportPlan(name, form, output, encoder, tuple(prompt or ()), without_ids, overwrite)
+    to_stream = output is not None and not output.is_dir() and is_stream(output)
+    done = export_features(plan, features_dir)
+    for note in done.notes:
+        say(f"note: {name}: {note}.", err=True)
+    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)
+
+
+def _form(to: str | None, output: Path | None) -> str:
+    """The form that is meant: by its name, or by the ending of a file."""
+    from zsntta_cli.cache.export_forms import FOLDERS, FORMS
+    from zsntta_cli.cli.output import form_of
+
+    if to in FOLDERS:
+        return to
+    form = form_of(output, FORMS, to, named_by="to")
+    if not form:
+        raise misused(f"say which form with --to: {', '.join(_FORMS)}.")
+    return form
