@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from made import PROMPT, TINY
 
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.features import Text
+from zsntta_cli.cache.hdf5 import add_texts, read_features
 from zsntta_cli.datasets.drawn.builtin import render
 
 SHAPES = ("--dataset", "shapes", "--limit", "40", "--noise", "none", "--no-partners", *TINY)
@@ -37,6 +38,10 @@ def test_sentences_of_a_file_are_averaged_filed_and_found(zsntta, tiny):
     assert run.exit_code == 0, run.output
     assert json.loads(Path("r.json").read_text())[0]["settings"]["prompt"] == filed
     assert filed in zsntta("cache", "show", "shapes", *TINY).stdout
+    told = zsntta("paper", "2", "--encoder", "tiny", "--prompt", "menon")
+    assert told.exit_code == 2, told.output
+    meant = zsntta("paper", "2", "--encoder", "tiny", "--prompt", "cupl", "--dry-run")
+    assert meant.exit_code == 0, meant.output
     again = zsntta("simulate", "--from", "r.json", "--output", "again.json")
     assert again.exit_code == 0, again.output
 
@@ -90,6 +95,59 @@ def test_a_prompt_that_is_tuned_is_one_template(zsntta):
                     "--limit", "4")  # fmt: skip
     assert result.exit_code == 2
     assert "prompt 'clip-7' stands for several: one text with {} is wanted here" in result.stderr
+
+
+def test_names_among_templates_are_no_text_to_be_embedded(zsntta):
+    result = zsntta("extract", *SHAPES, "--template", "code", "--template", "the {}")
+    assert result.exit_code == 0, result.output
+    assert {*read_features(FILE).text_features} == {f"{PROMPT} | the {{}}"}
+
+
+def test_sentences_that_are_not_cached_are_made_by_a_command_that_works(zsntta):
+    assert zsntta("extract", *SHAPES).exit_code == 0
+    run = ("simulate", "--method", "zs-clip", "--ratio", "0", *TINY, "--prompt")
+    lacking = zsntta(*run, "cupl@0123abcd")
+    assert lacking.exit_code == 1
+    assert "zsntta extract --dataset shapes --model tiny --prompts cupl.json" in lacking.stderr
+    unknown = zsntta(*run, "cupl")
+    assert unknown.exit_code == 2
+    assert "zsntta extract --prompts FILE.json" in unknown.stderr
+
+
+def test_sentences_are_read_before_images_are(zsntta):
+    result = zsntta("extract", *SHAPES, "--prompt", "cupl@0123abcd")
+    assert result.exit_code == 2
+    assert "it has to be named: --prompts FILE.json" in result.stderr
+    assert not FILE.exists()
+    assert not list(Path().rglob("*.parts"))
+
+
+@pytest.mark.parametrize("name", ["code", "clip-80", "photos"])
+def test_no_file_takes_the_name_of_a_built_in_prompt(zsntta, name):
+    """One in a stranger's features is no prompt that the name stands for either."""
+    names = render("shapes").class_names
+    Path(f"{name}.json").write_text(json.dumps({n: [n] for n in names}))
+    result = zsntta("extract", *SHAPES, "--prompts", f"{name}.json")
+    assert result.exit_code == 2
+    assert f"'{name}' is the name of a built-in prompt" in result.stderr
+    assert zsntta("extract", *SHAPES).exit_code == 0
+    text = read_features(FILE).text_features[PROMPT]
+    add_texts(FILE, [Text(f"{name}@0123abcd", text[::-1].copy())])
+    run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", name, *TINY,
+                 "--output", "r.json")  # fmt: skip
+    assert run.exit_code == (0 if name == "code" else 1), run.output
+    if name == "code":
+        assert json.loads(Path("r.json").read_text())[0]["settings"]["prompt"] == PROMPT
+
+
+def test_classes_that_only_the_file_has_are_noted_and_words_have_none_of_it(zsntta):
+    names = render("shapes").class_names
+    Path("cupl.json").write_text(json.dumps({n: [n] for n in [*names, "zebra"]}))
+    Path("mine.txt").write_text("rock\nriver\n")
+    result = zsntta("extract", *SHAPES, "--prompts", "cupl.json", "--words", "mine.txt")
+    assert result.exit_code == 0, result.output
+    assert "cupl has sentences for 1 ('zebra') that are no class of shapes" in result.stderr
+    assert {*read_features(Path("features/tiny/words-mine.h5")).text_features} == {PROMPT}
 
 
 @pytest.mark.parametrize("prompt", ["clip-81", "cupl", "a photo"])

@@ -161,7 +161,7 @@ def test_either_images_or_features(online):
         ({"class_names": []}, "there are no class names: name one or more"),
         ({"class_names": None}, "give either class_names or class_photos"),
         ({"class_names": ["cat", "cat"]}, "the class name 'cat' is there twice"),
-        ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper, clip-80, "),
+        ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper, clip-80"),
         ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),
         ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
         ({"rings": 3}, "rings is no setting of ridge"),

@@ -215,3 +215,14 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
     landed = re.match(r"100 kills \((\d+) before, (\d+) in, (\d+) after assembly\)", result.stdout)
     assert landed, result.stdout
     assert min(int(landed[1]), int(landed[2]) + int(landed[3])) >= 10
+
+
+def test_prompts_that_are_averaged_are_counted_as_they_are_encoded(extractor, picture_folder):
+    images = datasets.load_images(f"pets={picture_folder}", Path())
+    extractor().dataset(images, [PROMPT])
+    later = extractor()
+    later.dataset(images, [PROMPT, "clip-7"])
+    assert later.reporter.advanced == [len(images.class_names)] * 7
+    again = extractor()
+    again.dataset(images, [PROMPT, "clip-7"])
+    assert again.reporter.advanced == [], "what is cached is not encoded again"

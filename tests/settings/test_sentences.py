@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings.prompts import class_prompts, ensembles, prompt_template, templates_of
+from zsntta_cli.settings.prompts import (
+    averaged_prompt,
+    class_prompts,
+    ensembles,
+    join_templates,
+    prompt_label,
+    prompt_template,
+    templates_of,
+)
 from zsntta_cli.settings.sentences import Sentences, filed_as, is_filed, read_sentences
 
 TEXTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), min_size=1).filter(str.strip)
@@ -54,7 +62,8 @@ def test_another_sentence_is_another_prompt(tmp_path):
      ('{"cat": "meow"}', "'cat' has no list"), ('{"cat": [1]}', "'cat' has no list"),
      ('{"cat": [" "]}', "'cat' has no list"), ('{"cat": ["a"], "cat": ["b"]}', "there twice"),
      ('{"a_b": ["a"], "A B": ["b"]}', "'A B' is there twice"), ("[" * 200_000, "recursion"),
-     ('{"cat": ["a"', "delimiter")],
+     ('{"cat": ["a"', "delimiter"), ('{"cat": ["\\ud800"]}', "surrogates"),
+     ('{"\\ud800": ["a"]}', "surrogates")],
 )  # fmt: skip
 def test_what_is_no_such_file_is_told_in_a_line(tmp_path, content, why):
     with pytest.raises(SettingsError, match=r"is not \{class name: \[sentence, …\]\}") as told:
@@ -78,6 +87,13 @@ def test_classes_that_it_has_not_are_named():
         "the prompts of 'cupl' are not of pets: they have no sentences for 'dog', 'ox', 'owl' and "
         "1 more of its 5 classes."
     )
+
+
+def test_classes_that_only_the_file_has_are_counted():
+    read = Sentences("cupl", dict.fromkeys(("cat", "dog", "ox", "owl", "emu"), ("a",)))
+    assert read.surplus(["Cat"]) == "4 ('dog', 'emu', 'owl', …)"
+    assert read.surplus(["CAT", "dog", "ox", "owl"]) == "1 ('emu')"
+    assert read.surplus(["cat", "dog", "ox", "owl", "emu", "more"]) == ""
 
 
 def test_a_files_name_stands_for_the_one_that_is_cached():
@@ -107,3 +123,25 @@ def test_what_stands_for_several_is_no_template():
     for prompt in ("clip-80", "cupl@0123abcd"):
         with pytest.raises(SettingsError, match=r"stands for several: one text with"):
             class_prompts(prompt, ["cat"])
+
+
+def test_templates_that_are_averaged_may_be_named_and_count_once():
+    assert averaged_prompt(["code", "the {}"]) == "a photo of a {}. | the {}"
+    assert averaged_prompt(["the {}", "code", "the {}"]) == "the {} | a photo of a {}."
+    assert averaged_prompt(["the {}"]) == "the {}"
+    assert averaged_prompt([*reversed(ensembles()["clip-7"])]) == "clip-7"
+    assert averaged_prompt(["clip-aircraft", "the {}"]).endswith(", a type of aircraft. | the {}")
+    for wrong in ("the", "clip-81", "cupl@0123abcd", "{} {}"):
+        with pytest.raises(SettingsError, match=r"neither one of|sentences of a file"):
+            averaged_prompt(["a {}", wrong])
+
+
+def test_a_label_of_many_templates_is_short_and_no_others():
+    templates = ensembles()["clip-7"]
+    one, other = join_templates(*templates[:6]), join_templates(*templates[:5], templates[6])
+    assert prompt_label(one).startswith("itap of a {}. | 5 more (")
+    assert prompt_label(one) != prompt_label(other)
+    assert len(prompt_label(one)) <= 60
+    plain = "a photo of a {}, " + "very " * 20
+    for prompt in ("clip-80", "cupl@0123abcd", "a {} | the {}", plain):
+        assert prompt_label(prompt) == prompt

@@ -12,7 +12,7 @@ from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, join_templates
+from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,8 @@ def extract(
         ),
     ] = None,
     prompt: Annotated[
-        list[str] | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's]")
+        list[str] | None,
+        typer.Option(help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]"),
     ] = None,
     template: Annotated[
         list[str] | None,
@@ -146,7 +147,7 @@ def extract(
     from zsntta_cli.extraction.plan import extract as extract_all
     from zsntta_cli.progress import ConsoleReporter
 
-    joined = [join_templates(*template)] if template else []
+    joined = [averaged_prompt(template)] if template else []
     plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, (*(prompt or ()), *joined),
         tuple(noise) if noise else None, noise_count, partners, class_names,

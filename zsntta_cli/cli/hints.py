@@ -42,6 +42,7 @@ from zsntta_cli.settings.prompts import (
     speech_prompt,
     templates_of,
 )
+from zsntta_cli.settings.sentences import is_filed
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.origin import Origin
@@ -57,6 +58,9 @@ NOTHING_CACHED = (
 _USUAL_WORDS = "wordnet"
 
 _REMEDIES = {
+    "cache-sentences": "sentences of a file are cached by zsntta extract --prompts FILE.json, and "
+    "have its name",
+    "name-sentences": "--prompts FILE.json",
     "data-root": "name the folder of all sets with --data-root",
     "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
@@ -160,11 +164,19 @@ def _(error: MissingText, given: Given) -> str:
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
     parts = SetParts.parse(error.name)
-    option = f"--prompt {shlex.quote(error.prompt)}"
-    if error.prompt == PHOTOS:
-        option = "--class-photos DIR"
-    embed = f"type {_making(parts.whole, given)} {option}{limit}"
+    if is_filed(error.prompt) and SetName.parse(error.name).kind == WORDS:
+        return "a file has sentences for classes alone, so add --word-prompts speech"
+    embed = f"type {_making(parts.whole, given)} {_prompt_option(error.prompt)}{limit}"
     return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
+
+
+def _prompt_option(prompt: str) -> str:
+    """The option of extract that makes class features under a prompt."""
+    if prompt == PHOTOS:
+        return "--class-photos DIR"
+    if is_filed(prompt):
+        return f"--prompts {prompt.partition('@')[0]}.json"
+    return f"--prompt {shlex.quote(prompt)}"
 
 
 @mend.register
@@ -340,7 +352,7 @@ def _recorded_options(name: str, origin: "Origin") -> str:
     is_batch_size = _is_count(batch_size) and batch_size != ExtractSettings.batch_size
     return (
         f" --limit {limit}" * _is_count(limit)
-        + f" --prompt {shlex.quote(str(prompt))}" * is_prompt
+        + f" {_prompt_option(str(prompt))}" * is_prompt
         + f" --batch-size {batch_size}" * is_batch_size
         + " --as-shown" * (origin.get("as_shown") is True)
     )

@@ -74,7 +74,8 @@ def simulate(
         ),
     ] = None,
     prompt: Annotated[
-        list[str] | None, _repeatable("Cached template, or 'code', 'paper'. [the set's]")
+        list[str] | None,
+        _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
     ] = None,
     own: Annotated[
         list[str] | None, _repeatable("For one method: METHOD.SETTING=VALUE.", "--set")

@@ -27,13 +27,13 @@ from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.errors import DatasetError, StoreError, short
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, locked
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import class_prompts_beside
+from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
 from zsntta_cli.settings.published import by_tag
 from zsntta_cli.settings.sentences import Sentences
 
@@ -217,11 +217,28 @@ class Extractor:
     ) -> NDArray[np.float32]:
         """Text features (C, D) of classes under a template, an ensemble or a file's sentences."""
         if template not in self.sentences:
-            return prompt_features(self.encoder.encode_texts, template, class_names)
+            return self._of_templates(set_name, class_names, template)
         sentences = self.sentences[template].of(set_name, class_names)
         count = sum(map(len, sentences))
         with self.reporter.track(f"{set_name}, {template}", count, "sentences") as advance:
             return sentence_features(self.encoder, sentences, advance)
+
+    def _of_templates(
+        self, set_name: str, class_names: Sequence[str], prompt: str
+    ) -> NDArray[np.float32]:
+        """Text features (C, D) of classes under a template, or several: that may take minutes."""
+        several = len(templates_of(prompt))
+        if several == 1:
+            return prompt_features(self.encoder.encode_texts, prompt, class_names)
+        what = f"{set_name}, {short(prompt, 20)}"
+        with self.reporter.track(what, several * len(class_names), "prompts") as advance:
+
+            def encode(prompts: Sequence[str]) -> NDArray[np.float32]:
+                features = self.encoder.encode_texts(prompts)
+                advance(len(prompts))
+                return features
+
+            return prompt_features(encode, prompt, class_names)
 
     def _extract(
         self,

@@ -35,11 +35,12 @@ from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
     ensemble_name,
+    is_built_in,
     lists_of,
     prompt_template,
     speech_prompt,
 )
-from zsntta_cli.settings.sentences import Sentences
+from zsntta_cli.settings.sentences import Sentences, is_filed
 
 # What ends one set: its files, its download, another set in its place, memory (also a GPU's).
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
@@ -78,6 +79,16 @@ class ExtractPlan:
                 raise SettingsError(f"{name} is {value}, must be 1 or more.")
         for noise in self.noise or ():
             check_choice("noise", noise, (*NOISE_TYPES, NO_NOISE))
+        for prompt in self.prompts:
+            if is_filed(prompt) and prompt not in self.sentences:
+                what = f"prompt '{prompt}' are sentences of a file, and it has to be named"
+                raise SettingsError(f"{what}.", remedy="name-sentences")
+        for sentences in self.sentences.values():
+            if is_built_in(sentences.name):
+                raise SettingsError(
+                    f"'{sentences.name}' is the name of a built-in prompt: rename the file "
+                    f"{sentences.name}.json."
+                )
 
 
 def extract(
@@ -134,8 +145,8 @@ def _extract(
         try:
             images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
             is_id = datasets.has_text(images)
-            for sentences in plan.sentences.values() if is_id else ():
-                sentences.of(images.name, images.class_names)  # before images are encoded
+            if is_id:
+                _check_sentences(plan, images, extractor.reporter)
             extracted = extractor.dataset(images, templates or (_prompts(images) if is_id else ()))
         except _OF_ONE_SET as error:
             if failures is None:
@@ -145,10 +156,26 @@ def _extract(
         largest_id_set = max(largest_id_set, len(images) if is_id else 0)
         yield extracted
     for words in plan.words:
-        yield from _extract_words(str(words), plan, templates, extractor)
+        of_words = [prompt for prompt in templates if prompt not in plan.sentences]
+        yield from _extract_words(str(words), plan, of_words, extractor)
     yield from _extract_noise(plan, extractor, largest_id_set, failures)
     yield from _extract_partners(plan, extractor)
     extractor.match_class_names()
+
+
+def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) -> None:
+    """Check, before images are encoded, that files of sentences have a set's classes.
+
+    Raises:
+        SettingsError: one lacks classes.
+    """
+    for sentences in plan.sentences.values():
+        sentences.of(images.name, images.class_names)
+        if surplus := sentences.surplus(images.class_names):
+            reporter.note(
+                f"note: {sentences.name} has sentences for {surplus} that are no class of "
+                f"{images.name}: they are left out."
+            )
 
 
 def _published(name: str, plan: ExtractPlan, templates: Sequence[str]) -> Header | None:

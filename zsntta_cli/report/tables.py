@@ -127,7 +127,7 @@ def _columns(table: ResultTable[Any]) -> list[str]:
 
 def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
     """What stands in front of a row."""
-    values = (frame.shown(name, row.settings.get(name)) for name in varying)
+    values = (frame.label_text(name, row.settings.get(name)) for name in varying)
     return (view.labels.get(row.method, row.method), *values)
 
 

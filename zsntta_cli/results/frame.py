@@ -27,6 +27,7 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
+from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ def label(
     parts = [
         str(row.settings[PRESET])
         if name == PRESET
-        else f"{setting_name(name)} {shown(name, row.settings.get(name))}"
+        else f"{setting_name(name)} {label_text(name, row.settings.get(name))}"
         for name in names[row.method]
         if name not in without
     ]
@@ -383,6 +384,11 @@ def shown(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else str(value)
+
+
+def label_text(name: str, value: Any) -> str:
+    """A setting's value as a row's label has it: as it is shown, or shorter where it is long."""
+    return prompt_label(str(value)) if name == "prompt" else shown(name, value)
 
 
 # Orders: none depends on when a run was made.

@@ -1,7 +1,7 @@
 """Grids: every combination of the values given for each setting, in a fixed order."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
-from zsntta_cli.settings.prompts import cached_prompt
+from zsntta_cli.settings.prompts import cached_prompt, is_built_in
 from zsntta_cli.settings.sentences import filed_as
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
@@ -22,6 +22,20 @@ ALL = "all"  # every cached set as OOD
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
 Pair = tuple[str, str]  # an ID set and its OOD set
+
+
+def filed_prompts(prompts: Sequence[str], paths: Iterable[Path]) -> list[str]:
+    """What class features of prompts are filed under; `paths`: feature files to look in.
+
+    The name of a file of sentences stands for those that are cached there.
+
+    Raises:
+        SettingsError: no prompt, or the name of several files.
+    """
+    of_files = {p for p in prompts if "{}" not in p and not is_built_in(p)}
+    headers = map(read_header, paths) if of_files else ()
+    cached = [*dict.fromkeys(name for header in headers for name in header.templates)]
+    return [cached_prompt(filed_as(p, cached) if p in of_files else p) for p in prompts]
 
 
 @dataclass(frozen=True)
@@ -92,9 +106,7 @@ class Grid:
         """The prompts for an ID set's classes; a file's name stands for the one that is cached."""
         if not self.prompts:
             return [datasets.default_prompt(path.stem)]
-        names_files = any("{}" not in prompt for prompt in self.prompts) and path.exists()
-        cached = read_header(path).templates if names_files else ()
-        return [cached_prompt(filed_as(prompt, cached)) for prompt in self.prompts]
+        return filed_prompts(self.prompts, [path] if path.exists() else [])
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
         if self.pairs:

@@ -4,6 +4,7 @@ A list has one prompt of its own, and so have the class names that its words are
 and adjectives are two lists of one set: a share is mined of each.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,13 +61,38 @@ def prompt_template(prompt: str) -> str:
     return template
 
 
+def is_built_in(prompt: str) -> bool:
+    """Whether a prompt is a name that means the same with every set: no file's sentences."""
+    return prompt in (PHOTOS, *PROMPTS, *ensembles())
+
+
 def cached_prompt(prompt: str) -> str:
     """What class features are filed under: of a prompt, or the name for example photos.
 
     Raises:
         SettingsError: none of these.
     """
-    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
+    if prompt == PHOTOS:
+        return PHOTOS
+    try:
+        return prompt_template(prompt)
+    except SettingsError as error:
+        raise SettingsError(f"{error}", remedy="cache-sentences") from None
+
+
+def averaged_prompt(templates: Sequence[str]) -> str:
+    """What templates are filed under that are averaged; those of an ensemble, by its name.
+
+    Each may be given by a name, and counts once however often it is there.
+
+    Raises:
+        SettingsError: one that is no template, as the sentences of a file.
+    """
+    resolved = [part for t in templates for part in templates_of(prompt_template(t))]
+    for part in resolved:
+        if is_filed(part):
+            raise SettingsError(f"'{part}' are sentences of a file: no template to be averaged.")
+    return ensemble_name(list(dict.fromkeys(resolved)))
 
 
 def speech_prompt(words: str) -> str | None:
@@ -74,6 +100,7 @@ def speech_prompt(words: str) -> str | None:
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
+_LONGEST_LABEL = 60
 _AND = " | "  # between templates whose features are averaged; none can be typed with two {}
 
 
@@ -94,6 +121,15 @@ def templates_of(name: str) -> list[str]:
         return ensembles()[name]
     parts = name.split(_AND)
     return parts if all("{}" in part for part in parts) else [name]
+
+
+def prompt_label(prompt: str) -> str:
+    """A prompt as a table has it: of many templates the first, how many more, and a digest."""
+    if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
+        return prompt
+    first, *others = templates_of(prompt)
+    digest = hashlib.sha256(prompt.encode()).hexdigest()[:8]
+    return f"{short(first, _LONGEST_LABEL // 2)} | {len(others)} more ({digest})"
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:

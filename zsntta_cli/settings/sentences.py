@@ -53,6 +53,14 @@ class Sentences:
             )
         return [self.by_class[_plain(name)] for name in class_names]
 
+    def surplus(self, class_names: Sequence[str]) -> str:
+        """The classes of the file that are none of these, in words; nothing where all are."""
+        others = [*self.by_class.keys() - {*map(_plain, class_names)}]
+        if not others:
+            return ""
+        shown = ", ".join(f"'{short(name)}'" for name in sorted(others)[:_SHOWN])
+        return f"{len(others)} ({shown}{', …' * (len(others) > _SHOWN)})"
+
 
 def is_filed(prompt: str) -> bool:
     """Whether a prompt is the name of a file's sentences, with its digest."""
@@ -85,6 +93,7 @@ def read_sentences(path: Path) -> Sentences:
     try:
         text = read_input(path, _LARGEST).decode("utf-8-sig")
         plain = json.loads(text, object_pairs_hook=_once)
+        json.dumps(plain, ensure_ascii=False).encode()  # half of a character is no text
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

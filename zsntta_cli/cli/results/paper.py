@@ -25,7 +25,6 @@ from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
-from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def paper(
     paper_encoder = _paper_encoder(encoder, features_dir, preset)
     wishes = Wishes(
         features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())),
-        cached_prompt(prompt) if prompt else "", _own_values(own or ()),
+        _filed(prompt, features_dir) if prompt else "", _own_values(own or ()),
         tuple(dict.fromkeys(method or ())),
     )  # fmt: skip
     for added in wishes.methods:
@@ -153,6 +152,15 @@ def paper(
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
         results.show_tables(tables, wishes, execution, (written, output), ctx.params)
+
+
+def _filed(prompt: str, features_dir: Path) -> str:
+    """What class features of a prompt are filed under, in any of the cached sets."""
+    from zsntta_cli.cache.folder import stored
+    from zsntta_cli.results.grid import filed_prompts
+
+    paths = (entry.path for entry in stored(features_dir) if entry.header)
+    return filed_prompts([prompt], paths)[0]
 
 
 def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
