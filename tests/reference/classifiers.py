@@ -59,6 +59,41 @@ def bca(data, o, offered):
     return np.array(scores)
 
 
+def dla(data, o, offered):
+    _, logits, text = frozen(data)
+    n, m, scores = np.ones(len(text)), np.zeros(len(text)), []
+    for logit, learn in zip(logits, offered, strict=True):
+        p, top = softmax(logit), logit.argmax()
+        factor = np.exp(-o.dla_strength * (1 - (p[top] - m[top])) * n / n.sum())
+        scores.append(np.where(logit > 0, logit * factor, logit))
+        if learn:
+            m[top] = (m[top] * (n[top] - 1) + p[top]) / n[top]
+            n[top] += 1
+    return np.array(scores)
+
+
+def dmn(data, o, offered):
+    features, logits, text = frozen(data)
+    memory, scores = [[] for _ in text], []
+    for v, logit, learn in zip(features, logits, offered, strict=True):
+        p, top = softmax(logit), logit.argmax()
+        entropy = -(p * np.log(np.maximum(p, 1e-30))).sum()
+        if learn:
+            kept = memory[top]
+            if len(kept) < o.dmn_shots:
+                kept.append((entropy, v))
+            elif entropy < max(e for e, _ in kept):
+                worst = max(range(len(kept)), key=lambda i: kept[i][0])
+                kept[worst] = (entropy, v)
+        vectors = []
+        for c, t in enumerate(text):
+            rows = np.array([t, *(row for _, row in memory[c])])
+            weights = np.exp(-o.dmn_sharpness * (1 - rows @ v))
+            vectors.append(unit(weights @ rows))
+        scores.append(p + softmax(data.pool.logit_scale * np.array(vectors) @ v))
+    return np.array(scores)
+
+
 def oga(data, o, offered):
     features, logits, text = frozen(data)
     classes, dim = text.shape

@@ -261,6 +261,14 @@ CLASSIFIERS: dict[str, Classifier] = {
         note=settings.DOTASettings.note, cites=("han2025dota",),
         cost="keeps a mean and a covariance, D² numbers, a class, or one of all (dota-memory)",
     ),
+    "dla": Classifier(
+        "classifiers.dla:classes", settings.DLASettings, cites=("wu2026dynamic",),
+        cost="keeps two numbers a class",
+    ),
+    "dmn": Classifier(
+        "classifiers.dmn:classes", settings.DMNSettings, cites=("zhang2024dual",),
+        cost="keeps dmn-shots images a class",
+    ),
 }  # fmt: skip
 
 METHODS: dict[str, Method] = _Methods({

@@ -257,6 +257,21 @@ class OnZetaSettings(Settings):
 
 
 @dataclass(frozen=True)
+class DLASettings(Settings):
+    """DLA: logits of classes that were answered often are lowered. The value is ImageNet's."""
+
+    dla_strength: float = option(0.8, "α of the lowering.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
+class DMNSettings(Settings):
+    """DMN-weak: a memory of sure images a class, read out for each item. The released values."""
+
+    dmn_shots: int = option(50, "Images kept a class.", within=_FROM_ONE)
+    dmn_sharpness: float = option(5.5, "β of the weights by likeness.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
 class BCASettings(Settings):
     """BCA, arXiv 2503.09248: class means and a prior of the classes that move with the samples.
 

@@ -9,9 +9,11 @@ from given_features import of_features
 from reference import classifiers as reference
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.settings import (
     BCASettings,
+    DLASettings,
+    DMNSettings,
     DOTASettings,
     OGASettings,
     OnZetaSettings,
@@ -42,6 +44,10 @@ CASES = {
     ),
     "bca": (bca, BCASettings(), reference.bca),
     "bca moving": (bca, BCASettings(bca_mean_items=2.0, bca_prior_least=0.3), reference.bca),
+    "dla": (dla, DLASettings(), reference.dla),
+    "dla strong": (dla, DLASettings(dla_strength=5.0), reference.dla),
+    "dmn": (dmn, DMNSettings(dmn_sharpness=1.0), reference.dmn),
+    "dmn few": (dmn, DMNSettings(dmn_shots=2, dmn_sharpness=20.0), reference.dmn),
     "dota": (dota, DOTASettings(dota_every=20), of_classes),
     "dota each": (
         dota, DOTASettings(dota_every=1, dota_weight=0.4), of_classes,

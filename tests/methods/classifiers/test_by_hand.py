@@ -6,9 +6,11 @@ from given_features import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.classifiers import bca, blocks, dota, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.settings import (
     BCASettings,
+    DLASettings,
+    DMNSettings,
     DOTASettings,
     OGASettings,
     OnZetaSettings,
@@ -48,6 +50,32 @@ def test_onzetas_mix_grows_with_the_offered_items():
     options = {"onzeta_proxy_rate": 10.0, "onzeta_prior_rate": 0.0, "onzeta_temperature": 1.0}
     mixed = [OnZetaSettings(onzeta_mix=1.0, onzeta_mix_items=n, **options) for n in (4, 400)]
     assert [classes(onzeta, items, o, 10.0)[2] for o in mixed] == [1, 0]
+
+
+def test_dla_lowers_the_class_that_was_answered():
+    # After the first item n = (2, 1), m_0 = 3/4. The second has p_0 = 0.525, so d = -0.225 and
+    # class 0 has exp(-1.225 α / 3) of what class 1 keeps: 0.960 for α = 0.1, 0.721 for α = 0.8.
+    items = [[1, 0], [0.75, 0.66]]
+    for strength, expected in ((0.0, [0, 0]), (0.1, [0, 0]), (0.8, [0, 1])):
+        assert classes(dla, items, DLASettings(dla_strength=strength), np.log(3)) == expected
+
+
+def test_dmn_keeps_the_surest_images_of_a_class():
+    # The mean of class 1's text and memory: with both images (0.48, 1.14) in direction, with the
+    # surer one alone (0.28, 1.96); the last item, of class 0 by a hair, is nearer to the first.
+    items = [[0.28, 0.96], [0.68, 0.733], [0.7072, 0.707]]
+    sharpness = {"dmn_sharpness": 0.0}
+    for shots in (1, 2):
+        options = DMNSettings(dmn_shots=shots, **sharpness)
+        likeness = dmn_likeness(items, shots)
+        assert classes(dmn, items, options, 100.0)[2] == int(likeness[1] > likeness[0])
+
+
+def dmn_likeness(items, shots):
+    """Cosines of the last item with both classes' means, of the rows that they keep."""
+    memory = {0: [[1, 0], items[2]], 1: [[0, 1], *items[: min(shots, 2)]]}
+    means = [np.sum(rows, axis=0) for rows in memory.values()]
+    return [np.dot(mean, items[2]) / np.linalg.norm(mean) for mean in means]
 
 
 def test_bcas_prior_is_moved_by_sure_items():
