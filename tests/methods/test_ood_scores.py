@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import energy, zero_shot
+from zsntta_cli.methods.scores import energy, logit_gap, zero_shot
 from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.simulation.runs import build_run
 
@@ -29,6 +29,24 @@ def test_max_logit_by_hand():
 def test_energy_by_hand():
     expected = [np.log(2), np.log(np.e**2 + 1), np.log(np.e**2 + 1), np.log(np.e**1.2 + 1)]
     np.testing.assert_allclose(scores("energy")[:4], expected, rtol=1e-6)
+
+
+def test_logit_gap_by_hand():
+    np.testing.assert_allclose(scores("logitgap")[:4], [0, 2, 2, 1.2], atol=1e-6)  # of two classes
+    logits = np.array([[5, 1, 4, 3, -9], [2, 2, 2, 2, 2]], np.float32)
+    for others, expected in ((1, [1, 0]), (2, [1.5, 0]), (4, [5.25, 0]), (9, [5.25, 0])):
+        np.testing.assert_allclose(logit_gap(logits, others), expected, atol=1e-6)
+    np.testing.assert_allclose(logit_gap(logits[:, :1], 3), [5, 2])
+
+
+@pytest.mark.parametrize(
+    ("values", "others"), [({}, 1), ({"logitgap_share": 1.0}, 2), ({"logitgap_others": 1}, 1)]
+)
+def test_logit_gaps_others_are_a_share_or_a_number(values, others):
+    pool = Pool(IMAGES, np.eye(3, dtype=np.float32), SCALE, zero_shot(IMAGES, np.eye(3), SCALE))
+    data = StreamData(pool, np.arange(4), np.zeros(4, bool))
+    found = made.decisions(data, build_run("logitgap", "", "", None, "", **values)).id_score
+    np.testing.assert_allclose(found, logit_gap(data.logits(slice(None)), others), atol=1e-6)
 
 
 def test_mcm_by_hand():

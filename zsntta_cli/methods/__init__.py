@@ -340,6 +340,12 @@ METHODS.update({
         cost="keeps nothing: an item is one product with C texts",
         class_probability=FROZEN,
     ),
+    "logitgap": Method(
+        "ood_scores:logit_gap", settings.LogitGapSettings, decides=False,
+        cites=("liang2025revisiting",),
+        cost="keeps nothing: an item is one product with C texts",
+        class_probability=FROZEN,
+    ),
     "mcm": Method(
         "ood_scores:maximum_concept_matching", settings.McmSettings, decides=False,
         cites=("ming2022delving",),

@@ -1,10 +1,11 @@
 """Zero-shot OOD detection: scores of single images, without a decision rule (Sec. 5.2).
 
-Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv 2211.13445) and CLIPN
-(arXiv 2308.12213) on the same features. Higher = more ID.
+Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv 2211.13445), LogitGap (arXiv
+2510.20134) and CLIPN (arXiv 2308.12213) on the same features. Higher = more ID.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import McmSettings
+from zsntta_cli.methods.settings import LogitGapSettings, McmSettings
 from zsntta_cli.settings import ThresholdSettings
 
 _CHUNK = 1024  # images at a time: bounds memory where there are many words
@@ -28,6 +29,13 @@ def max_logit(data: StreamData, *_: object) -> Decisions:
 def energy(data: StreamData, *_: object) -> Decisions:
     """Minus the free energy at temperature 1: log Σ exp(logit)."""
     return _decisions(data, scores.energy)
+
+
+def logit_gap(data: StreamData, options: LogitGapSettings, _: ThresholdSettings) -> Decisions:
+    """The largest logit above the mean of the next N: of a share of the classes, or so many."""
+    classes = len(data.pool.text_features)
+    others = options.logitgap_others or max(1, round(options.logitgap_share * classes))
+    return _decisions(data, partial(scores.logit_gap, others=others))
 
 
 def maximum_concept_matching(

@@ -143,6 +143,20 @@ def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return logits.max(axis=1)
 
 
+def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
+    """The largest logit of each row above the mean of the next `others` (arXiv 2510.20134), (N,).
+
+    Where there is one class alone, it is its logit.
+    """
+    count = min(others, logits.shape[1] - 1)
+    if count < 1:
+        return max_logit(logits)
+    top = -np.partition(-logits, count, axis=1)[:, : count + 1]
+    largest = top.max(axis=1)
+    gap: NDArray[np.float32] = largest - (top.sum(axis=1) - largest) / count
+    return gap
+
+
 @dataclass(frozen=True)
 class ZeroShotDetail:
     """The frozen model's doubt about N images, and the classes it hesitates between."""

@@ -340,6 +340,16 @@ class EnergySettings(Settings):
 
 
 @dataclass(frozen=True)
+class LogitGapSettings(Settings):
+    """LogitGap, arXiv 2510.20134: the largest logit above the mean of the next N."""
+
+    logitgap_share: float = option(0.2, "N as a share of the classes.", within=_SHARE)
+    logitgap_others: int | None = option(  # the released script takes 88 on ImageNet
+        None, "N itself; none: by the share.", within=_FROM_ONE
+    )
+
+
+@dataclass(frozen=True)
 class McmSettings(Settings):
     """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
 
