@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
+from zsntta_cli.settings.orders import ORDERS, check_order
 from zsntta_cli.settings.published import OPENAI, published_tag
 
 TINY = "tiny"
@@ -148,8 +149,8 @@ class StreamSettings(Settings):
     )
     seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
     order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
-        "shuffled", "Of the stream (docs/detector.md).",
-        choices=("shuffled", "class", "burst", "late", "first"),
+        "shuffled", "Of the stream (docs/detector.md, docs/methods.md).", choices=ORDERS,
+        checked_by=check_order,
     )  # fmt: skip
     noise: str = option(
         NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)

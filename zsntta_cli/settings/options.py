@@ -7,7 +7,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -59,16 +59,19 @@ def option(
     name: str = "",
     shown: str = "",
     before: Any = None,
+    checked_by: Callable[[Any], None] | None = None,
 ) -> Any:
     """A field of a settings class.
 
     `name` is that of its option and `shown` its default in a help text, where they are others.
     `before` is what was done before there was the setting, where that is not the default: what a
-    record without it means.
+    record without it means. `checked_by` raises SettingsError of a wrong value, where `choices`
+    stand for values that have numbers behind them.
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
-        "shown": shown, **({} if before is None else {"before": before}),
+        "shown": shown, "checked_by": checked_by,
+        **({} if before is None else {"before": before}),
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 
@@ -108,7 +111,9 @@ def _check(declared: "Field[Any]", value: Any) -> None:
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         words = "true or false" if kind is bool else words
         raise SettingsError(f"{name} is {_value_text(value)}, must be {words}.")
-    if metadata.get("choices") and value not in metadata["choices"]:
+    if metadata.get("checked_by"):
+        metadata["checked_by"](value)
+    elif metadata.get("choices") and value not in metadata["choices"]:
         raise UnknownName(name, str(value), metadata["choices"])
     if metadata.get("within") is not None and value not in metadata["within"]:
         example = f": {metadata['example']}" if metadata["example"] else ""

@@ -4,15 +4,14 @@ The order of the test samples comes from PCG64(seed) alone and does not depend o
 injection; which OOD samples take part comes from a seed of its own, the same for every order.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import NO_NOISE, StreamSettings
+from zsntta_cli.simulation.orders import arrival_order
 
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
@@ -71,53 +70,8 @@ def build_stream(
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    order = _ORDERS[settings.order](generator, n_id, len(ood_rows), labels)[: settings.limit]
+    order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels)[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
-
-
-_Labels = NDArray[np.integer] | None
-_Order = Callable[[np.random.Generator, int, int, _Labels], NDArray[np.int64]]
-_CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
-
-
-def _shuffled(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[Any]:
-    return generator.permutation(n_id + n_ood)
-
-
-def _by_class(generator: np.random.Generator, n_id: int, n_ood: int, labels: _Labels) -> Any:
-    """ID samples class by class, OOD samples anywhere among them."""
-    assert labels is not None
-    id_items = generator.permutation(n_id)
-    order = np.empty(n_id + n_ood, np.int64)
-    is_ood = np.zeros(n_id + n_ood, bool)
-    is_ood[generator.permutation(n_id + n_ood)[:n_ood]] = True
-    order[~is_ood] = id_items[np.argsort(labels[id_items], kind="stable")]
-    order[is_ood] = n_id + generator.permutation(n_ood)
-    return order
-
-
-def _late(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
-    """ID samples alone for a while, then all others mixed."""
-    id_items = generator.permutation(n_id)
-    head = round(_CLEAN_HEAD * n_id)
-    rest = np.append(id_items[head:], n_id + np.arange(n_ood))
-    return np.append(id_items[:head], generator.permutation(rest))
-
-
-def _burst(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
-    """All OOD samples in one run in the middle."""
-    id_items, ood_items = generator.permutation(n_id), n_id + generator.permutation(n_ood)
-    return np.concatenate([id_items[: n_id // 2], ood_items, id_items[n_id // 2 :]])
-
-
-def _first(generator: np.random.Generator, n_id: int, n_ood: int, _: _Labels) -> NDArray[np.int64]:
-    """All OOD samples before the first ID sample."""
-    return np.append(n_id + generator.permutation(n_ood), generator.permutation(n_id))
-
-
-_ORDERS: dict[str, _Order] = {
-    "shuffled": _shuffled, "class": _by_class, "burst": _burst, "late": _late, "first": _first,
-}  # fmt: skip
 
 
 def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
