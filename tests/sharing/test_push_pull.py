@@ -75,7 +75,7 @@ def test_a_folder_of_another_encoder_takes_nothing(place, tmp_path):
         encoder={"model": "made-up", "logit_scale": 21.0}, blocks=[np_rows()],
         labels=labels(2), sample_ids=["0", "1"],
     )  # fmt: skip
-    with pytest.raises(StoreError, match=r"of another encoder \(logit_scale: 21.0, not 20.0\)"):
+    with pytest.raises(StoreError, match=r"than 'pets' \(logit_scale: 21.0, not 20.0\)"):
         pulled(place, root, ["pets"])
 
 
@@ -282,6 +282,16 @@ def test_an_index_that_tells_of_another_file_is_found_out(place, tmp_path):
     with pytest.raises(StoreError, match="holds other features than its index says"):
         pulled(place, tmp_path / "here", ["pets"])
     assert not (tmp_path / "here/made/pets.h5").exists()
+
+
+def test_files_of_two_encoders_in_one_folder_are_refused_before_any_is_fetched(place, tmp_path):
+    path = tmp_path / "published/index.json"
+    index = json.loads(path.read_text())
+    index["files"]["made/sky.h5"]["header"]["identity"]["logit_scale"] = 21.0
+    path.write_text(json.dumps(index))
+    with pytest.raises(StoreError, match=r"of another encoder than 'sky' \(logit_scale: 20.0, not"):
+        pulled(place, tmp_path / "here")
+    assert not (tmp_path / "here").exists()
 
 
 def test_an_index_is_read_back(place):

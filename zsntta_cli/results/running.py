@@ -54,7 +54,9 @@ def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None
         if failures is None:
             raise
         failures[settings] = first_line(error)
-    _empty_cache()  # after the error, whose frames hold what filled the memory
+        may_hold_memory = not isinstance(error, ZsnttaError)  # a broken file holds none
+    if may_hold_memory:
+        _empty_cache()  # after the error, whose frames hold what filled the memory
 
 
 def _empty_cache() -> None:

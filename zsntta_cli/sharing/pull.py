@@ -4,9 +4,10 @@ A file comes into `.SET.DIGEST.part` beside its place, is verified there, and th
 """
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -75,8 +76,7 @@ def pull(
         (feature_path(root, *file), index.files[path_of(*file)]) for file in dict.fromkeys(files)
     ]
     lacking = [path for path, entry in wanted if not _is_there(path, entry)]
-    for path, entry in wanted:
-        _check_neighbours(root, path, entry)
+    _check_encoders(root, wanted)
     for path, entry in wanted:
         if path in lacking:
             _fetch(store, path, entry, reporter)
@@ -93,18 +93,21 @@ def _is_there(path: Path, entry: IndexEntry) -> bool:
     return True
 
 
-def _check_neighbours(root: Path, path: Path, entry: IndexEntry) -> None:
-    """Refuse a folder that holds the features of another encoder."""
-    others = (file for file in stored(root, path.parent.name) if file.header and file.path != path)
-    first = next(others, None)
-    if first is None or first.header is None:
-        return
-    if mismatch := difference(first.header.identity, entry.header.identity):
-        raise StoreError(
-            f"{first.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
-            f"{mismatch.other})",
-            remedy="other-folder",
-        )
+def _check_encoders(root: Path, wanted: Sequence[tuple[Path, IndexEntry]]) -> None:
+    """Refuse files of another encoder than those that their folder has, or that come into it."""
+    firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
+    for path, entry in wanted:
+        folder, identity = path.parent.name, entry.header.identity
+        if folder not in firsts:
+            there = ((f.path, f.header.identity) for f in stored(root, folder) if f.header)
+            firsts[folder] = next(there, (path, identity))
+        first, known = firsts[folder]
+        if mismatch := difference(known, identity):
+            raise StoreError(
+                f"{first} is of another encoder than '{path.stem}' ({mismatch.key}: "
+                f"{mismatch.one}, not {mismatch.other})",
+                remedy="other-folder",
+            )
 
 
 def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporter) -> None:
