@@ -32,6 +32,8 @@ def test_values_of_another_type_are_refused(kind, field):
     for value in wrong:
         if value in (INFINITE, -INFINITE) and value in (field.metadata["within"] or ()):
             continue  # no number is as large, and no computer minds
+        if isinstance(value, str) and field.name == "ratio":
+            continue  # a number as it is typed
         with pytest.raises(SettingsError) as error:
             kind(**{field.name: value})
         assert str(error.value).startswith(f"{option_name(field)} is "), value
@@ -58,7 +60,7 @@ def test_the_ends_of_ranges(kind, field):
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=NAMES)
 def test_a_text_is_one_of_its_choices(kind, field):
     choices = field.metadata["choices"]
-    if choices:
+    if choices and not field.metadata["checked_by"]:
         assert all(getattr(kind(**{field.name: c}), field.name) == c for c in choices)
         with pytest.raises(UnknownName) as error:
             kind(**{field.name: choices[0] + "x"})

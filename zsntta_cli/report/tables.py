@@ -17,6 +17,8 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
 from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
@@ -195,10 +197,13 @@ def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view:
 def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
     settings = table.rows[0].settings
     ratio = [] if "ratio" in varying else [f"noise {frame.shown('ratio', settings['ratio'])}"]
+    order = settings["order"]
+    is_told = "order" in varying or order == StreamSettings.order
+    kind = [] if is_told else [f"order {order}"]
     limit = settings["limit"]
     head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
     preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
-    parts = [*ratio, *head, table.encoder, *preset, *_over(table)]
+    parts = [*ratio, *kind, *head, table.encoder, *preset, *_over(table)]
     return ", ".join([f"ID: {table.id_set}", *parts])
 
 
@@ -213,7 +218,7 @@ def _over(table: ResultTable[Any]) -> list[str]:
 def _few(records: Sequence[Record]) -> list[str]:
     """A note on streams with too few noise samples to judge by."""
     few = {
-        f"{r.counts['ood']} against {r.settings.ood_set} at {r.settings.stream.ratio:.4g}"
+        f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"
         for r in records
         if 0 < r.counts["ood"] < _FEW
     }

@@ -28,6 +28,7 @@ from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
+from zsntta_cli.settings.ratios import NATURAL, Ratio, mean_share
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
@@ -170,9 +171,10 @@ class ResultRow(Generic[R]):
     runs: dict[str, dict[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Ratio:
         """The OOD share of its streams."""
-        return float(self.settings["ratio"])
+        ratio: Ratio = self.settings["ratio"]
+        return ratio
 
     @property
     def advantage(self) -> str:
@@ -247,7 +249,7 @@ class ResultTable(Generic[R]):
 
     def contests(self) -> list[list[ResultRow[R]]]:
         """The rows in groups that saw the same samples: what is ranked is ranked among these."""
-        groups: dict[tuple[ResultStream, float], list[ResultRow[R]]] = {}
+        groups: dict[tuple[ResultStream, Ratio], list[ResultRow[R]]] = {}
         for row in self.rows:
             groups.setdefault((row.stream, row.ratio), []).append(row)
         return list(groups.values())
@@ -377,7 +379,7 @@ def setting_name(name: str) -> str:
 
 def shown(name: str, value: Any) -> str:
     """A setting's value as tables have it."""
-    if name == "ratio":
+    if name == "ratio" and not isinstance(value, str):
         return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
     if name == "fixed":
         return "adaptive" if value is None else str(value)
@@ -457,10 +459,11 @@ def _features_text(stream: ResultStream) -> str:
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """What makes a stream another one; injected items do not: the test samples stay the same."""
     values = {name: getattr(stream, name) for name in _KIND}
-    odds = stream.ratio / (1 - stream.ratio)
-    if round(odds, 2) == odds:
+    share = mean_share(stream.ratio)
+    odds = share / (1 - share)
+    if stream.ratio == NATURAL or round(odds, 2) == odds:
         values["rounded_odds"] = False  # nothing to round
-    if not stream.ratio:
+    if not stream.ratio or stream.ratio == NATURAL:
         values["ood_fill"] = StreamSettings.ood_fill
     changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
     # What a newer version added may make it another one.
