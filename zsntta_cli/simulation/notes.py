@@ -127,9 +127,9 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
     if n_ood and stream.ratio == NATURAL:
-        share = n_ood / (sizes.id_images + n_ood)
-        text = f"The natural mix of '{run.id_set}' and '{run.ood_set}' has {share:.1%} noise."
-        yield RunNote(MIX, f"{run.id_set} and {run.ood_set}", text, share)
+        noise_share = n_ood / (sizes.id_images + n_ood)
+        text = f"The natural mix of '{run.id_set}' and '{run.ood_set}' has {noise_share:.1%} noise."
+        yield RunNote(MIX, f"{run.id_set} and {run.ood_set}", text, noise_share)
     if sizes.noise_images and injected > sizes.noise_images:
         yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
     for name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):
