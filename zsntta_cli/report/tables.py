@@ -118,7 +118,8 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         notes.append(_SPREADS[view.spread])
     return Sheet(
         _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference, view.command,
+        dict.fromkeys(columns, heads), rows, notes, _caption(table, varying, view), view.reference,
+        view.command,
     )  # fmt: skip
 
 
@@ -200,11 +201,25 @@ def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
     order = settings["order"]
     is_told = "order" in varying or order == StreamSettings.order
     kind = [] if is_told else [f"order {order}"]
+    protocol = _protocol(table, varying)
+    of_protocol = [f"protocol {protocol}"] if protocol else []
     limit = settings["limit"]
     head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
     preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
-    parts = [*ratio, *kind, *head, table.encoder, *preset, *_over(table)]
+    parts = [*of_protocol, *ratio, *kind, *head, table.encoder, *preset, *_over(table)]
     return ", ".join([f"ID: {table.id_set}", *parts])
+
+
+def _protocol(table: ResultTable[Any], varying: Sequence[str]) -> str:
+    """The protocol of all rows; nothing where there is none, or several."""
+    return (table.rows[0].settings.get("protocol") or "") * ("protocol" not in varying)
+
+
+def _caption(table: ResultTable[Any], varying: Sequence[str], view: View) -> str:
+    """The caption that was asked for, with the protocol behind it."""
+    protocol = _protocol(table, varying)
+    parts = [view.caption, f"Protocol: {protocol}." * bool(protocol)]
+    return " ".join(filter(None, parts)) if view.caption else ""
 
 
 def _over(table: ResultTable[Any]) -> list[str]:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
 OF_STREAM = (
-    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
+    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol",
+    FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
@@ -418,7 +419,7 @@ _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 _Key = tuple[str, ...]  # names, and a digest last
 # Ratio and seed apart, and injection.
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol")
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:
