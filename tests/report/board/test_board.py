@@ -224,6 +224,18 @@ def test_who_is_missing_is_told(tmp_path):
     assert "no features of 'words-csp" in own_list
 
 
+def test_who_answers_late_is_told(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip", "lame", "ridge+stata", pairs=PAIRS[:1])
+    results = results_of(plan, lambda _: (50, 50))
+    _, _, *body = cells(page(plan, results), "## All pairs, nothing injected")
+    late = "up to 63 items of delay"
+    assert {row[0]: row[-1] for row in body} == {
+        "`zs-clip`": "", "`lame`": late, "`ridge+stata`": late,
+    }  # fmt: skip
+    rows = [line for line in screen(plan, results).splitlines() if line[:4] in ("lame", "zs-c")]
+    assert {row.split()[0]: row.endswith(" d") for row in rows} == {"lame": True, "zs-clip": False}
+
+
 def test_rows_are_chosen_by_label():
     named = ("zs-clip+tda", "adand, tuned")
     assert tuple(one.label for one in contenders(named)) == named

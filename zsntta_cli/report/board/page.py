@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import WORDS
+from zsntta_cli.report.board.contenders import Contender
 from zsntta_cli.report.board.lines import (
     OTHER_COLUMNS,
     WORST,
@@ -107,7 +108,7 @@ def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -
         SheetRow((f"`{row.contender.label}`",), {
             "": [
                 *_texts(row, columns), METRICS[WORST.metric].text(row.worst), cost(row),
-                ", ".join(row.contender.given(noise)),
+                ", ".join(_besides(row.contender, noise)),
             ],
         })
         for row in board_rows(plan, results, noise, pair, columns)
@@ -124,6 +125,12 @@ def _others(plan: Plan, results: Results, noise: str) -> str:
     ]
     heads = tuple(column.head for column in OTHER_COLUMNS)
     return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
+
+
+def _besides(contender: Contender, noise: str) -> list[str]:
+    """What a row was given besides images and names: inputs, and time."""
+    late = f"up to {contender.delay:,} items of delay"
+    return [*contender.given(noise), *[late] * bool(contender.delay)]
 
 
 def _over_pairs(contest: PairContest) -> list[str]:

@@ -20,12 +20,13 @@ from zsntta_cli.simulation.notes import strongest
 
 _WIDTH, LABEL = 80, 23  # characters
 _LETTERS = {WORDS: "w", INJECTED: "n", WHOLE: "s"}
+_LATE = "d"
 _BEST, _CLOSE = "*", "~"
 _OF_CLOSE = "~ not distinguishable from the best (t test over seeds, Holm, 5 %)\n"
 _LEGEND = """\
 * the best mean of a column
 µs an item as measured in these runs; w: given words, n: injected noise,
-s: the whole stream, so no rival
+s: the whole stream, so no rival; d: answers some items late, a block at a time
 """
 
 
@@ -63,6 +64,7 @@ def _rows(
             for value, column, mark in zip(row.values, columns, row.marks, strict=True)
         ]
         letters = "".join(_LETTERS[name] for name in row.contender.given(noise))
+        letters += _LATE * bool(row.contender.delay)
         yield _line(row.contender.label, cells, cost(row), letters)
 
 
