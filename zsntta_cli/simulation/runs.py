@@ -32,6 +32,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "mined_share": 0.15,
         "grouping": "random",
         "oga_short_means": True,
+        "dde_exclusion": 0.0,
+        "dde_doubled": True,
+        "dde_cells": "grid",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
