@@ -90,7 +90,7 @@ def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
 
 def _other_sizes(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     """What images have another size than they should, and which variant of the set has that."""
-    if not (expected.side or expected.variants):
+    if not (expected.side or expected.variants) or isinstance(images.read, CorruptedImages):
         return
     sizes = image_sizes(images)
     if not sizes or _is_square(sizes, expected.side):

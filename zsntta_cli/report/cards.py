@@ -150,7 +150,8 @@ def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
         row = (
             name, _ROLES[entry.role], f"{entry.images:,}",
             f"{entry.classes:,}" if entry.classes else "",
-            status.on_disk(entry, data_root), "\n".join(encoders_with(features_dir, name)),
+            status.on_disk(entry, data_root),
+            "\n".join(encoders_with(features_dir, name, bool(entry.parameters))),
         )  # fmt: skip
         table.add_row(*map(_text, row))
     return table
@@ -175,7 +176,8 @@ def set_card(
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
         "on disk": status.on_disk(entry, data_root),
-        "cached for": "\n".join(encoders_with(features_dir, name)) or "no encoder",
+        "cached for": "\n".join(encoders_with(features_dir, name, bool(entry.parameters)))
+        or "no encoder",
         "to get it": _way(name, entry, data_root),
         "commands": "\n".join(commands),
     }
