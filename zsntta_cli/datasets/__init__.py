@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.corruption import Corruption, is_corruption, parse_corruption
+from zsntta_cli.datasets.corruption import CORRUPTIONS, Corruption, is_corruption, parse_corruption
 from zsntta_cli.datasets.names import HF, SetName, SetParts
 from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -138,8 +138,6 @@ def whole_counts(name: str) -> tuple[int, ...]:
         return ()
     times = 1
     if SetName.parse(name).parameters.startswith("all:"):
-        from zsntta_cli.datasets.readers.corruptions import CORRUPTIONS
-
         times = len(CORRUPTIONS)
     return tuple(times * count for count in (entry.images, *entry.also_images))
 

@@ -10,6 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
@@ -119,7 +120,9 @@ class Grid:
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
-            return [n for n in set_names(root, folder) if n != id_set] or [None]
+            base = SetName.parse(id_set).base  # its own images, corrupted otherwise, are no noise
+            names = set_names(root, folder)
+            return [name for name in names if SetName.parse(name).base != base] or [None]
         if self.ood_sets:
             others = [name for name in self.ood_sets if name != id_set]
             if not others:

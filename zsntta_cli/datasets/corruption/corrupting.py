@@ -12,10 +12,9 @@ from PIL import Image
 from zsntta_cli.datasets.corruption import Corruption, blurs, elastic, pixelwise, weather
 from zsntta_cli.datasets.corruption.pixelwise import Pixels, to_bytes, to_pixels
 from zsntta_cli.datasets.corruption.strengths import strength
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import CORRUPTED, ImageSet
 
 SIZE = 224  # pixels a side, of ImageNet-C and of most of CLIP's encoders
-CORRUPTED = "corruption"  # key of what a feature file records of how images were read
 _ROOMS = (pixelwise, blurs, weather, elastic)
 
 
@@ -52,7 +51,9 @@ def cropped(image: Image.Image, size: int = SIZE) -> Image.Image:
     if (wide, high) != image.size:
         image = image.resize((wide, high), Image.Resampling.BICUBIC)
     left, top = round((wide - size) / 2), round((high - size) / 2)
-    return image if (wide, high) == (size, size) else image.crop((left, top, left + size, top + size))
+    return (
+        image if (wide, high) == (size, size) else image.crop((left, top, left + size, top + size))
+    )
 
 
 def corrupt(image: NDArray[np.uint8], corruption: Corruption) -> NDArray[np.uint8]:

@@ -1,6 +1,7 @@
 """Elastic transforms: a random affine map, then a random displacement of every pixel."""
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ def elastic_transform(
     """Move three points, and all others with them; then each pixel by smoothed noise."""
     moved = _moved(pixels, generator, reach)
     shape = pixels.shape[:2]
-    noises = (2 * generator.random(shape, np.float32) - 1 for _ in range(2))
-    right, down = (np.float32(alpha) * smoothed(noise, sigma) for noise in noises)
+    right, down = 2 * generator.random((2, *shape), np.float32) - 1
     rows, columns = np.indices(shape, np.float32, sparse=True)
-    return _at(moved, np.stack([rows + down, columns + right]), "reflect")
+    rows = rows + np.float32(alpha) * smoothed(down, sigma)
+    columns = columns + np.float32(alpha) * smoothed(right, sigma)
+    return _between(moved, np.stack([rows, columns]))
 
 
 def _moved(pixels: Pixels, generator: np.random.Generator, reach: float) -> Pixels:
@@ -57,6 +59,7 @@ def smoothed(noise: Pixels, sigma: float) -> Pixels:
     return smooth
 
 
+@cache
 def _response(size: int, sigma: float) -> NDArray[np.float32]:
     """How much of each cosine wave of an axis a Gaussian leaves that is cut off at 3 sigma."""
     reach = int(_TRUNCATED * sigma + 0.5)
@@ -69,11 +72,12 @@ def _response(size: int, sigma: float) -> NDArray[np.float32]:
     return (response / (1 + 2 * math.fsum(weights))).astype(np.float32)
 
 
-def _at(pixels: Pixels, places: NDArray[np.float32], mode: str) -> Pixels:
+def _between(pixels: Pixels, places: NDArray[np.float32]) -> Pixels:
     """The image at places (2, H, W) between its pixels."""
     from scipy.ndimage import map_coordinates
 
     channels = [
-        map_coordinates(pixels[..., channel], places, order=1, mode=mode) for channel in range(3)
+        map_coordinates(pixels[..., channel], places, order=1, mode="reflect")
+        for channel in range(3)
     ]
     return np.stack(channels, axis=2)

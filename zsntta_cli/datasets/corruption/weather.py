@@ -13,7 +13,6 @@ from zsntta_cli.datasets.corruption.blurs import enlarged, streaked
 from zsntta_cli.datasets.corruption.pixelwise import Pixels, to_bytes, to_pixels
 from zsntta_cli.datasets.corruption.strengths import is_small
 
-_LUMA = np.float32(0.299), np.float32(0.587), np.float32(0.114)
 _SEED = 1903  # of the textures
 _TEXTURES, _SIDE = 5, 640  # of ice, and pixels of each
 _SHRUNK = 5  # times, for small images, as the published ones are
@@ -31,7 +30,8 @@ def snow(
     layer[layer < threshold] = 0
     flakes = to_pixels(to_bytes(layer))
     flakes = streaked(flakes, radius, sigma, generator.uniform(-135, -45))[..., None]
-    grey = sum(luma * pixels[..., i : i + 1] for i, luma in enumerate(_LUMA))
+    red, green, blue = (pixels[..., i : i + 1] for i in range(3))
+    grey = np.float32(0.299) * red + np.float32(0.587) * green + np.float32(0.114) * blue
     pale = np.maximum(pixels, grey * np.float32(1.5) + np.float32(0.5))
     return np.float32(share) * pixels + np.float32(1 - share) * pale + flakes + flakes[::-1, ::-1]
 
