@@ -92,7 +92,7 @@ class SetName:
 
     @property
     def family(self) -> str:
-        """The family: IMAGENET for five sets and their parts; corrupted and own ones are of none."""
+        """The family: IMAGENET for five sets and their parts; none of corrupted and own sets."""
         base = SetParts.parse(self.base).whole
         is_own = self.path is not None or bool(self.parameters)
         return IMAGENET if base in _IMAGENET_SETS and not is_own else ""

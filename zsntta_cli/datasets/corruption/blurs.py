@@ -22,16 +22,14 @@ def defocus_blur(pixels: Pixels, _: np.random.Generator, radius: float, sigma: f
 
 
 def _smoothed_disk(radius: float, sigma: float) -> Pixels:
+    from scipy.signal import convolve2d
+
     reach, half = (_DISK, 1) if radius <= _DISK else (int(radius), 2)
     places = np.arange(-reach, reach + 1)
     disk = (places[:, None] ** 2 + places**2 <= radius**2).astype(np.float64)
-    disk /= disk.sum()
     window = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * sigma**2))
-    window /= window.sum()
-    for axis in (0, 1):
-        padded = np.pad(disk, [(half, half) if axis == a else (0, 0) for a in (0, 1)], "reflect")
-        disk = np.apply_along_axis(np.convolve, axis, padded, window, "valid")
-    return disk.astype(np.float32)
+    smoothed = convolve2d(disk, np.outer(window, window), "same")
+    return (smoothed / smoothed.sum()).astype(np.float32)
 
 
 def glass_blur(

@@ -51,9 +51,7 @@ def cropped(image: Image.Image, size: int = SIZE) -> Image.Image:
     if (wide, high) != image.size:
         image = image.resize((wide, high), Image.Resampling.BICUBIC)
     left, top = round((wide - size) / 2), round((high - size) / 2)
-    return (
-        image if (wide, high) == (size, size) else image.crop((left, top, left + size, top + size))
-    )
+    return image.crop((left, top, left + size, top + size))
 
 
 def corrupt(image: NDArray[np.uint8], corruption: Corruption) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ def to_bytes(pixels: Pixels) -> NDArray[np.uint8]:
     """Pixels cut off at 0 and 1 as bytes, rounded down as the published sets are."""
     scaled = np.clip(pixels, 0, 1)
     scaled *= np.float32(255)
-    scaled += np.float32(1 / 512)  # what is a whole number but for float32 stays that number
+    scaled += np.float32(1 / 4096)  # what is a whole number but for float32 stays that number
     return scaled.astype(np.uint8)
 
 
