@@ -1,7 +1,7 @@
 """Elastic transforms: a random affine map, then a random displacement of every pixel."""
 
 import math
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ def elastic_transform(
     """Move three points, and all others with them; then each pixel by smoothed noise."""
     moved = _moved(pixels, generator, reach)
     shape = pixels.shape[:2]
-    right, down = 2 * generator.random((2, *shape), np.float32) - 1
-    rows, columns = np.indices(shape, np.float32, sparse=True)
-    rows = rows + np.float32(alpha) * smoothed(down, sigma)
-    columns = columns + np.float32(alpha) * smoothed(right, sigma)
-    return _between(moved, np.stack([rows, columns]))
+    noise = generator.random((2, *shape), np.float32)
+    noise *= 2
+    noise -= 1
+    places = np.float32(alpha) * np.stack([smoothed(field, sigma) for field in noise])
+    places += np.indices(shape, np.float32)
+    return _between(moved, places)
 
 
 def _moved(pixels: Pixels, generator: np.random.Generator, reach: float) -> Pixels:
@@ -59,7 +60,7 @@ def smoothed(noise: Pixels, sigma: float) -> Pixels:
     return smooth
 
 
-@cache
+@lru_cache(maxsize=64)
 def _response(size: int, sigma: float) -> NDArray[np.float32]:
     """How much of each cosine wave of an axis a Gaussian leaves that is cut off at 3 sigma."""
     reach = int(_TRUNCATED * sigma + 0.5)

@@ -90,7 +90,8 @@ def frost(
 def ice(number: int, shrunk: bool) -> Pixels:
     """A texture of ice that can be laid side by side, the same one each time.
 
-    Needles are the ridges of waves whose places other waves displace; rime is a finer noise.
+    Needles are where waves of three lengths pass through zero, rime is a fine noise, and both are
+    on a cover that is thick in some places and thin in others.
     """
     if shrunk:
         large = ice(number, False)
@@ -101,7 +102,7 @@ def ice(number: int, shrunk: bool) -> Pixels:
         weight * np.clip(1 - 2 * np.abs(_waves(generator, scale)), 0, 1) ** 3
         for weight, scale in ((0.5, 60), (0.35, 25), (0.25, 10))
     )
-    cover = np.clip(0.5 + _waves(generator, 120), 0, 1)  # thick here, thin there
+    cover = np.clip(0.5 + _waves(generator, 120), 0, 1)
     rime = 0.12 * _waves(generator, 2)
     grey = np.clip(0.22 + 0.3 * cover + needles * (0.3 + 0.7 * cover) + rime, 0, 1)
     return np.clip(grey[..., None].astype(np.float32) * _ICE, 0, 1)
