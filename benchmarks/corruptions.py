@@ -75,11 +75,11 @@ def main() -> None:
                 cells[-1] += f" ({psnr:.2f})"
                 differences[name, level] = abs(ours - psnr)
         table.add_row(name, *cells, f"{1000 * spent / len(clean) / SEVERITIES:.1f}")
-    Console().print(table)
+    Console(width=120).print(table)
     judged = {key: value for key, value in differences.items() if key[0] != OWN_TEXTURES}
     if judged:
         (name, level), most = max(judged.items(), key=lambda item: item[1])
-        Console().print(
+        Console(width=120).print(
             f"largest difference but for {OWN_TEXTURES}: {most:.2f} dB ({name} {level})"
         )
 

@@ -396,6 +396,13 @@ METHODS.update({
         cost="keeps the activations of all words by the last L images of either kind",
         is_probability=True, class_probability=FROZEN,
     ),
+    "dde": Method(
+        "words.dde:run", words_settings.DdeSettings, needs=WORDS,
+        imagenet={"dde_words": 500}, cites=("zhu2026dual",),
+        cost="keeps dde-cache images of either kind, D² numbers of each class that got items, "
+        "twice where dde-exclusion is above 0; M words more in the product with the texts",
+        is_probability=True,
+    ),
     "neglabel+adand": Method(
         "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,
         defaults=_INJECTS, warm_up=replace(_STAGE_1, teacher="neglabel"),
