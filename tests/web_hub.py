@@ -26,8 +26,15 @@ class _Answers(BaseHTTPRequestHandler):
     def do_GET(self):
         path = self.path.partition("?")[0]
         self.server.asked.append((self.command, path))
-        if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
-            return self._file(self.server.repositories.get(match[1], {}).get(match[2]))
+        self.server.ranges.append(self.headers.get("Range"))
+        if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+            if self.server.statuses:
+                return self._send(self.server.statuses.pop(0), b"")
+            if match[1] not in self.server.repositories:
+                return self._send(404, b"", {"X-Error-Code": "RepoNotFound"})
+            if match[2] not in ("main", REVISION):
+                return self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
+            return self._file(self.server.repositories[match[1]].get(match[3]))
         parts = r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+(.*)|/paths-info/\w+)?"
         match = re.fullmatch(parts, path)
         files = self.server.repositories.get(match[1]) if match else None
@@ -101,6 +108,7 @@ def local_hub(monkeypatch, repositories):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     server.asked, server.refuses = [], ("nothing",)
     server.cuts, server.statuses = [], []  # of the next answers: their bytes, what they are instead
+    server.ranges = []  # that were asked for
     server.repositories = {
         name: {
             p.relative_to(folder).as_posix(): p.read_bytes()

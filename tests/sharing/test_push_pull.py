@@ -294,6 +294,25 @@ def test_files_of_two_encoders_in_one_folder_are_refused_before_any_is_fetched(p
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [(lambda index: index.pop("format"), "it lacks 'format'"),
+     (lambda index: index["files"]["made/pets.h5"].pop("sha256"), "it lacks 'sha256'"),
+     (lambda index: index.update(format=2), "its format is 2, must be 1"),
+     (lambda index: index["files"].update({"../pets.h5": {}}), "'..'"),
+     (lambda index: index["files"].update({"/etc/x.h5": {}}), "is not ENCODER/SET.h5"),
+     (lambda index: index.update(files=[]), "no JSON object")],
+)  # fmt: skip
+def test_an_index_that_is_none_is_told_in_a_line(place, tmp_path, change, line):
+    path = tmp_path / "published/index.json"
+    index = json.loads(path.read_text())
+    change(index)
+    path.write_text(json.dumps(index))
+    with pytest.raises(StoreError, match="is no index of features") as told:
+        read_index(place)
+    assert line in str(told.value)
+
+
 def test_an_index_is_read_back(place):
     index = read_index(place)
     assert parse_index(index.to_json().encode()) == index

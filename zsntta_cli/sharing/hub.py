@@ -6,15 +6,18 @@ when the index was read.
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.sharing.stores import HUB, MissingAtStore, MissingPlace
+from zsntta_cli.sharing.stores import HUB, LARGEST_TEXT, MissingAtStore, MissingPlace
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfFileMetadata
 
 _ADDRESS = re.compile(rf"{HUB}://([\w.-]+/[\w.-]+)(?:@([\w./-]+))?/?")
 _KIND = "dataset"  # of the repository
@@ -49,46 +52,75 @@ class HubStore:
 
         Without a network it is the hub's copy on this machine, where there is one.
         """
+        from huggingface_hub import hf_hub_download
+
         with self._asking(path):
-            is_out_of_reach = not self._is_reached()
-            file = self._download(path, self._wanted, local_files_only=is_out_of_reach)
+            is_out_of_reach = not self._is_reached(path)
+            file = hf_hub_download(
+                self._repository, path, repo_type=_KIND, revision=self._wanted,
+                endpoint=self._endpoint, etag_timeout=_TIMEOUT, local_files_only=is_out_of_reach,
+            )  # fmt: skip
         depth = len(Path(path).parts)  # it lies in the hub's cache: …/snapshots/COMMIT/PATH
         self._commit = Path(file).parents[depth - 1].name
         return Path(file).read_bytes()
 
-    def _is_reached(self) -> bool:
-        """Whether the hub answers: asked once, without the retries that a download makes."""
-        from huggingface_hub import HfApi, errors
+    def _is_reached(self, path: str) -> bool:
+        """Whether the hub answers: asked once, without the retries that a download makes.
 
-        if self._commit is not None:
-            return True
+        Raises:
+            StoreError: the file is too large to be read whole.
+        """
+        from huggingface_hub import errors
+
         try:
-            api = HfApi(endpoint=self._endpoint)
-            api.dataset_info(self._repository, revision=self._wanted, timeout=_TIMEOUT)
+            size = self._metadata(path, self._wanted).size
         except (errors.HfHubHTTPError, errors.HFValidationError):
             raise
         except Exception:  # of the network: the library's, its HTTP client's and the system's
             return False
+        if size is not None and size > LARGEST_TEXT:
+            raise StoreError(f"{self.address}/{path} has more than {LARGEST_TEXT:,} bytes.")
         return True
 
-    def _download(self, path: str, revision: str | None, **how: Any) -> str:
-        """Where a file lies now, as the hub's library has brought it."""
-        from huggingface_hub import hf_hub_download
+    def _metadata(self, path: str, revision: str | None) -> "HfFileMetadata":
+        from huggingface_hub import get_hf_file_metadata
 
-        file: str = hf_hub_download(
-            self._repository, path, repo_type=_KIND, revision=revision, endpoint=self._endpoint,
-            etag_timeout=_TIMEOUT, **how,
-        )  # fmt: skip
-        return file
+        url = self._url(path, revision)
+        return get_hf_file_metadata(url, timeout=_TIMEOUT, endpoint=self._endpoint)
+
+    def _url(self, path: str, revision: str | None) -> str:
+        from huggingface_hub import hf_hub_url
+
+        return hf_hub_url(
+            self._repository, path, repo_type=_KIND, revision=revision, endpoint=self._endpoint
+        )
 
     def fetch(self, path: str, target: Path, size: int) -> None:
-        """Bring a file to `target`; what came of it before stays beside it until it is whole."""
-        del size  # the hub tells it
-        beside = target.with_name(f"{target.name}.hub")
+        """Bring a file of so many bytes to `target`, from the byte where an earlier attempt ended.
+
+        `hf_hub_download` would begin anew in each process.
+        """
+        from huggingface_hub.file_download import http_get
+        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+        revision = self._commit or self._wanted
         with self._asking(path):
-            file = self._download(path, self._commit or self._wanted, local_dir=beside)
-        os.replace(file, target)
-        shutil.rmtree(beside, ignore_errors=True)
+            metadata, headers = self._metadata(path, revision), build_hf_headers()
+            if metadata.size != size:
+                raise StoreError(
+                    f"{self.address}/{path} is not what its index says: it has {metadata.size:,} "
+                    f"bytes, must have {size:,}."
+                )
+            if urlsplit(metadata.location).netloc != urlsplit(self._url(path, revision)).netloc:
+                headers.pop("authorization", None)  # it is not for the host that has the bytes
+            with target.open("ab") as part:
+                if part.tell() > size:
+                    part.truncate(0)
+                begun = target.stat().st_size
+                http_get(
+                    metadata.location, part, resume_size=begun, headers=headers,
+                    expected_size=size, displayed_filename=path,
+                )  # fmt: skip
 
     def publish(self, folder: Path) -> str | None:
         """Upload a folder's files, those that name others last; the repository is made if need be.
@@ -136,6 +168,12 @@ class HubStore:
             ) from error
         except errors.EntryNotFoundError as error:
             raise MissingAtStore(f"there is no {place}{at}.") from error
+        except errors.HfHubHTTPError as error:
+            status = error.response.status_code
+            why = ": hf auth login says who you are" * (status in (401, 403))
+            raise StoreError(
+                f"cannot reach {place}{at} (the hub answers {status}){why}."
+            ) from error
         except errors.HFValidationError as error:
             raise StoreError(f"'{self.address}' is no repository ({first_line(error)}).") from error
         except StoreError:

@@ -86,7 +86,9 @@ def read_index(store: FeaturePlace) -> Index:
         raise MissingAtStore(
             f"{store.address} holds no features of zsntta: it has no {INDEX}."
         ) from error
-    except (ValueError, TypeError, KeyError, SettingsError) as error:
+    except KeyError as error:
+        raise StoreError(f"{where} is no index of features (it lacks {error}).") from error
+    except (ValueError, TypeError, SettingsError) as error:
         raise StoreError(f"{where} is no index of features ({first_line(error)}).") from error
 
 

@@ -20,7 +20,7 @@ HUB = "hf"
 EXAMPLE = f"{HUB}://zsntta/features"  # of the embedded encoder's sets; empty until it is filled
 _SCHEMES = (HUB, "file", "https", "http", "s3")
 _BLOCK = 2**22  # bytes at a time
-_LARGEST_TEXT = 2**25  # bytes of an index or a card
+LARGEST_TEXT = 2**25  # bytes of an index or a card
 
 
 class FeaturePlace(Protocol):
@@ -98,9 +98,9 @@ class FolderStore:
     def read(self, path: str) -> bytes:
         """A small file whole: MissingAtStore where there is none."""
         with _reaching(f"{self.address}/{path}"), self._system.open(self._at(path), "rb") as file:
-            content: bytes = file.read(_LARGEST_TEXT + 1)
-        if len(content) > _LARGEST_TEXT:
-            raise StoreError(f"{self.address}/{path} has more than {_LARGEST_TEXT:,} bytes.")
+            content: bytes = file.read(LARGEST_TEXT + 1)
+        if len(content) > LARGEST_TEXT:
+            raise StoreError(f"{self.address}/{path} has more than {LARGEST_TEXT:,} bytes.")
         return content
 
     def fetch(self, path: str, target: Path, size: int) -> None:
