@@ -412,6 +412,12 @@ METHODS.update({
         cost="for each item that passes the filter its views forward, the prompts forward and back",
         is_probability=True, class_probability=BY_SCORE,
     ),
+    "rosita": Method(
+        "live.rosita:run", live_settings.RositaSettings, live=True,
+        cites=("sreenivas2025effectiveness",),
+        cost="a forward pass an item, of a sure one up to two more and one or two backward; keeps "
+        "rosita-neighbours images a class and rosita-undesired",
+    ),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD, warm_up=_STAGE_1, cites=(_PAPER, "wang2021tent"),

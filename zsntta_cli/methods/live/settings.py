@@ -86,6 +86,18 @@ class TptSettings(PipelineSettings):
 
 
 @dataclass(frozen=True)
+class RositaSettings(Settings):
+    """ROSITA, arXiv 2406.00481: a step an image, by its class and by banks of sure features."""
+
+    learning_rate: float = option(1e-3, "Of the optimiser.", within=_ABOVE_ZERO)  # SGD
+    rosita_neighbours: int = option(
+        5, "Nearest features of a bank to a step; the bank keeps as many a class.", within=_FROM_ONE
+    )
+    rosita_undesired: int = option(64, "Features kept of sure noise.", within=_FROM_ONE)
+    rosita_weight: float = option(0.5, "Of the neighbours' loss.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
 class AdaNDTentSettings(AdaNDSettings):
     """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
 
