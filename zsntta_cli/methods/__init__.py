@@ -415,7 +415,7 @@ METHODS.update({
     "rosita": Method(
         "live.rosita:run", live_settings.RositaSettings, live=True,
         cites=("sreenivas2025effectiveness",),
-        cost="a forward pass an item, of a sure one up to two more and one or two backward; keeps "
+        cost="two forward passes an item, of a sure one another, and back; keeps up to "
         "rosita-neighbours images a class and rosita-undesired",
     ),
     "adand+tent": Method(

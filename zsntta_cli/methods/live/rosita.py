@@ -8,7 +8,9 @@ predicted as, and a sure image of either kind to its neighbours in the bank of i
 those in the other one. The class is what the changed tower says, score and decision what the tower
 said before.
 
-What is spared: the crop is encoded where a step needs it, and the image again where there was one.
+Image and crop are one pass. A gradient through a single image would be another one in its last bits
+each time: libraries share the sums of one row's product among threads, in no order. What is spared:
+the image is encoded again only where there was a step.
 """
 
 from collections.abc import Generator, Sequence
@@ -139,9 +141,9 @@ class Rosita:
         self, item: int, image: torch.Tensor, crop: torch.Tensor, split: CosineSplit
     ) -> Decisions:
         """Decide on the next item, given its input and a crop's (1, 3, H, W), and learn from it."""
-        feature = self._encode(image)
-        cosines = feature @ self._text.T
-        best, class_index = (part.detach() for part in cosines.max(dim=-1))
+        features = self._encode(torch.cat([image, crop]))
+        feature, cosines = features[:1], features @ self._text.T
+        best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
         cosine = float(best)
         threshold, below, above = split(cosine)
         is_desired = cosine >= threshold
@@ -151,21 +153,18 @@ class Rosita:
             bank.add(feature.detach(), class_index)
             losses = self._losses(feature, class_index, is_desired)
             if is_desired:
-                losses += [cross_entropy(c, class_index) for c in (cosines, self._cosines(crop))]
+                losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
             if losses and self._step(torch.stack(losses).sum(), item):
                 with torch.no_grad():
-                    class_index = self._cosines(image).argmax(dim=-1)
+                    class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
         return Decisions(
             class_index.int().cpu().numpy(), np.array([not is_desired]), np.array([cosine]),
             np.array([1 - threshold]),
         )  # fmt: skip
 
-    def _encode(self, image: torch.Tensor) -> torch.Tensor:
-        """Unit features (1, D) by the tower as it is."""
-        return normalize(self._data.encoder.image_features(image), dim=-1)
-
-    def _cosines(self, image: torch.Tensor) -> torch.Tensor:
-        return self._encode(image) @ self._text.T
+    def _encode(self, images: torch.Tensor) -> torch.Tensor:
+        """Unit features (B, D) by the tower as it is."""
+        return normalize(self._data.encoder.image_features(images), dim=-1)
 
     def _losses(
         self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
