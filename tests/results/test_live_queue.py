@@ -33,6 +33,8 @@ TINY = EncoderChoice("tiny")
 CASES = {
     "tent": {"batch_size": [8]},
     "sotta": {"memory": [12], "update_every": [8], "confidence": [0.4]},
+    "unient": {"batch_size": [8], "learning_rate": [0.01]},
+    "ostta": {"batch_size": [8], "learning_rate": [0.01]},
     "rosita": {"rosita_neighbours": [1], "learning_rate": [0.01]},
     "frozen": {"tent_batch_size": [8], "update_every": [8], "warmup": [2]},
     "adapted": {
