@@ -59,11 +59,15 @@ def of_items(data, items):
     return replace(data, stream=data.stream.part(items))
 
 
-@pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
 @pytest.mark.parametrize(
-    "values", [QUICK, QUICK | {"queue": 16, "rosita_weight": 5.0}, QUICK | {"fixed": 0.22}]
-)
+    ("tower", "values"),
+    [
+        ("shallow-towers", {}), ("shallow-towers", {"queue": 16, "rosita_weight": 5.0}),
+        ("shallow-towers", {"fixed": 0.22}), ("resnet-towers", {}),
+    ],
+)  # fmt: skip
 def test_decisions_are_those_of_its_equations_item_by_item(encoders, tower, values):
+    values = QUICK | values
     data, run = live_data(encoders[tower], count=COUNT), live_run("rosita", **values)
     found = decided(data, run)
     agree(found, reference.rosita(data, run))
