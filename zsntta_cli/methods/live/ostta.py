@@ -18,9 +18,9 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy, norm_layers
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Batch, Loss, Mask, rows
+from zsntta_cli.methods.live.open_set import Batch, Loss, rows
 from zsntta_cli.methods.live.settings import OsttaSettings
-from zsntta_cli.methods.live.tent import Tent
+from zsntta_cli.methods.live.tent import Mask, Tent
 from zsntta_cli.settings import ThresholdSettings
 
 

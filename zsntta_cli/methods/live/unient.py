@@ -17,8 +17,9 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Batch, Mask, rows
+from zsntta_cli.methods.live.open_set import Batch, rows
 from zsntta_cli.methods.live.settings import UnientSettings
+from zsntta_cli.methods.live.tent import Mask
 from zsntta_cli.settings import ThresholdSettings
 
 _LEAST_VARIANCE = 1e-6  # that is added to each Gaussian's
