@@ -166,3 +166,32 @@ def test_values_of_set_are_of_their_types():
     assert own_settings(["neglabel.words=a=b"]) == {"neglabel": {"words": ["a=b"]}}
     with pytest.raises(SettingsError):
         own_settings(["=3"])
+
+
+def test_a_protocol_stands_for_its_settings(cached):
+    run = ("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs")
+    [record] = json.loads(cached(*run, "--protocol", "openood", "--format", "json").stdout)
+    [plain] = json.loads(cached(*run, "--ratio", "natural", "--format", "json").stdout)
+    assert record["settings"]["stream"] == plain["settings"]["stream"] | {"protocol": "openood"}
+    assert record["detection"] == plain["detection"]
+    table = cached(*run, "--protocol", "openood")
+    assert "protocol openood, noise natural" in " ".join(table.stdout.split())
+    assert "FPR95(OOD+)" in table.stdout
+    assert "FPR95" not in cached(*run, "--protocol", "openood", "--report", "accuracy").stdout
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown", "html"])
+def test_a_protocol_is_named_in_every_form(cached, form):
+    run = ("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs", "--protocol", "unient")
+    text = cached(*run, "--format", form, "--caption", "Streams.").stdout
+    assert "protocol unient" in text
+    assert (r"\caption{Streams. Protocol: unient.}" in text) == (form == "latex")
+
+
+@pytest.mark.parametrize(("name", "values"), [
+    ("openood", ("--ratio", "0.5")), ("stata", ("--order", "class")), ("unient", ("--ratio", 0)),
+])  # fmt: skip
+def test_a_protocol_beside_another_value_of_its_settings(zsntta, name, values):
+    run = ("simulate", *TINY, "--method", "zs-clip", "--protocol", name, *values)
+    fails(zsntta(*run), f"but protocol {name} is of {values[0][2:]}", "leave one of them out",
+          code=2)  # fmt: skip

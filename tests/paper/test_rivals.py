@@ -68,3 +68,23 @@ def test_where_no_row_has_a_place(zsntta):
     fails(zsntta("paper", "4", "--method", "tda"), "table 4 compares settings or times", code=2)
     fails(zsntta("paper", "2", "--method", "nonsense"), "'nonsense'", code=2)
     fails(zsntta("paper", "fig2", "--method", "tda"), "--method adds rows to tables", code=2)
+
+
+def test_a_table_that_names_no_ratio_in_both_mixes(cached):
+    asked = ("paper", "5", "--ratio", "natural", *TINY, "--format", "json")
+    rows = json.loads(cached(*asked).stdout)
+    natural = {r["ood_set"]: r for r in rows if r["row"] == "AdaND (Ours) (noise natural)"}
+    simulated = cached("simulate", *TINY, "--method", "adand", "--ratio", "natural", "--format",
+                       "json")  # fmt: skip
+    for record in json.loads(simulated.stdout):
+        row = natural[record["settings"]["ood_set"]]
+        assert record["settings"]["stream"]["ratio"] == row["ratio"] == "natural"
+        assert row["auroc"] == pytest.approx(record["detection"]["auroc"])
+        assert (row["n_id"], row["n_ood"]) == (record["counts"]["id"], record["counts"]["ood"])
+    without = [r for r in rows if "natural" not in r["row"]]
+    assert without == json.loads(cached("paper", "5", *TINY, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize(("number", "words"), [("2", "table 2 is not"), ("4", "table 4 is not")])
+def test_a_table_that_names_its_ratios_has_no_others(zsntta, number, words):
+    fails(zsntta("paper", number, "--ratio", "natural", *TINY), words, code=2)

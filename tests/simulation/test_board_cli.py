@@ -32,8 +32,8 @@ def test_the_table_and_the_page_are_those_of_the_records(board, tmp_path):
     result = board(*PAIRS, *SOME, "--out", "board.md")
     assert result.exit_code == 0, result.output
     records = kept(tmp_path)
-    # Two that decide: 2 clean sets, 2 pairs x 4 ratios. Max-logit: 2 pairs. All: 2 noises, 2 seeds.
-    assert len(records) == (2 * (2 + 8) + 2) * 4
+    # Two that decide: 2 clean sets, 2 pairs x 8 streams. Max-logit: 2 pairs. 2 noises, 2 seeds.
+    assert len(records) == (2 * (2 + 16) + 2) * 4
     text = (tmp_path / "board.md").read_text()
     _, plain, injected = text.split("## All pairs, ")
     for part, noise in ((plain, "none"), (injected, "gaussian")):
@@ -56,18 +56,19 @@ def test_the_table_and_the_page_are_those_of_the_records(board, tmp_path):
 
 def is_of(record, method, noise, ratio, seed):
     stream = record.settings.stream
-    return (record.settings.method, stream.noise, stream.ratio, stream.seed) == (
-        method, noise, ratio, seed,
+    own = record.settings.method, stream.noise, stream.ratio, stream.seed, stream.order
+    return own == (
+        method, noise, ratio, seed, "shuffled",
     )  # fmt: skip
 
 
 def test_a_second_call_takes_all_from_the_store(board, tmp_path):
     first = board(*PAIRS[:2], *SOME)
     again = board(*PAIRS[:2], *SOME, "--out", "board.md")
-    assert "44 of 44 runs were kept from before" in again.stderr
+    assert "76 of 76 runs were kept from before" in again.stderr
     assert again.stdout.removesuffix("board.md\n") == first.stdout
     more = board(*PAIRS[:2], *SOME, "--method", "mcm", "--jobs", "2")
-    assert "44 of 48 runs were kept from before" in more.stderr
+    assert "76 of 80 runs were kept from before" in more.stderr
     assert re.search(r"^mcm ", more.stdout, re.MULTILINE)
 
 
@@ -87,7 +88,7 @@ def test_ctrl_c_leaves_what_was_finished(board, tmp_path, monkeypatch):
     assert {record.settings for record in kept(tmp_path)} == set(done)
     assert not (tmp_path / "board.md").exists()
     monkeypatch.undo()
-    assert "3 of 88 runs were kept from before" in board(*PAIRS, *SOME).stderr
+    assert "3 of 152 runs were kept from before" in board(*PAIRS, *SOME).stderr
 
 
 def test_who_is_not_run_is_told_before_the_runs(board):
@@ -110,17 +111,17 @@ def test_a_model_has_its_own_pairs(zsntta, cached):
     result = cached("board", "--model", "tiny", "--method", "zs-clip", "--seed", "0")
     assert result.exit_code == 0, result.output
     assert "Mean of 4 pairs in %, Gaussian noise injected" in result.stdout
-    assert "34 runs in" in result.stderr  # one clean, four pairs at four ratios; two injections
+    assert "66 runs in" in result.stderr  # one clean, four pairs on eight streams; two injections
 
 
 def test_parts_of_a_pair_make_no_difference(board, monkeypatch):
     def cells(result):
         rows = re.findall(r"^(?:zs-clip|tda) .*", result.stdout, re.MULTILINE)
-        return [row.split()[:7] for row in rows]  # but for the time
+        return [row.split()[:6] for row in rows]  # but for the time
 
     two = ("--method", "zs-clip", "--method", "tda")
     whole = cells(board(*PAIRS[:2], *two))
-    assert len(whole) == 4
+    assert len(whole) == 8
     monkeypatch.setattr(obtain, "_WORTH", 1)
     parts = board(*PAIRS[:2], *two, "--fresh", "--jobs", "2")
     assert (parts.exit_code, cells(parts)) == (0, whole)

@@ -27,6 +27,7 @@ from zsntta_cli.settings import (
     ThresholdSettings,
 )
 from zsntta_cli.settings.options import check_choice, option_name, value_type
+from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import declared, setting_names
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _having(name: str) -> list[str]:
 
 def _annotation(name: str, panel: str) -> Any:
     first = declared(_having(name)[0])[name]
-    kind = str if name == "fixed" else value_type(first)[0]
+    kind = str if name in _TYPED_OTHERWISE else value_type(first)[0]
     metavar, about = _METAVARS.get(kind, "TEXT"), first.metadata["about"]
     if choices := "|".join(first.metadata["choices"]):
         metavar, about = (choices, about) if len(choices) < 20 else ("NAME", f"{about} {choices}.")
@@ -282,6 +283,10 @@ def _shown(value: Any) -> str:
 def _threshold(text: str) -> float | None:
     """A fixed threshold as a number, the adaptive one as None."""
     return None if text == _ADAPTIVE else _parsed("threshold", float, text)
+
+
+# Settings whose values may be words or numbers: how their texts are read.
+_TYPED_OTHERWISE: dict[str, Callable[[str], Any]] = {"fixed": _threshold, "ratio": parse_ratio}
 
 
 def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
@@ -336,8 +341,8 @@ def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
 
 def _value(field: "dataclasses.Field[Any]", text: str) -> Any:
     """A setting's value, of what was typed."""
-    if field.name == "fixed":
-        return _threshold(text)
+    if field.name in _TYPED_OTHERWISE:
+        return _TYPED_OTHERWISE[field.name](text)
     return _parsed(option_name(field), value_type(field)[0], text)
 
 
@@ -352,8 +357,8 @@ def _parsed(option: str, kind: type, text: str) -> Any:
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given at least one value, by name."""
     given = {name: list(values) for name, values in settings.items() if values}
-    if "fixed" in given:
-        given["fixed"] = [_threshold(text) for text in given["fixed"]]
+    for name in given.keys() & _TYPED_OTHERWISE.keys():
+        given[name] = [_TYPED_OTHERWISE[name](text) for text in given[name]]
     return given
 
 

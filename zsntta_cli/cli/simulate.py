@@ -101,9 +101,9 @@ def simulate(
         bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
     ] = False,
     report: Annotated[
-        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
-        _result("What a table shows."),
-    ] = "accuracy",
+        Literal["accuracy", "ood", "flags", "open-set", "calibration"] | None,
+        _result("What a table shows. [accuracy, or the protocol's]"),
+    ] = None,
     spread: Annotated[
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the paper's mean of the sets'."),
@@ -147,8 +147,8 @@ def simulate(
     from zsntta_cli.results.tuning import choose, with_tunings
 
     view = View(
-        report, spread, tuple(columns or ()), _labels(label or ()), aggregate, caption, tex_label,
-        command_line(),
+        report or _usual_report(values.get("protocol", ())), spread, tuple(columns or ()),
+        _labels(label or ()), aggregate, caption, tex_label, command_line(),
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
     choice = encoder.choice()
@@ -206,6 +206,14 @@ def simulate(
     else:
         _show(records, form, view, output, keeping)
     stop_if_unfinished(records)
+
+
+def _usual_report(protocols: "Sequence[str]") -> str:
+    """What a table shows where nothing is said: what a single protocol reports."""
+    from zsntta_cli.settings.protocols import PROTOCOLS
+
+    named = [PROTOCOLS[name] for name in protocols if name in PROTOCOLS]
+    return named[0].report if len(named) == len(protocols) == 1 else "accuracy"
 
 
 def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features: bool) -> None:

@@ -10,6 +10,7 @@ of each item, learned from those that are offered. It goes behind any method tha
 """
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -76,6 +77,10 @@ class Method:
             return functools.partial(_found(self.run), *(part.load() for part in self.parts))
         return _found(self.run)
 
+    def delay(self, options: Any) -> int:
+        """How many items later at most a decision is known, with these settings."""
+        return max(self.at_once(options), 1) - 1
+
     @property
     def own_code(self) -> tuple[Any, ...]:
         """What of it is of a script outside the package: functions and classes."""
@@ -105,6 +110,7 @@ class Classifier:
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
+    at_once: Callable[[Any], int] = lambda _: 1  # items that are classified together
     note: Callable[[Any, int, int], str] = _no_note  # by settings, C and D; "" if there is none
     revision: int = 1  # as a method's
     cites: tuple[str, ...] = ()  # as a method's
@@ -166,6 +172,7 @@ def behind(detector: str, classifier: str) -> Method:
         offline=first.offline, needs=first.needs, takes=first.takes, defaults=first.defaults,
         imagenet=first.imagenet, warm_up=first.warm_up,
         revision=first.revision + second.revision - 1, parts=parts,
+        at_once=lambda options: math.lcm(first.at_once(options), second.at_once(options)),
         is_probability=first.is_probability, cites=first.cites + second.cites,
     )  # fmt: skip
 
@@ -268,6 +275,21 @@ CLASSIFIERS: dict[str, Classifier] = {
     "dmn": Classifier(
         "classifiers.dmn:classes", settings.DMNSettings, cites=("zhang2024dual",),
         cost="keeps dmn-shots images a class",
+    ),
+    "stata": Classifier(
+        "classifiers.stata:classes", settings.StatASettings, at_once=attrgetter("block"),
+        cites=("zanella2025realistic",),
+        cost="keeps nothing between blocks; fits C Gaussians to a block block-steps times",
+    ),
+    "transclip": Classifier(
+        "classifiers.transclip:classes", settings.TransCLIPSettings, at_once=attrgetter("block"),
+        cites=("zanella2024boosting", "zanella2025realistic"),
+        cost="keeps nothing between blocks; fits C Gaussians to a block block-steps times",
+    ),
+    "lame": Classifier(
+        "classifiers.lame:classes", settings.LAMESettings, at_once=attrgetter("block"),
+        cites=("boudiaf2022parameter",),
+        cost="keeps nothing between blocks; up to lame-steps products of a block with itself",
     ),
 }  # fmt: skip
 
@@ -373,6 +395,13 @@ METHODS.update({
         "words.tanl:run", words_settings.TanlSettings, needs=WORDS, cites=("zhang2026activation",),
         cost="keeps the activations of all words by the last L images of either kind",
         is_probability=True, class_probability=FROZEN,
+    ),
+    "dde": Method(
+        "words.dde:run", words_settings.DdeSettings, needs=WORDS,
+        imagenet={"dde_words": 500}, cites=("zhu2026dual",),
+        cost="keeps dde-cache images of either kind, D² numbers of each class that got items, "
+        "twice where dde-exclusion is above 0; M words more in the product with the texts",
+        is_probability=True,
     ),
     "neglabel+adand": Method(
         "words.neglabel:run_taught", words_settings.NegLabelAdaNDSettings, needs=WORDS,

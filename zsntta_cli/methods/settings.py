@@ -271,6 +271,48 @@ class DMNSettings(Settings):
     dmn_sharpness: float = option(5.5, "β of the weights by likeness.", within=_FROM_ZERO)
 
 
+ALL_ITEMS, ACCEPTED = "all", "accepted"  # what a block classifier solves for
+
+
+@dataclass(frozen=True)
+class BlockSettings(Settings):
+    """What classifiers that answer for a block of items at once have in common."""
+
+    block: int = option(64, "Items that are classified together.", within=_FROM_ONE)
+    block_takes: str = option(
+        ALL_ITEMS, "All items of a block, or what the detector accepts.",
+        choices=(ALL_ITEMS, ACCEPTED),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GaussianBlockSettings(BlockSettings):
+    """What StatA and TransCLIP have in common: the values of StatA's paper."""
+
+    block_neighbours: int = option(3, "Nearest others that pull an item.", within=_FROM_ONE)
+    block_smoothing: float = option(1.0, "λ of the neighbours.", within=_FROM_ZERO)
+    block_steps: int = option(10, "Fits of the classes to a block.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
+class StatASettings(GaussianBlockSettings):
+    """StatA: Gaussians of the classes, held to their texts."""
+
+
+@dataclass(frozen=True)
+class TransCLIPSettings(GaussianBlockSettings):
+    """TransCLIP as StatA's paper compares it: Gaussians of one variance, held to nothing."""
+
+
+@dataclass(frozen=True)
+class LAMESettings(BlockSettings):
+    """LAME: assignments alone, pulled by neighbours."""
+
+    lame_neighbours: int = option(5, "Nearest others that pull an item.", within=_FROM_ONE)
+    lame_strength: float = option(1.0, "λ of the neighbours.", within=_FROM_ZERO)
+    lame_steps: int = option(100, "Steps of a block at most.", within=_FROM_ONE)
+
+
 @dataclass(frozen=True)
 class BCASettings(Settings):
     """BCA, arXiv 2503.09248: class means and a prior of the classes that move with the samples.

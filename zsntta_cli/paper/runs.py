@@ -17,8 +17,10 @@ from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, PaperTable
 from zsntta_cli.results import planning
+from zsntta_cli.results.frame import shown
 from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.settings.options import value_type
+from zsntta_cli.settings.ratios import Ratio
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
 from zsntta_cli.simulation.tuned import live_among
@@ -39,6 +41,7 @@ class Wishes:
     prompt: str = ""  # a template in place of the sets' own
     own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: in place of the tables'
     methods: tuple[str, ...] = ()  # rows beside the paper's
+    ratios: tuple[Ratio, ...] = ()  # the rows again at these, of a table that names none
 
     @property
     def is_as_published(self) -> bool:
@@ -69,9 +72,9 @@ def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
     """The cells of a table, and for each added method a row on the streams of AdaND's.
 
     Raises:
-        SettingsError: a table whose rows are no methods.
+        SettingsError: a table whose rows are no methods, or one that names its noise ratios.
     """
-    every = cells(table, wishes.encoder)
+    every = _at_ratios(cells(table, wishes.encoder), wishes.ratios)
     if wishes.methods and (table.heads != ("Method",) or table.limit):
         raise SettingsError(
             f"table {table.number} compares settings or times of the paper's methods: no row for "
@@ -86,6 +89,28 @@ def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
         )
         for method in wishes.methods
         for cell in first
+    ]  # fmt: skip
+
+
+def _at_ratios(every: list[PaperCell], ratios: Sequence[Ratio]) -> list[PaperCell]:
+    """The cells of a table, and those of the same rows at other noise ratios.
+
+    Raises:
+        SettingsError: the table names its ratios, or is of times.
+    """
+    table = every[0].table
+    if ratios and (table.limit or any(cell.of.ratio is not None for cell in every)):
+        raise SettingsError(
+            f"table {table.number} is not measured at other noise ratios: that is for tables that "
+            f"name none, as table 5."
+        )
+    return every + [
+        replace(
+            cell, row=(f"{cell.row[0]} (noise {shown('ratio', ratio)})", *cell.row[1:]),
+            of=replace(cell.of, ratio=ratio),
+        )
+        for ratio in ratios
+        for cell in every
     ]  # fmt: skip
 
 

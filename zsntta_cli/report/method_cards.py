@@ -108,7 +108,7 @@ def method_facts(name: str) -> dict[str, Any]:
         "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
         "decides": "yes" if method.decides else "no: a score, for --report ood",
         "warm-up": _warm_up(method, options),
-        "at once": _at_once(method.at_once(options)),
+        "delay": _delay(method.delay(options)),
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(method)),
@@ -127,8 +127,10 @@ def _warm_up(method: Method, options: Any) -> str:
     return f"{first:,} items, which {warm_up.teacher} decides ({warm_up.settings})"
 
 
-def _at_once(items: int) -> str:
-    return "each item by itself" if items <= 1 else f"{items:,} items"
+def _delay(items: int) -> str:
+    if not items:
+        return "none: each item is decided before the next one comes"
+    return f"up to {items:,} items: {items + 1:,} are decided together"
 
 
 def _values(values: Any) -> str:

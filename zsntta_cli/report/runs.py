@@ -7,6 +7,7 @@ from zsntta_cli.errors import printable, short
 from zsntta_cli.results.frame import setting_name
 from zsntta_cli.results.listing import setting_text, varying_settings
 from zsntta_cli.results.store import RunSummary
+from zsntta_cli.settings.ratios import ratio_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,7 +66,7 @@ def _head(setting: str) -> str:
 
 def _in_front(run: RunSummary) -> tuple[str, ...]:
     sets = (printable(run.id_set), printable(run.ood_set or "-"))
-    numbers = (f"{run.ratio:.4g}", str(run.seed))
+    numbers = (ratio_text(run.ratio), str(run.seed))
     return (run.key[:DIGITS], printable(run.method), *sets, *numbers)
 
 

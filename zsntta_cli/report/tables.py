@@ -17,6 +17,8 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
 from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
+from zsntta_cli.settings import StreamSettings
+from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
@@ -116,7 +118,8 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         notes.append(_SPREADS[view.spread])
     return Sheet(
         _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference, view.command,
+        dict.fromkeys(columns, heads), rows, notes, _caption(table, varying, view), view.reference,
+        view.command,
     )  # fmt: skip
 
 
@@ -195,11 +198,28 @@ def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view:
 def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
     settings = table.rows[0].settings
     ratio = [] if "ratio" in varying else [f"noise {frame.shown('ratio', settings['ratio'])}"]
+    order = settings["order"]
+    is_told = "order" in varying or order == StreamSettings.order
+    kind = [] if is_told else [f"order {order}"]
+    protocol = _protocol(table, varying)
+    of_protocol = [f"protocol {protocol}"] if protocol else []
     limit = settings["limit"]
     head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
     preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
-    parts = [*ratio, *head, table.encoder, *preset, *_over(table)]
+    parts = [*of_protocol, *ratio, *kind, *head, table.encoder, *preset, *_over(table)]
     return ", ".join([f"ID: {table.id_set}", *parts])
+
+
+def _protocol(table: ResultTable[Any], varying: Sequence[str]) -> str:
+    """The protocol of all rows; nothing where there is none, or several."""
+    return (table.rows[0].settings.get("protocol") or "") * ("protocol" not in varying)
+
+
+def _caption(table: ResultTable[Any], varying: Sequence[str], view: View) -> str:
+    """The caption that was asked for, with the protocol behind it."""
+    protocol = _protocol(table, varying)
+    parts = [view.caption, f"Protocol: {protocol}." * bool(protocol)]
+    return " ".join(filter(None, parts)) if view.caption else ""
 
 
 def _over(table: ResultTable[Any]) -> list[str]:
@@ -213,7 +233,7 @@ def _over(table: ResultTable[Any]) -> list[str]:
 def _few(records: Sequence[Record]) -> list[str]:
     """A note on streams with too few noise samples to judge by."""
     few = {
-        f"{r.counts['ood']} against {r.settings.ood_set} at {r.settings.stream.ratio:.4g}"
+        f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"
         for r in records
         if 0 < r.counts["ood"] < _FEW
     }

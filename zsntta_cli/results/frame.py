@@ -28,6 +28,7 @@ from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
+from zsntta_cli.settings.ratios import NATURAL, Ratio, mean_share
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
 OF_STREAM = (
-    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
+    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol",
+    FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
@@ -170,9 +172,10 @@ class ResultRow(Generic[R]):
     runs: dict[str, dict[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Ratio:
         """The OOD share of its streams."""
-        return float(self.settings["ratio"])
+        ratio: Ratio = self.settings["ratio"]
+        return ratio
 
     @property
     def advantage(self) -> str:
@@ -247,7 +250,7 @@ class ResultTable(Generic[R]):
 
     def contests(self) -> list[list[ResultRow[R]]]:
         """The rows in groups that saw the same samples: what is ranked is ranked among these."""
-        groups: dict[tuple[ResultStream, float], list[ResultRow[R]]] = {}
+        groups: dict[tuple[ResultStream, Ratio], list[ResultRow[R]]] = {}
         for row in self.rows:
             groups.setdefault((row.stream, row.ratio), []).append(row)
         return list(groups.values())
@@ -377,7 +380,7 @@ def setting_name(name: str) -> str:
 
 def shown(name: str, value: Any) -> str:
     """A setting's value as tables have it."""
-    if name == "ratio":
+    if name == "ratio" and not isinstance(value, str):
         return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
     if name == "fixed":
         return "adaptive" if value is None else str(value)
@@ -416,7 +419,7 @@ _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 _Key = tuple[str, ...]  # names, and a digest last
 # Ratio and seed apart, and injection.
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol")
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:
@@ -457,10 +460,11 @@ def _features_text(stream: ResultStream) -> str:
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """What makes a stream another one; injected items do not: the test samples stay the same."""
     values = {name: getattr(stream, name) for name in _KIND}
-    odds = stream.ratio / (1 - stream.ratio)
-    if round(odds, 2) == odds:
+    share = mean_share(stream.ratio)
+    odds = share / (1 - share)
+    if stream.ratio == NATURAL or round(odds, 2) == odds:
         values["rounded_odds"] = False  # nothing to round
-    if not stream.ratio:
+    if not stream.ratio or stream.ratio == NATURAL:
         values["ood_fill"] = StreamSettings.ood_fill
     changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
     # What a newer version added may make it another one.

@@ -10,6 +10,7 @@ from pathlib import Path
 from zsntta_cli.errors import ZsnttaError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.keeping import Keeper, Keeping
+from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
@@ -90,4 +91,4 @@ def progress(runs: Sequence[RunSettings], done: int) -> str:
 def run_name(run: RunSettings) -> str:
     """A run in few words."""
     against = f" against {run.ood_set}" if run.ood_set else ""
-    return f"{run.method} on {run.id_set}{against} at {run.stream.ratio:.4g}"
+    return f"{run.method} on {run.id_set}{against} at {ratio_text(run.stream.ratio)}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
+from zsntta_cli.settings.ratios import Ratio, ratio_place
 from zsntta_cli.simulation.revision import is_of_these_rules, revision, source_digests
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Filters:
     methods: Sequence[str] = ()
     id_sets: Sequence[str] = ()
     ood_sets: Sequence[str] = ()  # a clean stream is one for all OOD sets
-    ratios: Sequence[float] = ()
+    ratios: Sequence[Ratio] = ()
     seeds: Sequence[int] = ()
     encoders: Sequence[str] = ()
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as shown
@@ -72,7 +73,8 @@ def _fitting(
     """The runs with a wanted value."""
     fitting = [kept for kept in runs if value(kept.record) in wanted]
     if not fitting:
-        present = ", ".join(map(str, sorted(_present(runs, value)))) or "none"
+        values = sorted(_present(runs, value), key=lambda v: (isinstance(v, str), v))
+        present = ", ".join(map(str, values)) or "none"
         asked = ", ".join(map(str, wanted))
         raise SettingsError(f"no kept run that fits has {name} {asked}: there is {present}.")
     return fitting
@@ -91,8 +93,9 @@ def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) ->
     """
     usual_runs = list(runs)
     if "ratio" not in keep and not filters.ratios:
-        ratios = sorted({kept.record.settings.stream.ratio for kept in usual_runs})
-        noisy = [ratio for ratio in ratios if ratio > 0] or ratios
+        present = {kept.record.settings.stream.ratio for kept in usual_runs}
+        ratios = sorted(present, key=ratio_place)
+        noisy = [ratio for ratio in ratios if ratio] or ratios
         ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
         usual_runs = [k for k in usual_runs if k.record.settings.stream.ratio == ratio]
     if "fixed" not in keep and "fixed" not in filters.settings:

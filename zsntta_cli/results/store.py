@@ -55,7 +55,7 @@ class RunSummary(NamedTuple):
     encoder: Annotated[str, "$.settings.encoder"]
     id_set: Annotated[str, "$.settings.id_set"]
     ood_set: Annotated[str | None, "$.settings.ood_set"]
-    ratio: Annotated[_Number, "$.settings.stream.ratio"]
+    ratio: Annotated[_Number | str, "$.settings.stream.ratio"]
     seed: Annotated[int, "$.settings.stream.seed"]
     acc_s: Annotated[_Number | None, "$.accuracies.acc_s"]
     acc_n: Annotated[_Number | None, "$.accuracies.acc_n"]

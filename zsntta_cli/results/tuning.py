@@ -28,6 +28,7 @@ from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check_choice, option_name
+from zsntta_cli.settings.ratios import Ratio, parse_ratio
 from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared, setting_names
@@ -43,7 +44,7 @@ class TuningPair(NamedTuple):
 
     id_set: str
     ood_set: str
-    ratio: float
+    ratio: Ratio
     seeds: tuple[int, ...]
 
 
@@ -73,7 +74,9 @@ def tuning_of(record: Record) -> Tuning | None:
     plain = record.tuning
     try:
         on = [
-            TuningPair(pair["id"], pair["ood"], float(pair["ratio"]), tuple(pair["seeds"]))
+            TuningPair(
+                pair["id"], pair["ood"], parse_ratio(str(pair["ratio"])), tuple(pair["seeds"])
+            )
             for pair in plain["on"]
         ]
         for name in itertools.chain.from_iterable(pair[:2] for pair in on):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
-from zsntta_cli.settings.orders import ORDERS, check_order
+from zsntta_cli.settings.orders import ORDERS, check_order, order_leaves_noise
+from zsntta_cli.settings.protocols import PROTOCOLS
 from zsntta_cli.settings.published import OPENAI, published_tag
+from zsntta_cli.settings.ratios import changing_shares, check_ratio, parse_ratio
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
@@ -144,9 +146,10 @@ class StreamSettings(Settings):
     """Which items a stream has and in which order (see simulation/stream.py)."""
 
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
-    ratio: float = option(
-        0.5, "OOD share of the stream.", within=Range(least=0, below=1), example="0.25 for 25 %"
-    )
+    ratio: float | str = option(
+        0.5, "OOD share of the stream: 0.25, natural, 0.1..0.7, steps:0.1,0.5,0.1.",
+        within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=check_ratio,
+    )  # fmt: skip
     seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
     order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
         "shuffled", "Of the stream (docs/detector.md, docs/methods.md).", choices=ORDERS,
@@ -168,6 +171,29 @@ class StreamSettings(Settings):
         False, "Food-101's cheesecake and cheese plate under each other's name."
     )
     limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
+    protocol: str | None = option(None, "Ratio, order and report as in:", choices=tuple(PROTOCOLS))
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ratio, str):
+            object.__setattr__(self, "ratio", parse_ratio(self.ratio))
+        super().__post_init__()
+        if self.protocol:
+            self._check_protocol(self.protocol)
+        check(
+            not changing_shares(self.ratio) or order_leaves_noise(self.order),
+            f"ratio is {self.ratio}, which says where the noise is, as order {self.order} does: "
+            f"choose one of them.",
+        )
+
+    def _check_protocol(self, protocol: str) -> None:
+        """Raise SettingsError where a setting is not as the protocol has it."""
+        for name, value in PROTOCOLS[protocol].stream.items():
+            own = getattr(self, name)
+            message = (
+                f"{name} is {own}, but protocol {protocol} is of {name} {value}: leave one of them "
+                f"out."
+            )
+            check(own == value, message)
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ def option(
 
     `name` is that of its option and `shown` its default in a help text, where they are others.
     `before` is what was done before there was the setting, where that is not the default: what a
-    record without it means. `checked_by` raises SettingsError of a wrong value, where `choices`
-    stand for values that have numbers behind them.
+    record without it means. `checked_by` raises SettingsError of a wrong text, where `choices`
+    stand for texts that have numbers in them, or numbers may be texts too.
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
@@ -87,9 +87,9 @@ def value_before(declared: "Field[Any]") -> Any:
 
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
-    """The type of a setting's values, and whether it may be None."""
+    """The type of a setting's values, the first of several, and whether it may be None."""
     kinds = typing.get_args(declared.type) or (declared.type,)
-    [kind] = [kind for kind in kinds if kind is not types.NoneType]
+    kind = next(kind for kind in kinds if kind is not types.NoneType)
     return kind, types.NoneType in kinds
 
 
@@ -107,13 +107,14 @@ def _check(declared: "Field[Any]", value: Any) -> None:
     kind, optional = value_type(declared)
     if value is None and optional:
         return
+    if isinstance(value, str) and metadata.get("checked_by"):
+        metadata["checked_by"](value)
+        return
     wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         words = "true or false" if kind is bool else words
         raise SettingsError(f"{name} is {_value_text(value)}, must be {words}.")
-    if metadata.get("checked_by"):
-        metadata["checked_by"](value)
-    elif metadata.get("choices") and value not in metadata["choices"]:
+    if metadata.get("choices") and value not in metadata["choices"]:
         raise UnknownName(name, str(value), metadata["choices"])
     if metadata.get("within") is not None and value not in metadata["within"]:
         example = f": {metadata['example']}" if metadata["example"] else ""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from zsntta_cli.errors import SettingsError, UnknownName, short
 
-PLAIN = ("shuffled", "class", "separate", "burst", "late", "first")
+_PLACING = ("burst", "late", "first")  # they say where OOD samples stand
+PLAIN = ("shuffled", "class", "separate", *_PLACING)
 DIRICHLET, NOTE, CLASSES = "dirichlet", "note", "classes"
 ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{NOTE}:D", f"{CLASSES}:A-B")  # as help texts have them
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
@@ -40,9 +41,14 @@ def parse_order(text: str) -> StreamOrder:
     if name not in (DIRICHLET, NOTE, CLASSES):
         raise UnknownName("order", text, ORDERS)
     example = f"{name}:1-4" if name == CLASSES else f"{name}:0.1"
-    raise SettingsError(f"order is '{short(text)}', must be as {example}.")
+    raise SettingsError(f"order is {short(ascii(text))}, must be as {example}.")
 
 
 def check_order(text: str) -> None:
     """Raise SettingsError unless a text names an order."""
     parse_order(text)
+
+
+def order_leaves_noise(text: str) -> bool:
+    """Whether an order is one of ID samples alone, and OOD samples may stand anywhere."""
+    return text not in _PLACING

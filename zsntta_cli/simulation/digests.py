@@ -15,7 +15,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import AMP, NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
-from zsntta_cli.simulation.stream import ood_count
+from zsntta_cli.simulation.stream import has_ood
 
 MORE_TEXT = "more_text"
 
@@ -63,7 +63,7 @@ class Foreseen:
     def _digests(self, settings: RunSettings) -> dict[str, str] | None:
         stream, encoder = settings.stream, settings.encoder
         id_set = self.header(encoder, settings.id_set)
-        ood = settings.ood_set if ood_count(stream, id_set.images) else None
+        ood = settings.ood_set if has_ood(stream, id_set.images) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         names = [settings.id_set, *filter(None, (ood, noise))]
         headers = [self.header(encoder, name) for name in names]

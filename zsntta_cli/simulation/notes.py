@@ -16,12 +16,14 @@ from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.settings.ratios import NATURAL, mean_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 OTHER_IMAGES = "images"  # the kind of a note on a set that is not the published one, by its count
+MIX = "mix"  # the kind of a note on the share of noise that two sets have by their sizes
 REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 
@@ -97,8 +99,16 @@ def _other_sets(notes: Sequence[RunNote]) -> list[str]:
     return [f"Sets that are not the published ones, by their counts: {sets}."]
 
 
+def _mixes(notes: Sequence[RunNote]) -> list[str]:
+    """One sentence on the shares of all natural mixes."""
+    if len(notes) < 2:
+        return [note.text for note in notes]
+    mixes = ", ".join(f"{note.about} {note.weight:.1%}" for note in notes)
+    return [f"Noise in natural mixes: {mixes}."]
+
+
 # Kinds of notes on sets, and how several of a kind make one sentence.
-_OF_SETS = {REPEATED: _repeated_sets, OTHER_IMAGES: _other_sets}
+_OF_SETS = {REPEATED: _repeated_sets, OTHER_IMAGES: _other_sets, MIX: _mixes}
 
 
 def _strength(note: RunNote) -> tuple[float, str]:
@@ -108,14 +118,18 @@ def _strength(note: RunNote) -> tuple[float, str]:
 def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     """The notes of a run on sets of these sizes."""
     stream, n_ood = run.stream, sizes.ood_images
-    wanted = ood_count(stream, sizes.id_images)
+    wanted = ood_count(stream, sizes.id_images, n_ood)
     tests, injected = stream_sizes(stream, sizes.id_images, n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
         yield _repeated(str(run.ood_set), wanted / n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "cap":
-        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{stream.ratio:.0%}"
+        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{mean_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
+    if n_ood and stream.ratio == NATURAL:
+        noise_share = n_ood / (sizes.id_images + n_ood)
+        text = f"The natural mix of '{run.id_set}' and '{run.ood_set}' has {noise_share:.1%} noise."
+        yield RunNote(MIX, f"{run.id_set} and {run.ood_set}", text, noise_share)
     if sizes.noise_images and injected > sizes.noise_images:
         yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
     for name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):

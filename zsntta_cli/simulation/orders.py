@@ -12,8 +12,9 @@ anywhere among them, so that the share of noise is the same all along:
 - `separate` class after class, the classes in a random order.
 """
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,7 @@ from zsntta_cli.settings.orders import CLASSES, DIRICHLET, NOTE, parse_order
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
 _SLOT = 128  # ID samples for which there is a slot at most: StatA's online batches
 _WINDOW = 64  # ID samples of a window of few classes
-_LEAST_CHUNK, _TRIES = (
-    10,
-    100,
-)  # samples that each of NOTE's chunks has; draws until the best is taken
+_LEAST_CHUNK, _TRIES = 10, 100  # samples in each of NOTE's chunks; draws, the best of which counts
 
 Items = NDArray[np.int64]
 _Labels = NDArray[np.integer] | None
@@ -35,14 +33,39 @@ _Generator = np.random.Generator
 
 
 def arrival_order(
-    order: str, generator: _Generator, n_id: int, n_ood: int, labels: _Labels
+    order: str,
+    generator: _Generator,
+    n_id: int,
+    n_ood: int,
+    labels: _Labels,
+    shares: Sequence[float] = (),
 ) -> Items:
     """The order (T,) of n_id ID items, numbered from 0, and n_ood OOD items behind them.
 
-    `labels` (n_id,) are wanted by orders that go by class.
+    `labels` (n_id,) are wanted by orders that go by class. `shares` are those of OOD items in parts
+    of equal length, where they change along the stream; without them an order says where they are.
     """
     parsed = parse_order(order)
-    return _ORDERS[parsed.name](generator, n_id, n_ood, labels, *parsed.values)
+    make = functools.partial(_ORDERS[parsed.name], generator, n_id)
+    if not shares:
+        return make(n_ood, labels, *parsed.values)
+    is_ood = _places_by_share(generator, n_id + n_ood, n_ood, shares)
+    return _merged(generator, make(0, labels, *parsed.values), is_ood)
+
+
+def _places_by_share(
+    generator: _Generator, total: int, n_ood: int, shares: Sequence[float]
+) -> NDArray[np.bool_]:
+    """Which of the places (total,) are for OOD items: any within a part, as many as its share."""
+    bounds = np.linspace(0, total, len(shares) + 1).round().astype(np.int64)
+    expected = np.append(0.0, np.cumsum(shares)) / sum(shares)
+    counts = np.diff((n_ood * expected).round().astype(np.int64))
+    is_ood = np.zeros(total, bool)
+    for start, end, count in zip(bounds, bounds[1:], counts, strict=False):
+        is_ood[start + generator.permutation(end - start)[:count]] = True
+    left = n_ood - np.count_nonzero(is_ood)  # what rounding left without a place in a short part
+    is_ood[np.flatnonzero(~is_ood)[:left]] = True
+    return is_ood
 
 
 def _shuffled(generator: _Generator, n_id: int, n_ood: int, _: _Labels) -> Items:
@@ -176,7 +199,13 @@ def _with_ood(generator: _Generator, id_order: Items, n_ood: int) -> Items:
     total = len(id_order) + n_ood
     is_ood = np.zeros(total, bool)
     is_ood[generator.permutation(total)[:n_ood]] = True
-    order = np.empty(total, np.int64)
+    return _merged(generator, id_order, is_ood)
+
+
+def _merged(generator: _Generator, id_order: Items, is_ood: NDArray[np.bool_]) -> Items:
+    """ID items in their order at the places that are theirs, OOD items in any order at others."""
+    order = np.empty(len(is_ood), np.int64)
+    n_ood = len(is_ood) - len(id_order)
     order[~is_ood], order[is_ood] = id_order, len(id_order) + generator.permutation(n_ood)
     return order
 

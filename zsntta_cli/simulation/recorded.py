@@ -8,6 +8,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from zsntta_cli.datasets.names import check_plain
@@ -58,7 +59,7 @@ def changed_settings(group: Any) -> dict[str, Any]:
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
         if value != value_before(field):
-            is_number = value_type(field)[0] is float and value is not None
+            is_number = value_type(field)[0] is float and isinstance(value, Real)
             changed[field.name] = float(value) if is_number else value
     return changed
 

@@ -15,6 +15,7 @@ from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.protocols import PROTOCOLS
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -31,6 +32,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "mined_share": 0.15,
         "grouping": "random",
         "oga_short_means": True,
+        "dde_exclusion": 0.0,
+        "dde_doubled": True,
+        "dde_cells": "grid",
     },
     # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
@@ -104,7 +108,11 @@ def build_run(
     chosen = METHODS[method]
     family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
     of_set = _OF_SETS.get((preset, SetParts.parse(id_set).whole), {})
-    flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
+    protocol = PROTOCOLS.get(values.get("protocol") or "")
+    of_protocol = protocol.stream if protocol else {}
+    flat = {
+        **chosen.defaults, **family, **PRESETS[preset], **of_set, **of_protocol, **values,
+    }  # fmt: skip
     stream = _pick(StreamSettings, flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none

@@ -30,7 +30,7 @@ from zsntta_cli.methods.scores import scale_under, unit
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import ood_count
+from zsntta_cli.simulation.stream import has_ood
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Library:
         if not id_set.class_names or (id_set.labels < 0).any():
             lacks = "class labels" if id_set.class_names else "class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
-        ood = settings.ood_set if ood_count(stream, len(id_set)) else None
+        ood = settings.ood_set if has_ood(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         sources = Sources(
             id_set,

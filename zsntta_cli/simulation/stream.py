@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import NO_NOISE, StreamSettings
+from zsntta_cli.settings.ratios import NATURAL, changing_shares, mean_share, ratio_text
 from zsntta_cli.simulation.orders import arrival_order
 
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
@@ -34,10 +35,18 @@ class Stream:
         return Stream(self.kind[:count], self.row[:count])
 
 
-def ood_count(settings: StreamSettings, n_id: int) -> int:
-    """How many OOD samples make up the noise ratio beside n_id ID samples."""
-    odds = settings.ratio / (1 - settings.ratio)
+def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
+    """How many OOD samples of a set of n_ood make up the noise ratio beside n_id ID samples."""
+    if settings.ratio == NATURAL:
+        return n_ood
+    share = mean_share(settings.ratio)
+    odds = share / (1 - share)
     return round(n_id * (round(odds, 2) if settings.rounded_odds else odds))
+
+
+def has_ood(settings: StreamSettings, n_id: int) -> bool:
+    """Whether a stream with n_id ID samples takes any from an OOD set."""
+    return ood_count(settings, n_id, n_ood=1) > 0
 
 
 def build_stream(
@@ -56,21 +65,23 @@ def build_stream(
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
-    wanted = ood_count(settings, n_id)
+    wanted = ood_count(settings, n_id, n_ood)
     if n_id + wanted > _LONGEST and settings.ood_fill != "cap":
         raise SettingsError(
-            f"ratio is {settings.ratio}: beside {n_id:,} ID samples that makes a stream of "
-            f"{n_id + wanted:,} items, must be {_LONGEST:,} at most."
+            f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a "
+            f"stream of {n_id + wanted:,} items, must be {_LONGEST:,} at most."
         )
-    if wanted and not n_ood:
+    if has_ood(settings, n_id) and not n_ood:
         raise SettingsError(
-            f"a noise ratio of {settings.ratio:g} needs an OOD set.", remedy="name-ood"
+            f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set.", remedy="name-ood"
         )
     ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels)[: settings.limit]
+    shares = changing_shares(settings.ratio)
+    order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels, shares)
+    order = order[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
 
 
@@ -86,7 +97,7 @@ def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
 
 def stream_sizes(settings: StreamSettings, n_id: int, n_ood: int) -> tuple[int, int]:
     """Test samples and injected noise images of the stream over sets of n_id and n_ood images."""
-    wanted = ood_count(settings, n_id)
+    wanted = ood_count(settings, n_id, n_ood)
     tests = n_id + (min(wanted, n_ood) if settings.ood_fill == "cap" else wanted)
     tests = tests if settings.limit is None else min(tests, settings.limit)
     return tests, noise_count(settings, tests)

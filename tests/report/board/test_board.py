@@ -16,7 +16,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.report.board.contenders import VARIANTS, contenders
 from zsntta_cli.report.board.lines import COLUMNS, board_rows, columns_of_a_page
 from zsntta_cli.report.board.page import page
-from zsntta_cli.report.board.plan import RATIOS, Pair, Plan
+from zsntta_cli.report.board.plan import MIDDLE, OTHERS, RATIOS, Pair, Plan
 from zsntta_cli.report.board.screen import LABEL, screen
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 from zsntta_cli.simulation.notes import RunNote
@@ -34,11 +34,16 @@ def results_of(plan, right, **given):
     for spot, run in plan.runs().items():
         known, caught = right(spot)
         one = kept_run(
-            run.method, spot.pair.ood_set, spot.ratio, spot.seed, known=known, caught=caught,
+            run.method, spot.pair.ood_set, mean_ratio(spot), spot.seed, known=known, caught=caught,
             samples=100, id_set=spot.pair.id_set, items=False, noise=spot.noise, **given,
         )  # fmt: skip
         made[spot] = one.record
     return made
+
+
+def mean_ratio(spot):
+    """The ratio of a made-up run: half of a natural mix is noise here."""
+    return 0.5 if spot.stream.ratio == "natural" else spot.stream.ratio
 
 
 def write(root, name, kind, words=(), prompt=PROMPT):
@@ -62,7 +67,7 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
 
     results = results_of(plan, right)
     for spot in results:
-        if spot.ratio == 0.5 and spot.label == "zs-clip":
+        if spot.stream == MIDDLE and spot.label == "zs-clip":
             known = right(spot)[0]
             record = kept_run(known=known, caught=known, samples=100).record
             results[spot] = dataclasses.replace(results[spot], accuracies=record.accuracies)
@@ -70,12 +75,12 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
             results[spot] = dataclasses.replace(results[spot], accuracies=Measures())
     row = by_label(board_rows(plan, results, "none"))["zs-clip"]
     values = dict(zip(COLUMNS, row.values, strict=True))
-    clean, middle = values["acc_s", 0.0], values["acc_h", 0.5]
+    clean, middle = values["acc_s", RATIOS[0]], values["acc_h", MIDDLE]
     assert (clean.mean, clean.std) == (pytest.approx(0.4), pytest.approx(0))
     assert middle.mean == pytest.approx((0.50 + 0.60 + 0.70 + 0.52 + 0.62 + 0.72) / 6)
     assert middle.std == pytest.approx(0.02 / 2**0.5)  # 0.60 and 0.62
     assert row.worst == pytest.approx(0.5), "a tenth of six runs is one"
-    assert values["acc_h", 0.05].mean == 0
+    assert values["acc_h", RATIOS[1]].mean == 0
     of_pair = by_label(board_rows(plan, results, "none", PAIRS[2]))["zs-clip"].values
     assert of_pair[2].mean == pytest.approx(0.71)
     mcm = by_label(board_rows(plan, results, "none"))["mcm"]
@@ -85,9 +90,9 @@ def test_a_cell_is_the_mean_over_pairs_and_its_deviation_over_seeds(tmp_path):
 def test_a_clean_stream_counts_once_for_an_id_set(tmp_path):
     plan = plan_of(tmp_path, "zs-clip")
     results = results_of(plan, lambda spot: (80 if spot.pair.id_set == "pets" else 20, 0))
-    clean = [spot for spot in results if not spot.ratio]
+    clean = [spot for spot in results if not spot.stream.ratio]
     assert {spot.pair for spot in clean} == {Pair("shapes", None), Pair("pets", None)}
-    assert len(results) == (2 + 3 * 4) * 2  # ID sets, pairs at four ratios; seeds
+    assert len(results) == (2 + 3 * 8) * 2  # ID sets, pairs at four ratios and four others; seeds
     assert board_rows(plan, results, "none")[0].values[0].mean == pytest.approx(0.5)
 
 
@@ -96,13 +101,14 @@ MEANS = {"zs-clip": 58, "ridge": 66.2, "tda": 65.9, "adand": 65}
 
 def noisy_results(plan):
     """Runs that differ by pair (10 points), seed (2) and row (0.5)."""
-    generator = np.random.default_rng(2)
+    generator, other = np.random.default_rng(2), np.random.default_rng(3)
     of_seeds = generator.normal(0, 2, len(plan.seeds))
 
     def right(spot):
         of_pair = 10 * PAIRS.index(spot.pair) if spot.pair.ood_set else 0
         mean = MEANS[spot.label] + of_pair + of_seeds[spot.seed]
-        known = int(10 * generator.normal(mean, 0.5))
+        own = other if spot.stream in OTHERS else generator
+        known = int(10 * own.normal(mean, 0.5))
         return known // 10, known // 10
 
     return results_of(plan, right)
@@ -131,7 +137,7 @@ def test_five_seeds_are_replicates_and_pairs_are_none(tmp_path):
             np.mean([
                 record.accuracies.acc_h
                 for spot, record in results.items()
-                if (spot.label, spot.ratio, spot.seed) == (name, 0.5, seed)
+                if (spot.label, spot.stream, spot.seed) == (name, MIDDLE, seed)
             ])
             for seed in range(5)
         ]
@@ -167,11 +173,11 @@ def test_cost_is_the_median_of_an_items(tmp_path):
     plan = plan_of(tmp_path, "zs-clip", pairs=PAIRS[:1], seeds=(0,))
     results = results_of(plan, lambda _: (50, 50))
     items = [sum(record.counts.values()) for record in results.values()]
-    assert items == [100, 105, 133, 200, 400]
+    assert items == [100, 105, 133, 200, 400, 200, 200, 200, 200]
     made = {
         spot: dataclasses.replace(record, seconds=much * count / 1e6)
         for (spot, record), much, count in zip(
-            results.items(), (900, 3, 1, 2, 4), items, strict=True
+            results.items(), (900, 3, 1, 2, 4, 3, 5, 2, 900), items, strict=True
         )
     }
     assert board_rows(plan, made, "none")[0].microseconds == pytest.approx(3)
@@ -185,7 +191,7 @@ def test_all_see_the_same_streams_whatever_their_preset(tmp_path):
         streams.setdefault(spot[1:], set()).add(run.stream)
     assert {spot[0] for spot in streams} == {"none", "gaussian"}
     assert {len(found) for found in streams.values()} == {1}
-    assert {spot[2] for spot in streams} == set(RATIOS)
+    assert {spot[2] for spot in streams} == {*RATIOS, *OTHERS}
     options = {s.label: r.options for s, r in plan.runs().items()}
     assert options["adand, official"].late_start
     assert options["adand, tuned"].warmup == 3
@@ -216,6 +222,18 @@ def test_who_is_missing_is_told(tmp_path):
     assert own.inputs == ("words",)
     own_list = plan_of(tmp_path, "csp", words={"": "verbs"}).left_out["csp"]
     assert "no features of 'words-csp" in own_list
+
+
+def test_who_answers_late_is_told(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip", "lame", "ridge+stata", pairs=PAIRS[:1])
+    results = results_of(plan, lambda _: (50, 50))
+    _, _, *body = cells(page(plan, results), "## All pairs, nothing injected")
+    late = "up to 63 items of delay"
+    assert {row[0]: row[-1] for row in body} == {
+        "`zs-clip`": "", "`lame`": late, "`ridge+stata`": late,
+    }  # fmt: skip
+    rows = [line for line in screen(plan, results).splitlines() if line[:4] in ("lame", "zs-c")]
+    assert {row.split()[0]: row.endswith(" d") for row in rows} == {"lame": True, "zs-clip": False}
 
 
 def test_rows_are_chosen_by_label():
@@ -265,7 +283,29 @@ def test_the_page_has_the_numbers_of_the_lines(tmp_path):
     ]  # fmt: skip
     assert "- `clipn`: needs no-text.\n" in text
     assert "Words of `neglabel`: shapes `the only list` (2); pets `the only list` (2)." in text
-    assert "56 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 4; 2 seeds, 2 injections
+    assert "104 in all, seeds 0, 1" in text  # 2 clean ID sets, 3 pairs x 8; 2 seeds, 2 injections
+
+
+def test_other_streams_stand_in_a_table_of_their_own(tmp_path):
+    plan = plan_of(tmp_path, "zs-clip", "tda", "mcm")
+    places = {stream: i for i, stream in enumerate((MIDDLE, *OTHERS))}
+
+    def right(spot):
+        percent = 50 + places.get(spot.stream, 0) + 10 * (spot.label == "tda")
+        return percent, percent
+
+    results = results_of(plan, right)
+    head, _, *body = cells(page(plan, results), "**Other streams, nothing injected**")
+    streams = ["50 %", "class", "dirichlet:0.1", "dirichlet:0.01", "natural"]
+    assert head == ["method", *(f"Acc_H {name}" for name in streams)]
+    assert [row[0] for row in body] == ["`tda`", "`zs-clip`"], "mcm does not decide"
+    means = [[float(cell.strip("*").partition("±")[0]) for cell in row[1:]] for row in body]
+    assert means == [[60, 61, 62, 63, 64], [50, 51, 52, 53, 54]]
+    below = screen(plan, results).split("Acc_H on other streams")[1].splitlines()[1:]
+    assert [line.split() for line in below[:2]] == [
+        ["dirichl", "dirichl"], ["50", "%", "class", "0.1", "0.01", "natural", "µs"],
+    ]  # fmt: skip
+    assert below[2].split()[:6] == ["tda", "60.00*", "61.00*", "62.00*", "63.00*", "64.00*"]
 
 
 def test_a_metric_more_stands_in_the_tables_of_the_pairs(tmp_path, monkeypatch):
@@ -294,8 +334,8 @@ def test_the_screen_keeps_to_80_columns(tmp_path):
     shown = screen(plan, slow).splitlines()
     assert max(map(len, shown)) <= 80
     assert max(len(one.label) for one in contenders()) <= LABEL
-    [row] = [line for line in shown if line.startswith("zs-clip ")]
-    assert row.split()[1:6] == ["100.00*"] * 5
+    for row in [line for line in shown if line.startswith("zs-clip ")]:
+        assert row.split()[1:6] == ["100.00*"] * 5
 
 
 EIGHT = tuple(Pair(f"id{i}", "glyphs") for i in range(8))

@@ -25,6 +25,7 @@ from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ def paper(
             help="Rows beside the paper's, on the same streams: any method, also one's own.",
             autocompletion=completion.methods,
         ),
+    ] = None,
+    ratio: Annotated[
+        list[str] | None,
+        typer.Option(help="The rows again at this noise ratio, as natural: table 5 names none."),
     ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="A cached template for all sets, or 'code', 'paper'.")
@@ -131,12 +136,14 @@ def paper(
     wishes = Wishes(
         features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())),
         _filed(prompt, features_dir) if prompt else "", _own_values(own or ()),
-        tuple(dict.fromkeys(method or ())),
+        tuple(dict.fromkeys(method or ())), tuple(dict.fromkeys(map(parse_ratio, ratio or ()))),
     )  # fmt: skip
     for added in wishes.methods:
         check_method(added)
     if wishes.methods and not tables:
         raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
+    if wishes.ratios and not tables:
+        raise misused("--ratio is for a table that names none: zsntta paper 5 --ratio natural.")
     settings = live_options.settings(choice)
     if name is None and not check and not everything:
         results.show_overview(wishes, store.keeping())

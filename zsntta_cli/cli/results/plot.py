@@ -16,6 +16,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import form_of, put_figure
+from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -42,7 +43,7 @@ def plot(
     ] = (None),
     id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
     ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
-    ratio: Annotated[list[float] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
+    ratio: Annotated[list[str] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
     seed: Annotated[list[int] | None, _filter("Seed. [all: folded, or the lowest]")] = None,
     encoder: Annotated[list[str] | None, _filter("Folder name of the features. [all]")] = None,
     setting: Annotated[
@@ -71,8 +72,8 @@ def plot(
     check_choice("kind", kind, KINDS)
     plots.check_drawable(form_of(output, plots.FORMS))
     filters = plots.Filters(
-        method or (), id_set or (), ood_set or (), ratio or (), seed or (), encoder or (),
-        setting_filters(setting or ()),
+        method or (), id_set or (), ood_set or (), [*map(parse_ratio, ratio or ())], seed or (),
+        encoder or (), setting_filters(setting or ()),
     )  # fmt: skip
     runs = _runs(files or (), store)
     names = (name for kept in runs for name in kept.record.settings.flat())

@@ -18,6 +18,7 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import command_line, form_of, put
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ class WantedRuns:
     method: Annotated[list[str] | None, _filter("Those of a method.")] = None
     id_set: Annotated[list[str] | None, _filter("Those on an ID set.", "--id")] = None
     ood_set: Annotated[list[str] | None, _filter("Those against an OOD set.", "--ood")] = None
-    ratio: Annotated[list[float] | None, _filter("Those at a noise ratio.")] = None
+    ratio: Annotated[list[str] | None, _filter("Those at a noise ratio.")] = None
     seed: Annotated[list[int] | None, _filter("Those of a seed.")] = None
     setting: Annotated[
         list[str] | None, _filter("NAME=VALUE: those with a setting, as lists show it.")
@@ -64,8 +65,8 @@ class WantedRuns:
         settings = setting_filters(self.setting or ())
         check_setting_names(settings, (name for run in runs for name in settings_of(run)))
         filters = Filters(
-            self.method or (), self.id_set or (), self.ood_set or (), self.ratio or (),
-            self.seed or (), self.encoder or (), settings,
+            self.method or (), self.id_set or (), self.ood_set or (),
+            [*map(parse_ratio, self.ratio or ())], self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
         return chosen_runs(runs, filters)
 

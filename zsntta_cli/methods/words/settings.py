@@ -94,6 +94,29 @@ class TanlSettings(WordSettings):
 
 
 @dataclass(frozen=True)
+class DdeSettings(WordSettings):
+    """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes.
+
+    The settings are its paper's; `official` has its released code's. The paper chooses the number
+    of words and the gate by set: these are ImageNet's, and 100 words for all other sets.
+    """
+
+    batch_size: int = option(256, "Items that are decided on at once.", within=_FROM_ONE)
+    dde_words: int = option(100, "M̂, most activated words that count.", within=_FROM_ONE)
+    dde_gate: float = option(0.5, "g: only a share of names above (1 + g) / 2 is surely ID.",
+                             within=_SHARE)  # fmt: skip
+    dde_exclusion: float = option(
+        0.5, "β, weight of the Gaussians of second choices.", within=_FROM_ZERO
+    )
+    dde_doubled: bool = option(False, "Each word stands twice among the words, as released.")
+    dde_cells: str = option(
+        "exact", "Where a threshold may be: between any two scores, or at 0, 0.01 … 0.99.",
+        choices=("exact", "grid"),
+    )  # fmt: skip
+    dde_cache: int = option(5_000, "Last images of either kind.", within=Range(least=1, most=8192))
+
+
+@dataclass(frozen=True)
 class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
     """AdaND that learns from NegLabel's decisions (ours)."""
 

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from zsntta_cli.settings.ratios import Ratio
+
 _FILE = Path(__file__).with_name("published.csv")
 USUAL_ENCODER = "ViT-B-16"
 AVERAGE = "average"  # in place of an OOD set: the mean over the ID set's four
@@ -39,7 +41,7 @@ class Printed:
     encoder: str
     method: str
     setting: str  # "name=value;name=value"
-    ratio: float | None
+    ratio: Ratio | None
     texts: tuple[str, ...]
 
     @property

@@ -275,7 +275,7 @@ def column_name(table: PaperTable, cell: Printed) -> str:
     """Which column of its part a cell is in."""
     if table.columns in (BY_OOD, BY_ID):
         return set_name(str(getattr(cell, table.columns)))
-    ratio = cell.ratio or 0.0
+    ratio = cell.ratio if isinstance(cell.ratio, float) else 0.0
     if table.columns == BY_RATIO:
         return f"{ratio:.0%}"
     return _STREAMS[ratio] if table.columns == BY_STREAM else ""

@@ -1,5 +1,6 @@
 """Who stands on the board: every method, and a few variants by their settings."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,14 @@ class Contender:
     def given(self, noise: str) -> tuple[str, ...]:
         """Its inputs on a stream that has noise of this type injected, or none."""
         return tuple(name for name in self.inputs if name != INJECTED or noise != NO_NOISE)
+
+    @property
+    def delay(self) -> int:
+        """How many items later at most its answer is known."""
+        method = METHODS[self.method]
+        own = {field.name for field in dataclasses.fields(method.settings)}
+        changed = {name: value for name, value in self.values.items() if name in own}
+        return method.delay(method.settings(**changed))
 
     @property
     def decides(self) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
-from zsntta_cli.report.board.plan import MIDDLE, RATIOS, Pair, Plan, Spot
+from zsntta_cli.report.board.plan import MIDDLE, OTHERS, RATIOS, BoardStream, Pair, Plan, Spot
 from zsntta_cli.report.page import BASELINE
 from zsntta_cli.report.pairs import PairContest
 from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed, worst_tenth
@@ -33,15 +33,15 @@ def obtain_results(plan: Plan, jobs: int, reporter: Reporter, keeping: Keeping) 
 
 
 class BoardColumn(NamedTuple):
-    """A metric at a noise ratio."""
+    """A metric on a kind of stream."""
 
     metric: str
-    ratio: float
+    stream: BoardStream
 
     @property
     def head(self) -> str:
-        """Its name and its ratio."""
-        return f"{METRICS[self.metric].head} {self.ratio:.0%}".replace("%", " %")
+        """Its name and its stream's."""
+        return f"{METRICS[self.metric].head} {self.stream.name}"
 
     def text(self, value: Value, with_std: bool = True) -> str:
         """A value of it as the board shows it."""
@@ -49,9 +49,11 @@ class BoardColumn(NamedTuple):
 
 
 COLUMNS = (
-    *(BoardColumn("acc_h" if ratio else "acc_s", ratio) for ratio in RATIOS),
+    *(BoardColumn("acc_h" if stream.ratio else "acc_s", stream) for stream in RATIOS),
     BoardColumn("auroc", MIDDLE),
 )
+# Beside the shuffled stream of as many OOD as ID samples.
+OTHER_COLUMNS = tuple(BoardColumn("acc_h", stream) for stream in (MIDDLE, *OTHERS))
 _BOTH_FPR95 = ("fpr95", "fpr95_ood")
 WORST = BoardColumn("acc_h", MIDDLE)  # whose worst tenth of runs is shown
 
@@ -139,10 +141,10 @@ def _by_seed(
     plan: Plan, runs: Mapping[Spot, Record], column: BoardColumn, pair: Pair | None
 ) -> dict[Pair, dict[int, float]]:
     """A metric by seed on each pair of the table, or on each ID set alone where it is clean."""
-    pairs = plan.pairs if column.ratio else [Pair(name, None) for name in plan.id_sets]
+    pairs = plan.pairs if column.stream.ratio else [Pair(name, None) for name in plan.id_sets]
     by_pair: dict[Pair, dict[int, float]] = {each: {} for each in ([pair] if pair else pairs)}
     for spot, record in runs.items():
-        if spot.ratio == column.ratio and not record.unfinished:
+        if spot.stream == column.stream and not record.unfinished:
             by_pair[spot.pair][spot.seed] = record.metric(column.metric)
     return by_pair
 
@@ -158,6 +160,6 @@ def _rank(row: BoardRow, columns: Sequence[BoardColumn]) -> tuple[bool, bool, fl
     """Scores without decisions come last, and what lacks a pair; the name decides among equals."""
     metric = "acc_h" if row.contender.decides else "auroc"
     means = [v.mean for v, c in zip(row.values, columns, strict=True) if c.metric == metric]
-    mean = math.fsum(means) / len(means)
+    mean = statistics.fmean(means) if means else math.nan
     lacks = math.isnan(mean)
     return not row.contender.decides, lacks, 0.0 if lacks else -mean, row.contender.label

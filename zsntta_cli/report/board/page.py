@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import WORDS
+from zsntta_cli.report.board.contenders import Contender
 from zsntta_cli.report.board.lines import (
+    OTHER_COLUMNS,
     WORST,
     BoardColumn,
     BoardRow,
@@ -43,6 +45,7 @@ def page(plan: Plan, results: Results) -> str:
     for noise in plan.noises:
         parts += [f"## All pairs, {INJECTIONS[noise]}\n", _table(plan, results, noise)]
         parts += _over_pairs(pair_contest(plan, results, noise))
+        parts += [f"**Other streams, {INJECTIONS[noise]}**\n", _others(plan, results, noise)]
     if plan.left_out:
         labels = [f"- `{label}`: {why}.\n" for label, why in plan.left_out.items()]
         parts += ["## Not run\n", "".join(labels)]
@@ -63,7 +66,9 @@ def _about(plan: Plan, results: Results) -> str:
         f"Features `{plan.encoder}`, {count} pair{'s' * (count > 1)}: "
         f"{'; '.join(map(str, plan.pairs))}. All rows saw the same streams "
         f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}); "
-        "0 % is of the ID sets alone, each once.",
+        "0 % is of the ID sets alone, each image once; `natural` is of all images of both sets, "
+        "each once; `class` comes class after class, `dirichlet:γ` is StatA's online order "
+        "(docs/streams.md), and all others are shuffled.",
         "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best mean of "
         "a column; in italics stands what is not distinguishable from it: a t test at 5 % on the "
         "means over pairs of five seeds or more, with an error that is pooled over the rows, "
@@ -103,12 +108,29 @@ def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -
         SheetRow((f"`{row.contender.label}`",), {
             "": [
                 *_texts(row, columns), METRICS[WORST.metric].text(row.worst), cost(row),
-                ", ".join(row.contender.given(noise)),
+                ", ".join(_besides(row.contender, noise)),
             ],
         })
         for row in board_rows(plan, results, noise, pair, columns)
     ]  # fmt: skip
     return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
+
+
+def _others(plan: Plan, results: Results, noise: str) -> str:
+    """Acc_H in other orders and in the natural mix."""
+    body = [
+        SheetRow((f"`{row.contender.label}`",), {"": _texts(row, OTHER_COLUMNS)})
+        for row in board_rows(plan, results, noise, columns=OTHER_COLUMNS)
+        if row.contender.decides
+    ]
+    heads = tuple(column.head for column in OTHER_COLUMNS)
+    return draw([Sheet("", ("method",), {"": heads}, body)], "markdown")
+
+
+def _besides(contender: Contender, noise: str) -> list[str]:
+    """What a row was given besides images and names: inputs, and time."""
+    late = f"up to {contender.delay:,} items of delay"
+    return [*contender.given(noise), *[late] * bool(contender.delay)]
 
 
 def _over_pairs(contest: PairContest) -> list[str]:

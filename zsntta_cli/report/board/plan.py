@@ -13,12 +13,34 @@ from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.report.board.contenders import Contender
-from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.results.frame import shown
+from zsntta_cli.settings import NO_NOISE, StreamSettings
+from zsntta_cli.settings.ratios import NATURAL, Ratio
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.sources import Library
 
-RATIOS = (0.0, 0.05, 0.25, 0.5, 0.75)
-MIDDLE = 0.5  # where scores are ranked and pairs are told
+
+class BoardStream(NamedTuple):
+    """A noise ratio and an order in which samples come."""
+
+    ratio: Ratio
+    order: str = StreamSettings.order
+
+    @property
+    def name(self) -> str:
+        """What is not as usual of it: its ratio, or its order."""
+        if self.order != StreamSettings.order:
+            return self.order
+        return shown("ratio", self.ratio).replace("%", " %")
+
+
+RATIOS = tuple(map(BoardStream, (0.0, 0.05, 0.25, 0.5, 0.75)))
+MIDDLE = BoardStream(0.5)  # where scores are ranked and pairs are told
+# As many OOD as ID samples in the field's orders; and all images of both sets once.
+OTHERS = (
+    *(BoardStream(0.5, order) for order in ("class", "dirichlet:0.1", "dirichlet:0.01")),
+    BoardStream(NATURAL),
+)
 GAUSSIAN = "gaussian"
 ALL_SETS = ""  # in Plan.words: for every ID set
 # All see the same streams: a preset's are not taken.
@@ -41,7 +63,7 @@ class Spot(NamedTuple):
     label: str
     noise: str  # what is injected
     pair: Pair
-    ratio: float
+    stream: BoardStream
     seed: int
 
 
@@ -81,23 +103,27 @@ class Plan:
     def runs(self) -> dict[Spot, RunSettings]:
         """All runs, those on one pair together."""
         return {
-            Spot(one.label, noise, pair, ratio, seed): self._run(one, noise, pair, ratio, seed)
-            for pair, ratio in self._streams()
+            Spot(one.label, noise, pair, stream, seed): self._run(one, noise, pair, stream, seed)
+            for pair, stream in self._streams()
             for one in self.running
-            if one.decides or ratio == MIDDLE
+            if one.decides or stream == MIDDLE
             for noise in self.noises
             for seed in self.seeds
         }
 
-    def _streams(self) -> Iterator[tuple[Pair, float]]:
+    def _streams(self) -> Iterator[tuple[Pair, BoardStream]]:
         """Clean streams are those of an ID set, and of no pair."""
+        clean, *noisy = RATIOS
         for id_set in self.id_sets:
-            yield Pair(id_set, None), 0.0
+            yield Pair(id_set, None), clean
             own = [pair for pair in self.pairs if pair.id_set == id_set]
-            yield from itertools.product(own, filter(None, RATIOS))
+            yield from itertools.product(own, (*noisy, *OTHERS))
 
-    def _run(self, one: Contender, noise: str, pair: Pair, ratio: float, seed: int) -> RunSettings:
-        values = {**_STREAM, "noise": noise, "ratio": ratio, "seed": seed, **one.values}
+    def _run(
+        self, one: Contender, noise: str, pair: Pair, stream: BoardStream, seed: int
+    ) -> RunSettings:
+        of_stream = {**_STREAM, **stream._asdict()}
+        values = {**of_stream, "noise": noise, "seed": seed, **one.values}
         words = self.words or {}
         lists = words.get(pair.id_set, words.get(ALL_SETS))
         method = METHODS[one.method]
@@ -112,7 +138,7 @@ class Plan:
         Raises:
             StoreError: they, or the class names under their prompts, are not cached.
         """
-        run = self._run(one, NO_NOISE, Pair(id_set, None), 0.0, 0)
+        run = self._run(one, NO_NOISE, Pair(id_set, None), RATIOS[0], 0)
         lists = self._library.more_text(run)
         return run.options.words or "the only list", len(lists.more_text) if lists else 0
 

@@ -21,6 +21,7 @@ from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.results.frame import ResultStream, ResultTable, label, shown, varying
+from zsntta_cli.settings.ratios import Ratio
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 
@@ -128,7 +129,7 @@ def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
     return render("figures.html", about=about, parts=parts)
 
 
-_Inside = tuple[ResultStream, float, str, Groups]
+_Inside = tuple[ResultStream, Ratio, str, Groups]
 
 
 def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
@@ -146,16 +147,21 @@ def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
 def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
     for stream, groups in _by_stream(table, lambda _: True).items():
         for ood_set in _sets(table, groups):
-            by_ratio: dict[float, dict[str, list[DrawnRow]]] = {}
+            by_ratio: dict[Ratio, dict[str, list[DrawnRow]]] = {}
             for name, rows in groups.items():
                 for row in rows:
                     if finished([row], ood_set):
                         by_ratio.setdefault(row.ratio, {}).setdefault(name, []).append(row)
-            for ratio in sorted(by_ratio, key=lambda ratio: (abs(ratio - _HALF), ratio)):
+            for ratio in sorted(by_ratio, key=_by_half):
                 runs = [finished(rows, ood_set) for rows in by_ratio[ratio].values()]
                 if any(run.drawable for of_rows in runs for run in of_rows):
                     yield stream, ratio, ood_set, by_ratio[ratio]
                     break
+
+
+def _by_half(ratio: Ratio) -> tuple[Any, ...]:
+    """The place of a ratio by how near one half it is; those that are no number come last."""
+    return (isinstance(ratio, str), 0.0 if isinstance(ratio, str) else abs(ratio - _HALF), ratio)
 
 
 def _gain(inside: _Inside, baseline: str) -> float:

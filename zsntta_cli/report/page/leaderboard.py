@@ -13,6 +13,7 @@ from zsntta_cli.results import tidy
 from zsntta_cli.results.frame import NOTHING, set_place, shown
 from zsntta_cli.results.ranking import NO_MARK, RankMark, ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
+from zsntta_cli.settings.ratios import Ratio, ratio_place
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 _OWN_COLUMNS = ("rank", "gain", "p", "test", "seconds", "features", "citation")  # behind the tidy
@@ -28,7 +29,7 @@ class Reported:
     id_set: str
     ood_set: str  # empty for a clean stream
     encoder: str  # the folder name that its features would have here
-    ratio: float
+    ratio: Ratio
     acc_s: float
     acc_n: float
     acc_h: float
@@ -131,7 +132,7 @@ def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> lis
 
 
 def _place_of_published(row: Reported) -> tuple[Any, ...]:
-    where = (set_place(row.id_set), row.encoder, row.ratio, set_place(row.ood_set))
+    where = (set_place(row.id_set), row.encoder, ratio_place(row.ratio), set_place(row.ood_set))
     return (*where, row.method, row.source)
 
 

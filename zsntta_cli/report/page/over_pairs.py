@@ -1,7 +1,7 @@
 """Methods over ID-OOD pairs: against the best, against the baseline, and their ranks drawn."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -15,6 +15,7 @@ from zsntta_cli.report.sheet import SheetRow
 from zsntta_cli.report.tables import run_notes
 from zsntta_cli.results.frame import ResultStream, label, shown, varying
 from zsntta_cli.results.pairs import ByPair, RankTest, rank_test
+from zsntta_cli.settings.ratios import Ratio, ratio_place
 from zsntta_cli.simulation.metrics import METRICS, Metric
 
 Groups = Mapping[str, Sequence[RunRow]]  # rows on all ID sets, by what they are called
@@ -24,7 +25,7 @@ class Place(NamedTuple):
     """What streams have in common that compare but for their sets."""
 
     stream: ResultStream  # of no ID set
-    ratio: float
+    ratio: Ratio
 
     @property
     def title(self) -> str:
@@ -46,8 +47,15 @@ def contests(rows: Iterable[RunRow], baseline: str) -> dict[Place, list[PairCont
     for row in rivals:
         place = Place(row.stream._replace(id_set=""), row.ratio)
         groups.setdefault(place, {}).setdefault(label(row, names), []).append(row)
-    every = {place: list(_contests(place, groups[place], baseline)) for place in sorted(groups)}
+    every = {
+        place: list(_contests(place, groups[place], baseline))
+        for place in sorted(groups, key=_order)
+    }
     return {place: of_place for place, of_place in every.items() if of_place}
+
+
+def _order(place: Place) -> tuple[Any, ...]:
+    return place.stream, ratio_place(place.ratio)
 
 
 def _contests(place: Place, groups: Groups, baseline: str) -> Iterator[PairContest]:

@@ -4,13 +4,14 @@ import functools
 import math
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Bits, Kept
 from zsntta_cli.results.selection import current
+from zsntta_cli.settings.ratios import ratio_place
 from zsntta_cli.simulation.record import Record
 
 STOPPED = "†"  # behind a value of a run that was stopped
@@ -81,7 +82,7 @@ class PageTable:
     @functools.cached_property
     def contests(self) -> list[Contest]:
         """The rows in groups that saw the same samples: by ratio, then by OOD set."""
-        groups = sorted(self.results.contests(), key=lambda rows: (rows[0].ratio, rows[0].stream))
+        groups = sorted(self.results.contests(), key=_contest_place)
         return [
             Contest(ood_set, [row for row in rows if ood_set in row.runs])
             for rows in groups
@@ -91,7 +92,7 @@ class PageTable:
     def by_stream(self) -> dict[ResultStream, list[RunRow]]:
         """The rows by the kind of stream that they saw, by ratio."""
         groups: dict[ResultStream, list[RunRow]] = {}
-        for row in sorted(self.results.rows, key=lambda row: row.ratio):
+        for row in sorted(self.results.rows, key=lambda row: ratio_place(row.ratio)):
             groups.setdefault(row.stream, []).append(row)
         return groups
 
@@ -99,6 +100,10 @@ class PageTable:
         """The OOD sets that some of its rows have, in order; CLEAN of clean streams."""
         present = {name for row in rows for name in row.runs}
         return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
+
+
+def _contest_place(rows: Sequence[RunRow]) -> tuple[Any, ...]:
+    return ratio_place(rows[0].ratio), rows[0].stream
 
 
 def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:

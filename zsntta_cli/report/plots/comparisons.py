@@ -45,10 +45,14 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 
 
 def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
-    """A metric against the noise ratio, averaged over pairs: a line for each group that has it."""
+    """A metric against the noise ratio, averaged over pairs: a line for each group that has it.
+
+    Streams whose ratio is no number, natural ones and those where it changes, have no place on it.
+    """
     lines = []
     for name, rows in groups.items():
-        by_ratio = _by_setting("ratio", rows, pairs).items()
+        of_one_share = [row for row in rows if not isinstance(row.ratio, str)]
+        by_ratio = _by_setting("ratio", of_one_share, pairs).items()
         means = {100 * ratio: m for ratio, m in by_ratio if not math.isnan(m.value(metric).mean)}
         lines += [_line(name, means, metric)] if means else []
     ratios = tuple(sorted({x for line in lines for x in line.x}))

@@ -193,6 +193,6 @@ def _filters(table: TomlTable) -> Filters:
     settings = table.table("settings").settings((*setting_names(), "preset", "prompt"))
     texts = {name: [shown(name, value) for value in values] for name, values in settings.items()}
     return Filters(
-        table.texts("methods"), table.texts("id"), table.texts("ood"), table.numbers("ratio"),
+        table.texts("methods"), table.texts("id"), table.texts("ood"), table.ratios("ratio"),
         [int(seed) for seed in table.numbers("seed")], table.texts("encoders"), texts,
     )  # fmt: skip

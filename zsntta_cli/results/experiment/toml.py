@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.settings.ratios import Ratio, parse_ratio
 from zsntta_cli.simulation.runs import declared
 
 T = TypeVar("T")
@@ -71,6 +72,11 @@ class TomlTable:
     def numbers(self, name: str) -> tuple[float, ...]:
         """A number or a list of numbers."""
         return tuple(self._several(name, (int, float), "a number or a list of numbers"))
+
+    def ratios(self, name: str) -> tuple[Ratio, ...]:
+        """A noise ratio or a list of them."""
+        words = "a noise ratio or a list of them"
+        return tuple(parse_ratio(str(one)) for one in self._several(name, (int, float, str), words))
 
     def _several(self, name: str, kind: Any, words: str) -> list[Any]:
         value = self.take(name)

@@ -132,7 +132,9 @@ def no_look_ahead(examined: Examined) -> str:
             slight_at += slight(before, other) > 0
     if slight_at > 2:
         raise Failed(f"decisions before {slight_at} cuts differ by less than their scores")
-    return f"cut at {_listed(cuts)} of {len(data):,} items: two other futures, and none"
+    delay = examined.method.delay(examined.options)
+    declared = f"; it is declared to decide up to {delay:,} items late" * bool(delay)
+    return f"cut at {_listed(cuts)} of {len(data):,} items: two other futures, and none{declared}"
 
 
 def _cuts(examined: Examined, items: int) -> list[int]:

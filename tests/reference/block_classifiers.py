@@ -1,0 +1,86 @@
+"""Classifiers of blocks, loop by loop, straight from their papers' equations, in float64.
+
+Each gives the assignments (N, C) of one block of unit features, logits and unit texts.
+"""
+
+import numpy as np
+
+from reference.classifiers import softmax, unit
+
+
+def neighbours(features, count, weighted):
+    """W: the weights of each item's nearest others, the earlier one of equals."""
+    n = len(features)
+    weights = np.zeros((n, n))
+    for i in range(n):
+        cosines = [(-float(features[i] @ features[j]), j) for j in range(n) if j != i]
+        for negative, j in sorted(cosines)[:count]:
+            weights[i, j] = -negative if weighted else 1.0
+    return weights
+
+
+def log_density(x, mean, variance):
+    return -0.5 * sum((x - mean) ** 2 / variance)
+
+
+def gaussians(features, logits, texts, neighbour_count, smoothing, steps, is_anchored):
+    """StatA; without anchors, with one variance and no determinant TransCLIP."""
+    n, classes = logits.shape
+    y = np.array([softmax(row) for row in logits])
+    z, w = y.copy(), neighbours(features, neighbour_count, weighted=True)
+    start = sum(z[i, c] * (features[i] - texts[c]) ** 2 for i in range(n) for c in range(classes))
+    start = start / n
+    means, variances = texts.copy(), np.array([start + 1e-10] * classes)
+    for step in range(steps + 1):
+        density = np.array([
+            [log_density(x, means[c], variances[c]) for c in range(classes)] for x in features
+        ])  # fmt: skip
+        if is_anchored:
+            density -= 0.5 * np.log(variances).sum(1)
+        for _ in range(5):
+            pulled = [
+                sum((w[i, j] + w[j, i]) * z[j] for j in range(n)) if n > 1 else 0 * z[0]
+                for i in range(n)
+            ]
+            z = np.array([
+                softmax(
+                    np.log(y[i]) + density[i] / 50 + smoothing / (2 * neighbour_count) * pulled[i]
+                )
+                for i in range(n)
+            ])  # fmt: skip
+        if step == steps:
+            break
+        counts = np.bincount(z.argmax(1), minlength=classes)
+        new_means, own = [], []
+        for c in range(classes):
+            trust = counts[c] / (1 + counts[c]) if is_anchored else 1.0
+            drawn = unit(sum(z[i, c] * features[i] for i in range(n)))
+            new_means.append(unit(trust * drawn + (1 - trust) * texts[c]))
+            own.append(sum(z[i, c] * (features[i] - new_means[c]) ** 2 for i in range(n)))
+        means = np.array(new_means)
+        if is_anchored:
+            variances = np.array([
+                counts[c] / (1 + counts[c]) * own[c] / (z[:, c].sum() + 1e-10)
+                + (start + (texts[c] - means[c]) ** 2) / (1 + counts[c])
+                + 1e-10
+                for c in range(classes)
+            ])  # fmt: skip
+        else:
+            variances = np.array([sum(own) / n + 1e-10] * classes)
+    return z
+
+
+def lame(features, logits, neighbour_count, strength, steps):
+    n, p = len(logits), np.array([softmax(row) for row in logits])
+    k = neighbours(features, neighbour_count, weighted=False)
+    y, energy = p.copy(), np.inf
+    for _ in range(steps):
+        pulled = [strength * sum(k[i, j] * y[j] for j in range(n)) for i in range(n)]
+        y = np.array([softmax(np.log(p[i] + 1e-10) + pulled[i]) for i in range(n)])
+        before, energy = energy, sum(
+            -np.log(p[i] + 1e-10) @ y[i] - pulled[i] @ y[i] + y[i] @ np.log(np.maximum(y[i], 1e-20))
+            for i in range(n)
+        )  # fmt: skip
+        if abs(energy - before) <= 1e-8 * abs(before):
+            break
+    return y

@@ -1,0 +1,43 @@
+"""LAME, "Parameter-free Online Test-time Adaptation", CVPR 2022, arXiv 2201.05718.
+
+The frozen model's probabilities of a block's items, smoothed over each item's nearest others until
+nothing moves. It gains where neighbours are of one class, and spreads errors where they are not.
+"""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers.blocks import Floats
+from zsntta_cli.methods.classifiers.transduction import classes_by_block, neighbour_graph
+from zsntta_cli.methods.scores import softmax
+from zsntta_cli.methods.settings import LAMESettings
+
+_LEAST = 1e-10  # of a probability
+_STILL = 1e-8  # of the energy: the share that a last step moves it by
+
+
+def classes(
+    data: StreamData, options: LAMESettings, offered: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Classes (T,), block by block; `offered` (T,): what a detector calls clean."""
+    return classes_by_block(data, options, offered, partial(_solve, options))
+
+
+def _solve(options: LAMESettings, features: Floats, logits: Floats) -> Floats:
+    """Assignments (N, C) of a block's items."""
+    graph = options.lame_strength * neighbour_graph(
+        features, options.lame_neighbours, weighted=False
+    )
+    y = softmax(logits)
+    unary, energy = -np.log(y + _LEAST), np.inf
+    for _ in range(options.lame_steps):
+        pulled = graph @ y
+        y = softmax(pulled - unary)
+        logs = np.log(np.maximum(y, 1e-20))
+        before, energy = energy, float((unary * y - pulled * y + y * logs).sum())
+        if abs(energy - before) <= _STILL * abs(before):
+            break
+    return y

@@ -1,0 +1,36 @@
+"""TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837.
+
+Zero-shot, as StatA's paper (arXiv 2501.03729) has it beside its own method: Gaussians of one
+variance that are fitted to a block's items alone, nothing holds them to the texts.
+"""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers.blocks import Floats
+from zsntta_cli.methods.classifiers.stata import LEAST, Gaussians, solve
+from zsntta_cli.methods.classifiers.transduction import classes_by_block
+from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.settings import TransCLIPSettings
+
+
+def classes(
+    data: StreamData, options: TransCLIPSettings, offered: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Classes (T,), block by block; `offered` (T,): what a detector calls clean."""
+    texts = data.pool.text_features.astype(np.float64)
+    return classes_by_block(data, options, offered, partial(solve, options, texts, fit_to_items))
+
+
+def fit_to_items(
+    z: Floats, features: Floats, square: Floats, texts: Floats, _: Floats
+) -> Gaussians:
+    """Means by assignments (N, C), and one variance of all classes."""
+    drawn, total = z.T @ features, z.sum(0)[:, None]
+    means = unit(drawn)
+    own = (total * means**2 - 2 * means * drawn).sum(0) + square.sum(0)
+    variance = np.maximum(own / len(features), 0) + LEAST
+    return Gaussians(means, np.tile(variance, (len(texts), 1)))
