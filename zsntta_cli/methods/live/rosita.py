@@ -142,34 +142,31 @@ class Rosita:
     ) -> Decisions:
         """Decide on the next item, given its input and a crop's (1, 3, H, W), and learn from it."""
         features = self._encode(torch.cat([image, crop]))
-        feature, cosines = features[:1], features @ self._text.T
+        cosines = features @ self._text.T
         best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
         cosine = float(best)
         threshold, below, above = split(cosine)
         is_desired = cosine >= threshold
         is_sure = cosine > above if is_desired else cosine < below
         if is_sure and not self._data.stream.injected[item]:
-            bank = self.desired if is_desired else self.undesired
-            bank.add(feature.detach(), class_index)
-            losses = self._losses(feature, class_index, is_desired)
+            (self.desired if is_desired else self.undesired).add(features[:1].detach(), class_index)
+            losses = self._of_neighbours(features[:1], class_index, is_desired)
             if is_desired:
                 losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
             if losses and self._step(torch.stack(losses).sum(), item):
                 with torch.no_grad():
                     class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
-        return Decisions(
-            class_index.int().cpu().numpy(), np.array([not is_desired]), np.array([cosine]),
-            np.array([1 - threshold]),
-        )  # fmt: skip
+        label, is_noise = class_index.int().cpu().numpy(), np.array([not is_desired])
+        return Decisions(label, is_noise, np.array([cosine]), np.array([1 - threshold]))
 
     def _encode(self, images: torch.Tensor) -> torch.Tensor:
         """Unit features (B, D) by the tower as it is."""
         return normalize(self._data.encoder.image_features(images), dim=-1)
 
-    def _losses(
+    def _of_neighbours(
         self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
     ) -> list[torch.Tensor]:
-        """What the neighbours of a sure item say, where both banks have enough of them."""
+        """The loss of a sure item by its neighbours; none where a bank has too few of them."""
         count = self._options.rosita_neighbours
         own, other = self.undesired, self.desired
         if is_desired:
