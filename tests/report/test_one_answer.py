@@ -39,7 +39,7 @@ from zsntta_cli.report import plots, table
 from zsntta_cli.report.board.contenders import contenders
 from zsntta_cli.report.board.lines import COLUMNS, board_rows
 from zsntta_cli.report.board.page import page as board_page
-from zsntta_cli.report.board.plan import Pair, Plan, Spot
+from zsntta_cli.report.board.plan import BoardStream, Pair, Plan, Spot
 from zsntta_cli.report.board.screen import LABEL
 from zsntta_cli.report.board.screen import screen as board_screen
 from zsntta_cli.report.figure import MEAN_RANK, MEANS, point_rows
@@ -166,13 +166,15 @@ def board_of(cells):
     seeds = tuple(sorted({c.seed for c in cells}))
     plan = Plan(Path(), "tiny", pairs, contenders(methods_of(cells)), seeds)
     results = {
-        Spot(c.method, "none", Pair("shapes", c.ood_set), RATIO, c.seed): run_of(c).record
+        Spot(c.method, "none", Pair("shapes", c.ood_set), BoardStream(RATIO), c.seed): run_of(
+            c
+        ).record
         for c in cells
     }
     return plan, results
 
 
-COLUMN = COLUMNS.index(("acc_h", RATIO))
+COLUMN = COLUMNS.index(("acc_h", BoardStream(RATIO)))
 
 
 def read_board(cells):

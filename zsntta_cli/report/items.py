@@ -66,10 +66,11 @@ def score_columns(replay: Replay) -> Columns:
 
 def _sample_ids(replay: Replay) -> NDArray[Any]:
     ids = np.empty(len(replay.stream), dtype=object)
-    sources = (replay.sources.id_set, replay.sources.ood_set, replay.sources.noise)
-    for kind, source in zip((ID, OOD, NOISE), sources, strict=True):
+    sources, noise = replay.sources, replay.sources.noise
+    files = {ID: sources.id_files, OOD: sources.ood_files, NOISE: (noise,) if noise else ()}
+    for kind, of_kind in files.items():
         mask = replay.stream.kind == kind
-        if source is not None and mask.any():
-            known = np.array(read_sample_ids(source.path), dtype=object)
-            ids[mask] = known[replay.stream.row[mask]]
+        if mask.any():
+            known = [read_sample_ids(file.path) for file in of_kind]
+            ids[mask] = np.concatenate(known, dtype=object)[replay.stream.row[mask]]
     return ids

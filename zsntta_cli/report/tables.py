@@ -13,6 +13,7 @@ from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
 from zsntta_cli.report.tuning import selection_notes
+from zsntta_cli.report.turns import turn_sheets
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
@@ -93,13 +94,28 @@ def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = Fal
 
 def sheets(runs: Iterable[PairedRun], view: View) -> list[Sheet]:
     """The sheets of some runs: whatever their order, the same."""
-    return [_sheet(table, view) for table in frame.tables(runs)]
+    return [sheet for table in frame.tables(runs) for sheet in _sheets(table, view)]
+
+
+def _sheets(table: ResultTable[Any], view: View) -> Iterator[Sheet]:
+    """The sheet of a table, and where sets come in turn one of its parts."""
+    varying, metrics = _varying(table), {view.head(metric): metric for metric in view.shown}
+    yield _sheet(table, view)
+    yield from turn_sheets(
+        table, _title(table, varying), ("Method", *map(_head, varying)),
+        lambda row: _labels(row, varying, view), metrics,
+    )  # fmt: skip
+
+
+def _varying(table: ResultTable[Any]) -> list[str]:
+    """The settings in which the rows of a table differ, in order."""
+    by_method = frame.varying(table.rows)
+    varying = [n for n in table.rows[0].settings if any(n in names for names in by_method.values())]
+    return varying + sorted({n for names in by_method.values() for n in names if n not in varying})
 
 
 def _sheet(table: ResultTable[Any], view: View) -> Sheet:
-    by_method = frame.varying(table.rows)
-    varying = [n for n in table.rows[0].settings if any(n in names for names in by_method.values())]
-    varying += sorted({n for names in by_method.values() for n in names if n not in varying})
+    varying = _varying(table)
     columns = [name or _NO_SET for name in _columns(table)]
     heads: Labels = tuple(map(view.head, view.shown))
     notes, rows = list[str](), list[SheetRow]()

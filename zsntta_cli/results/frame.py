@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.names import in_turn
 from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
@@ -39,7 +40,7 @@ PRESET = "preset"  # what is told by its name, in place of the settings that it 
 FEATURES = "features"  # which of several features of the same names
 OF_STREAM = (
     "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol",
-    FEATURES,
+    "reset", FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
@@ -327,7 +328,8 @@ def all_settings(record: Record) -> dict[str, Any]:
     Features that are none of its sets' (words, noise images) are told by their digests.
     """
     run = record.settings
-    sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
+    names = (*in_turn(run.id_set), *in_turn(run.ood_set or ""))
+    sets = {*names, f"text/{run.id_set}"}
     others = {
         f"features of {name}": digest[:8]
         for name, digest in sorted(record.digests.items())
@@ -419,7 +421,7 @@ _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 _Key = tuple[str, ...]  # names, and a digest last
 # Ratio and seed apart, and injection.
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol")
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol", "reset")
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:
@@ -435,7 +437,8 @@ def _streams(records: Sequence[Record]) -> list[ResultStream]:
 
 
 def _of_set(record: Record, name: str) -> _Key:
-    return record.settings.encoder, name, record.digests.get(name, "")
+    digests = (record.digests.get(part, "") for part in in_turn(name))
+    return record.settings.encoder, name, " ".join(digests)
 
 
 def _text(record: Record) -> str:

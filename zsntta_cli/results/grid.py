@@ -10,6 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
+from zsntta_cli.datasets.names import in_turn
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
@@ -66,7 +67,7 @@ class Grid:
             for id_set, ood_set in self._pairs(root, folder)
             for method in self.methods
             for preset in self.presets or ["paper"]
-            for prompt in self._prompts(feature_path(root, folder, id_set))
+            for prompt in self._prompts(feature_path(root, folder, in_turn(id_set)[0]))
             for values in self._values(method)
         ]
         for run in runs:
@@ -121,7 +122,8 @@ class Grid:
         if ALL in self.ood_sets:
             return [n for n in set_names(root, folder) if n != id_set] or [None]
         if self.ood_sets:
-            others = [name for name in self.ood_sets if name != id_set]
+            id_sets = {*in_turn(id_set)}
+            others = [name for name in self.ood_sets if id_sets.isdisjoint(in_turn(name))]
             if not others:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
             return others
@@ -130,7 +132,7 @@ class Grid:
         return cached or [None]
 
     def _check_partner(self, root: Path, run: RunSettings) -> None:
-        id_file = feature_path(root, run.encoder, run.id_set)
+        id_file = feature_path(root, run.encoder, in_turn(run.id_set)[0])
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)

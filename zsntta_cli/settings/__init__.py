@@ -138,6 +138,7 @@ LARGE_MEGAPIXELS, MOST_MEGAPIXELS = 89, 179
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
+EACH = "each"  # of sets in turn
 MCM, MATCH = SCORES = ("mcm", "match")
 
 
@@ -171,6 +172,9 @@ class StreamSettings(Settings):
         False, "Food-101's cheesecake and cheese plate under each other's name."
     )
     limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
+    reset: str = option(
+        "never", "Where sets come in turn: begin anew at each, or never.", choices=("never", EACH)
+    )
     protocol: str | None = option(None, "Ratio, order and report as in:", choices=tuple(PROTOCOLS))
 
     def __post_init__(self) -> None:

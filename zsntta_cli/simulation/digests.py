@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.cache.features import FeatureSet, Header, difference, with_scale
-from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.cache.joined import set_header
+from zsntta_cli.datasets.names import in_turn, noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import AMP, NO_NOISE
@@ -21,6 +20,7 @@ MORE_TEXT = "more_text"
 
 
 def run_digests(
+    id_name: str,
     sources: Sequence[tuple[str, FeatureSet | Header]],
     text_digest: str,
     encoder: Mapping[str, Any],
@@ -28,12 +28,13 @@ def run_digests(
 ) -> dict[str, str]:
     """The digests of a run: of its files by name, and of how their features are read.
 
-    `sources`: files by the sets' names, the ID set first. `text/<ID set>` stands for the class text
-    features, the logit scale (of a sigmoid model its bias too), logits that are autocast's, and
-    whether the ID set's features are normalised; `norm/<set>` marks another set whose are.
+    `sources`: files by the sets' names, the ID set's first; `id_name`: its name, or those of
+    several in turn. `text/<ID set>` stands for the class text features, the logit scale (of a
+    sigmoid model its bias too), logits that are autocast's, and whether the ID set's features are
+    normalised; `norm/<set>` marks another set whose are.
     """
     digests = {name: source.digest for name, source in sources}
-    (id_name, id_set), *other_sources = sources
+    (_, id_set), *other_sources = sources
     text_identity = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
     if encoder.get("logit_bias") is not None:
         text_identity += f" {float(encoder['logit_bias'])!r}"
@@ -66,6 +67,7 @@ class Foreseen:
         ood = settings.ood_set if has_ood(stream, id_set.images) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         names = [settings.id_set, *filter(None, (ood, noise))]
+        names = list(dict.fromkeys(part for name in names for part in in_turn(name)))
         headers = [self.header(encoder, name) for name in names]
         if any(difference(id_set.identity, header.identity) for header in headers):
             return None
@@ -74,7 +76,7 @@ class Foreseen:
         needs_more = METHODS[settings.method].needs_with(settings.options)
         more = self._library.more_text(settings) if needs_more else None
         model = with_scale(id_set.identity, id_set.text_scales.get(settings.prompt))
-        return run_digests(sources, text, model, more.digest if more else None)
+        return run_digests(settings.id_set, sources, text, model, more.digest if more else None)
 
     def _read(self, encoder_name: str, name: str) -> Header:
-        return read_header(feature_path(self._root, encoder_name, name))
+        return set_header(self._root, encoder_name, name)

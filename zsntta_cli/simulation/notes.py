@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.cache.joined import set_header
 from zsntta_cli.datasets import miscounted
-from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.datasets.names import in_turn, noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NO_NOISE
@@ -50,7 +49,7 @@ class SetSizes:
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     """The notes of runs that have not started, as lines; nothing of sets that are missing."""
-    header = functools.cache(lambda encoder, name: read_header(feature_path(root, encoder, name)))
+    header = functools.cache(lambda encoder, name: set_header(root, encoder, name))
 
     def images(run: RunSettings, name: str | None) -> int:
         return header(run.encoder, name).images if name else 0
@@ -133,7 +132,8 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     if sizes.noise_images and injected > sizes.noise_images:
         yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
     for name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):
-        if name and (count := miscounted(name, images)):
+        is_one = name is not None and len(in_turn(name)) == 1
+        if is_one and name and (count := miscounted(name, images)):
             text = f"'{name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, name, text, images)
     yield from _of_method(run, sizes, tests + injected)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from zsntta_cli.datasets.names import check_plain
+from zsntta_cli.datasets.names import check_plain, check_sets
 from zsntta_cli.errors import SettingsError, UnknownMethod, short
 from zsntta_cli.methods import METHODS, find_method
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -88,7 +88,7 @@ def run_from_record(settings: Any) -> RunSettings:
     places = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
     for what, name in places.items():
         if name is not None or what != "ood_set":
-            check_plain(what, name)
+            (check_plain if what == "encoder" else check_sets)(what, name)
     chosen = find_method(method)
     classes = {"stream": StreamSettings, "threshold": ThresholdSettings}
     classes["options"] = chosen.settings if chosen else _NoSettings

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -20,13 +21,13 @@ from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import MATCH
+from zsntta_cli.settings import EACH, MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
-from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
+from zsntta_cli.simulation.stream import NOISE, Stream
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Simulator:
         """Run with the stream and the decisions kept; `analyse` a live method's gradients too."""
         _check_reads_photos(settings)
         sources = self._library.sources(settings)
-        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
+        stream = sources.stream(settings.stream)
         pool = self._pool(settings.encoder, settings.prompt, *sources.names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
@@ -96,8 +97,9 @@ class Simulator:
         data = _with_scores(settings, data, model.get("logit_bias"))
         self._load_kernels(settings, data)
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
-        read = [(source.name, source) for source in sources.present]
-        digests = run_digests(read, text_digest, model, more_text.digest if more_text else None)
+        read = [(source.name, source) for source in sources.files]
+        more_digest = more_text.digest if more_text else None
+        digests = run_digests(settings.id_set, read, text_digest, model, more_digest)
         started = time.perf_counter()
         decisions, columns, machine = self._decide(
             settings, sources, stream, data, digests, analyse
@@ -126,8 +128,13 @@ class Simulator:
         analyse: bool,
     ) -> tuple[Decisions, Columns, Machine | None]:
         """Decisions, further columns, and what a replay ran on; None of a run that went live."""
+        if METHODS[settings.method].live and stream.turn is not None:
+            raise SettingsError(
+                f"{settings.method} encodes its images live, of one ID set and one OOD set: "
+                f"sets in turn are for methods that replay."
+            )
         if not METHODS[settings.method].live:
-            return self._decide_from_cache(settings, data), {}, Machine()
+            return self._decide_in_turn(settings, stream, data), {}, Machine()
         kept = kept_tuning(settings, sources, digests)
         replayed = replay_tuned(settings, sources, stream, data, kept) if kept else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
@@ -146,6 +153,14 @@ class Simulator:
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return *decided, None
+
+    def _decide_in_turn(self, settings: RunSettings, stream: Stream, data: StreamData) -> Decisions:
+        """Decide on the whole stream, or begin anew at each of the sets in turn."""
+        if stream.turn is None or settings.stream.reset != EACH:
+            return self._decide_from_cache(settings, data)
+        bounds = np.flatnonzero(np.diff(stream.turn, prepend=-1, append=-1))
+        parts = [data.part(slice(a, b)) for a, b in itertools.pairwise(bounds.tolist())]
+        return Decisions.joined([self._decide_from_cache(settings, part) for part in parts])
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         run = METHODS[settings.method].load()

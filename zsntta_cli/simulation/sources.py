@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.joined import check_classes, joined
 from zsntta_cli.cache.origin import origin_of
-from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import WORDS, SetName, in_turn, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
     MissingText,
@@ -27,19 +28,28 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import scale_under, unit
-from zsntta_cli.settings import NO_NOISE
+from zsntta_cli.settings import NO_NOISE, StreamSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import has_ood
+from zsntta_cli.simulation.stream import Stream, has_ood
+from zsntta_cli.simulation.turns import build_turns
 
 
 @dataclass(frozen=True)
 class Sources:
     """The feature files of a stream: ID, OOD, injected noise."""
 
-    id_set: FeatureSet
+    id_set: FeatureSet  # of several in turn all rows, as one
     ood_set: FeatureSet | None
     noise: FeatureSet | None
+    id_files: tuple[FeatureSet, ...]  # of each ID set in turn, or of the only one
+    ood_files: tuple[FeatureSet, ...]  # of each OOD set; none of a clean stream
+
+    @property
+    def files(self) -> list[FeatureSet]:
+        """The feature files that take part, each once, the ID set's first."""
+        noise = [self.noise] if self.noise else []
+        return list({f.name: f for f in (*self.id_files, *self.ood_files, *noise)}.values())
 
     @property
     def present(self) -> list[FeatureSet]:
@@ -50,6 +60,12 @@ class Sources:
     def names(self) -> tuple[str, ...]:
         """Names of the sets that take part."""
         return tuple(source.name for source in self.present)
+
+    def stream(self, settings: StreamSettings) -> Stream:
+        """The stream over these sets."""
+        id_sizes, ood_sizes = ([len(f) for f in files] for files in (self.id_files, self.ood_files))
+        noise = len(self.noise) if self.noise else 0
+        return build_turns(settings, id_sizes, ood_sizes, noise, self.id_set.labels)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -76,6 +92,7 @@ class Library:
             StoreError: the ID set is not labelled.
         """
         encoder_name, stream = settings.encoder, settings.stream
+        check_classes([self.read(encoder_name, part) for part in in_turn(settings.id_set)])
         id_set = self.read(encoder_name, settings.id_set)
         if stream.swapped_names:
             id_set = dataclasses.replace(id_set, labels=_swapped(id_set))
@@ -84,10 +101,16 @@ class Library:
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
         ood = settings.ood_set if has_ood(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
+        id_files, ood_files = (
+            tuple(self.read(encoder_name, part) for part in in_turn(name)) if name else ()
+            for name in (settings.id_set, ood)
+        )
         sources = Sources(
             id_set,
             self.read(encoder_name, ood) if ood else None,
             self.read(encoder_name, noise) if noise else None,
+            id_files,
+            ood_files,
         )
         for other in sources.present:
             _check_same_encoder(id_set, other)
@@ -120,8 +143,8 @@ class Library:
     def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """How the features of all sets that a run reads came to be, by the files' names."""
         prompts = {
-            **dict.fromkeys(self.sources(settings).names, ""),
-            settings.id_set: settings.prompt,
+            **dict.fromkeys((file.name for file in self.sources(settings).files), ""),
+            in_turn(settings.id_set)[0]: settings.prompt,
         }
         if METHODS[settings.method].needs_with(settings.options) == NEEDS_WORDS:
             lists, _ = self._word_prompts(settings)
@@ -201,6 +224,8 @@ class Library:
         return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
+        if len(names := in_turn(name)) > 1:
+            return joined([self.read(encoder_name, part) for part in names], name)
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
             cached_names = set_names(self._root, encoder_name)

@@ -26,13 +26,15 @@ class Stream:
 
     kind: NDArray[np.int8]  # (T,) ID, OOD or NOISE
     row: NDArray[np.int64]  # (T,) index in the ID set, the OOD set or the noise pool
+    turn: NDArray[np.int16] | None = None  # (T,) the part of each, where sets come in turn
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def first(self, count: int) -> "Stream":
         """The first `count` items."""
-        return Stream(self.kind[:count], self.row[:count])
+        turn = None if self.turn is None else self.turn[:count]
+        return Stream(self.kind[:count], self.row[:count], turn)
 
 
 def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
@@ -55,12 +57,13 @@ def build_stream(
     n_ood: int,
     n_noise: int,
     labels: NDArray[np.integer] | None = None,
+    seed: int | tuple[int, ...] | None = None,
 ) -> Stream:
     """The stream over sets of n_id, n_ood images and a pool of n_noise noise images.
 
     All ID samples take part once. A noise image is used again, in the pool's order, where the
     stream needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by
-    class.
+    class. `seed`, where it is given, takes the place of the settings' own.
 
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
@@ -78,7 +81,7 @@ def build_stream(
     ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
-    generator = np.random.Generator(np.random.PCG64(settings.seed))
+    generator = np.random.Generator(np.random.PCG64(settings.seed if seed is None else seed))
     shares = changing_shares(settings.ratio)
     order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels, shares)
     order = order[: settings.limit]
