@@ -445,6 +445,24 @@ METHODS.update({
         cost="for each item that passes the filter its views forward, the prompts forward and back",
         is_probability=True, class_probability=BY_SCORE,
     ),
+    "rosita": Method(
+        "live.rosita:run", live_settings.RositaSettings, live=True,
+        cites=("sreenivas2025effectiveness",),
+        cost="two forward passes an item, of a sure one another, and back; keeps up to "
+        "rosita-neighbours images a class and rosita-undesired",
+    ),
+    "unient": Method(
+        "live.unient:run", live_settings.UnientSettings, live=True, imagenet=_SGD,
+        cites=("gao2024unified",),
+        cost="a forward and a backward pass an item; a mixture of two on the scores of each batch",
+        is_probability=True, class_probability=BY_SCORE,
+    ),
+    "ostta": Method(
+        "live.ostta:run", live_settings.OsttaSettings, live=True, imagenet=_SGD,
+        cites=("lee2023towards",),
+        cost="two forward passes an item, one by the encoder as it came, and a backward pass",
+        is_probability=True, class_probability=BY_SCORE,
+    ),
     "adand+tent": Method(
         "live.adand_tent:run", live_settings.AdaNDTentSettings, live=True, defaults=_INJECTS,
         imagenet=_SGD, warm_up=_STAGE_1, cites=(_PAPER, "wang2021tent"),
