@@ -384,7 +384,7 @@ def test_completion_knows_methods_sets_encoders_and_words(cached, tmp_path):
     from zsntta_cli.cli import completion
 
     context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
-    assert completion.methods("adand+t") == ["adand+tda", "adand+tent"]
+    assert completion.methods("adand+t") == ["adand+tda", "adand+tent", "adand+transclip"]
     assert completion.cached(context, "g") == ["glyphs"]
     assert "noise-gaussian" not in completion.cached(context, "")
     assert completion.encoders(context, "t") == ["tiny"]
