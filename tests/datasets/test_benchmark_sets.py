@@ -362,9 +362,9 @@ def test_what_is_no_corruption_or_severity(cifar_c, spec):
     assert all(name in line for name in ("all", *corruptions.CORRUPTIONS, *corruptions.EXTRA))
 
 
-def test_other_sets_take_no_parameters(tmp_path):
-    with pytest.raises(DatasetError, match="no data set 'svhn:fog:1'"):
-        datasets.load_images("svhn:fog:1", tmp_path)
+def test_other_sets_take_corruptions_alone(tmp_path):
+    with pytest.raises(DatasetError, match="no corruption 'mist'"):
+        datasets.load_images("svhn:mist:1", tmp_path)
 
 
 @pytest.mark.parametrize(

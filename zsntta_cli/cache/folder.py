@@ -109,10 +109,10 @@ def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
     return [name for name in names if SetName.parse(name).kind == kind]
 
 
-def encoders_with(root: Path, name: str) -> list[str]:
+def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:
     """The encoders that have features of a set, or of it with any parameters: folders' names."""
-    files = _files(root, None)
-    return sorted({p.parent.name for p in files if name in (p.stem, SetName.parse(p.stem).base)})
+    names = {path: (path.stem, SetName.parse(path.stem).base) for path in _files(root, None)}
+    return sorted({p.parent.name for p, own in names.items() if name in own[: 1 + parameters]})
 
 
 def encoder_names(root: Path) -> list[str]:

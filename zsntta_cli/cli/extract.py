@@ -32,7 +32,7 @@ def extract(
         list[str] | None,
         typer.Option(
             help="A known set; NAME=PATH of a folder, .tar, .tar.gz, .zip or shards; of the hub "
-            "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
+            "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT. Corrupted: NAME:fog:5.",
             autocompletion=completion.known_sets,
         ),
     ] = None,

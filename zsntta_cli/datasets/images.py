@@ -18,7 +18,8 @@ from zsntta_cli.errors import DatasetError
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
-AS_SHOWN, DEEP = "as_shown", "bits"  # keys of what a file records of how images were read
+# Keys of what a file records of how images were read.
+AS_SHOWN, DEEP, CORRUPTED = "as_shown", "bits", "corruption"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one

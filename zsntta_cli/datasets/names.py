@@ -1,5 +1,8 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`.
 
+What follows a colon stands before the path, `mine:fog:5=PATH`: a corruption, of sets that are not
+published corrupted (`corruption/`).
+
 Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
 
 A part of a set's images says in its name of which: `cifar10-tune`, `cifar10-rest`.
@@ -24,7 +27,8 @@ _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "i
 
 HF = "hf:"  # before what the library `datasets` loads
 CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
-_REPOSITORY = rf"[\w-][\w.-]*/({WEB}\w[\w.-]*)"  # of such a set, by whomever
+# Of such a set, by whomever; and what follows.
+_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))(?::(.+))?"
 # What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
 # has test splits alone.
 _SAME_SETS = {
@@ -48,14 +52,15 @@ class SetName:
     def parse(cls, text: str) -> "SetName":
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
-        if equals and path.startswith(HF):
-            return cls(name, hub=_absolute(path))
-        if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
-            original = text.removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
-            return cls(_SAME_SETS.get(original, web[1]), hub=text)
-        if equals and path:  # "mine=" names no folder, least of all the one that one is in
-            return cls(name, path=Path(os.path.expanduser(path)))  # "~nobody" stays as it is
         base, _, parameters = name.partition(":")
+        if equals and path.startswith(HF):
+            return cls(base, parameters, hub=_absolute(path))
+        if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
+            original = web[1].removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
+            return cls(_SAME_SETS.get(original, web[2]), web[3] or "", hub=web[1])
+        if equals and path:  # "mine=" names no folder, least of all the one that one is in
+            path = os.path.expanduser(path)  # "~nobody" stays as it is
+            return cls(base, parameters, path=Path(path))
         return cls(base, parameters)
 
     def __str__(self) -> str:
@@ -71,7 +76,9 @@ class SetName:
         """What names the same images in any working folder."""
         if self.path is not None:
             return f"{self}={self.path.absolute()}"
-        return f"{self}={self.hub}" if self.hub.startswith(HF) else self.hub or str(self)
+        if self.hub.startswith(HF):
+            return f"{self}={self.hub}"
+        return self.hub + f":{self.parameters}" * bool(self.parameters) if self.hub else str(self)
 
     @property
     def kind(self) -> str:
@@ -85,9 +92,10 @@ class SetName:
 
     @property
     def family(self) -> str:
-        """The family: IMAGENET for five sets and their parts; a user's own are of none."""
+        """The family: IMAGENET for five sets and their parts; none of corrupted and own sets."""
         base = SetParts.parse(self.base).whole
-        return IMAGENET if base in _IMAGENET_SETS and self.path is None else ""
+        is_own = self.path is not None or bool(self.parameters)
+        return IMAGENET if base in _IMAGENET_SETS and not is_own else ""
 
     def check_own(self, is_known: bool) -> None:
         """Refuse a name that a set of one's own cannot have; `is_known`: the catalogue has it.

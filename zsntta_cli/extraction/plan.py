@@ -251,7 +251,7 @@ def named_words(spec: str) -> tuple[str, Path]:
         DatasetError: a name that no file should have, or that a built-in list has.
     """
     parsed = SetName.parse(spec)
-    name, path = (parsed.base, parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
+    name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
     if parsed.path and not re.fullmatch(r"[\w.-]+", name):
         raise DatasetError(
             f"'{name}' cannot name a word list: take letters, digits, '.', '_' or '-'."

@@ -276,6 +276,10 @@ CLASSIFIERS: dict[str, Classifier] = {
         "classifiers.dmn:classes", settings.DMNSettings, cites=("zhang2024dual",),
         cost="keeps dmn-shots images a class",
     ),
+    "ecalp": Classifier(
+        "classifiers.ecalp:classes", settings.ECALPSettings, cites=("li2025efficient",),
+        cost="keeps ecalp-images images with their edges; an item is compared with all of them",
+    ),
     "stata": Classifier(
         "classifiers.stata:classes", settings.StatASettings, at_once=attrgetter("block"),
         cites=("zanella2025realistic",),

@@ -12,6 +12,7 @@ from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import printable
 
 SUSPECT = " !"  # beside an accuracy that is off
@@ -150,7 +151,8 @@ def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
         row = (
             name, _ROLES[entry.role], f"{entry.images:,}",
             f"{entry.classes:,}" if entry.classes else "",
-            status.on_disk(entry, data_root), "\n".join(encoders_with(features_dir, name)),
+            status.on_disk(entry, data_root),
+            "\n".join(encoders_with(features_dir, name, bool(entry.parameters))),
         )  # fmt: skip
         table.add_row(*map(_text, row))
     return table
@@ -160,13 +162,14 @@ def set_card(
     name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, commands: Sequence[str]
 ) -> Table:
     """What there is to know of a set, with the commands to type."""
+    base = SetName.parse(name).base
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
         "images": f"{entry.images:,}",
         "classes": f"{entry.classes:,}" if entry.classes else "none",
         "split": entry.split,
         "prompt": entry.prompt if entry.role != "ood" else "",
-        "parameters": entry.parameters,
+        "parameters": entry.parameters or f":CORRUPTION:SEVERITY corrupts it, as {base}:fog:5",
         "OOD partners": ", ".join(entry.partners),
         "more partners": ", ".join(entry.extra_partners),
         "home": entry.home,
@@ -175,7 +178,8 @@ def set_card(
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
         "on disk": status.on_disk(entry, data_root),
-        "cached for": "\n".join(encoders_with(features_dir, name)) or "no encoder",
+        "cached for": "\n".join(encoders_with(features_dir, name, bool(entry.parameters)))
+        or "no encoder",
         "to get it": _way(name, entry, data_root),
         "commands": "\n".join(commands),
     }

@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
-from zsntta_cli.datasets.names import in_turn
+from zsntta_cli.datasets.names import SetName, in_turn
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
@@ -120,7 +120,10 @@ class Grid:
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
-            return [n for n in set_names(root, folder) if n != id_set] or [None]
+            # An ID set's own images, corrupted otherwise, are no noise.
+            bases = {SetName.parse(name).base for name in in_turn(id_set)}
+            names = set_names(root, folder)
+            return [name for name in names if SetName.parse(name).base not in bases] or [None]
         if self.ood_sets:
             id_sets = {*in_turn(id_set)}
             others = [name for name in self.ood_sets if id_sets.isdisjoint(in_turn(name))]

@@ -15,20 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.datasets.corruption import ALL, CORRUPTIONS, SEVERITIES
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import BAD_NPY, array_in
 from zsntta_cli.datasets.readers.folders import require_path
 from zsntta_cli.datasets.readers.imagenet import by_wnids
 from zsntta_cli.errors import DatasetError
 
-ALL = "all"  # the 15 that the benchmark averages over
-CORRUPTIONS = (
-    "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur",
-    "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
-    "pixelate", "jpeg_compression",
-)  # fmt: skip
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the archives too
-SEVERITIES = 5
 
 # In torchvision's label order, which is the alphabet's.
 CIFAR10 = (
