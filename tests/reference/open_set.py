@@ -14,16 +14,21 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.simulation.runs import RunSettings
 
 
+def within(scores: np.ndarray, cut: float) -> float:
+    """The variance within the two groups of a cut, weighted by size; of one group infinity."""
+    groups = scores[scores >= cut], scores[scores < cut]
+    if not all(map(len, groups)):
+        return np.inf
+    return sum(len(group) * float(group.var()) for group in groups) / len(scores)
+
+
 def best_split(scores: np.ndarray) -> float:
-    """The first of 0, 0.01 … 0.99 of least variance within the groups weighted by size."""
-    best, found = np.inf, 0.0
+    """The first of 0, 0.01 … 0.99 of least variance within the groups; 0 where all are in one."""
+    best = 0.0
     for cut in np.arange(100) / 100:
-        high, low = scores[scores >= cut], scores[scores < cut]
-        if len(high) and len(low):
-            within = (len(high) * high.var() + len(low) * low.var()) / len(scores)
-            if within < best - 1e-12:
-                best, found = within, cut
-    return float(found)
+        if within(scores, cut) < within(scores, best) - 1e-12:
+            best = float(cut)
+    return best
 
 
 def rosita(data: LiveData, settings: RunSettings) -> Decisions:

@@ -128,7 +128,7 @@ def simulate(
     live: LiveOptions,
     **settings: Any,
 ) -> None:
-    """Replay streams from cached features; tent, sotta and tpt encode their images live.
+    """Replay streams from cached features; live methods (tent, rosita …) encode their images.
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     """
