@@ -16,7 +16,7 @@ import pytest
 from made import TINY, ZSNTTA, fails
 from PIL import Image
 
-LIVE = ("tent", "sotta", "tpt", "adand+tent")
+LIVE = ("tent", "sotta", "tpt", "rosita", "unient", "ostta", "adand+tent")
 STREAM = (*TINY, "--ood", "glyphs", "--limit", 96)
 # Small enough for 96 samples to hold a few steps of each.
 TENT, SOTTA = ("--batch-size", 16), ("--update-every", 8, "--memory", 16)
@@ -43,7 +43,8 @@ def test_all_live_methods_in_one_table_twice_the_same(cached):
     records = records_of(cached(*command))
     assert records == records_of(cached(*command))
     assert {r["settings"]["method"]: r["counts"]["noise"] for r in records} == {
-        "zs-clip": 0, "tent": 0, "sotta": 0, "tpt": 0, "adand+tent": 12,
+        "zs-clip": 0, "tent": 0, "sotta": 0, "tpt": 0, "rosita": 0, "unient": 0,
+        "ostta": 0, "adand+tent": 12,
     }  # fmt: skip
     for record in records:
         assert record["counts"]["id"] + record["counts"]["ood"] == 96

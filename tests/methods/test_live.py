@@ -204,6 +204,9 @@ SHORT = {
     "tent": {"batch_size": 16, "pipeline": "all"},
     "sotta": {"memory": 8, "update_every": 8, "confidence": 0.0, "pipeline": "all"},
     "tpt": {"views": 4, "keep": 0.5, "pipeline": "all"},
+    "unient": {"batch_size": 16},
+    "ostta": {"batch_size": 16},
+    "rosita": {"rosita_neighbours": 1, "learning_rate": 0.1},
     "adand+tent": {"update_every": 4, "warmup": 1, "tent_batch_size": 8},
 }
 
@@ -245,7 +248,7 @@ def test_half_precision(model, precision, registered, weights):
     encoder = load_encoder(EncoderChoice(model, pretrained, precision), "cpu")
     data = picture_data(encoder, 16)
     before = bits(encoder)
-    for method in ("tent", "sotta", "tpt"):
+    for method in ("tent", "sotta", "tpt", "unient", "ostta", "rosita"):
         parts = list(made.decisions(data, live_run(method, "paper", **SHORT[method])))
         assert np.isfinite(Decisions.joined(parts).id_score).all()
         assert_same_bits(before, bits(encoder))

@@ -160,3 +160,48 @@ def dota(data, o, offered, pooled):
         if seen % o.dota_every == 0:
             now = precision()
     return np.array(scores)
+
+
+def ecalp(data, o, offered):
+    """Labels by whole matrices: every image's graph anew, three products, texts held."""
+    features, logits, text = frozen(data)
+    weight = text.std(0) if len(text) > 1 else np.ones(text.shape[1])
+    text = np.array([unit(row * weight) for row in text])
+    count, nodes, scores = len(text), [], []  # nodes: image, its edges, its kept label
+    for t, (v, logit, stays) in enumerate(zip(features, logits, offered, strict=True)):
+        v = unit(v * weight)
+        nodes = nodes[-(o.ecalp_images - 1) :]
+        near = sorted(range(len(nodes)), key=lambda n: -(nodes[n]["image"] @ v))
+        to_images = {nodes[n]["item"]: max(nodes[n]["image"] @ v, 0) ** o.ecalp_sharpness
+                     for n in near[: o.ecalp_neighbours]}  # fmt: skip
+        near = np.argsort(-(text @ v), kind="stable")[: o.ecalp_texts]
+        to_texts = {c: max(text[c] @ v, 0) ** o.ecalp_sharpness for c in near}
+        node = {
+            "item": t,
+            "image": v,
+            "images": to_images,
+            "texts": to_texts,
+            "label": np.zeros(count),
+        }
+        every = [*nodes, node]
+        places, w = {n["item"]: i for i, n in enumerate(every)}, np.zeros((len(every) + count,) * 2)
+        for i, one in enumerate(every):
+            for other, value in one["images"].items():
+                if other in places:
+                    w[i, places[other]] += value
+            for c, value in one["texts"].items():
+                w[i, len(every) + c] += value
+        w = w + w.T
+        degree = w.sum(1)
+        scale = np.where(degree > 0, 1 / np.sqrt(np.where(degree > 0, degree, 1)), 0)
+        w = w * scale * scale[:, None]
+        y = np.vstack([[n["label"] for n in every], np.eye(count)])
+        for _ in range(3):
+            y = w @ y
+            y[len(every) :] = np.eye(count)
+        own = y[len(every) - 1]
+        scores.append(own if own.max() > 0 else softmax(logit))
+        if stays:
+            node["label"] = np.where(np.arange(count) == own.argmax(), own.max() / 5, 0)
+            nodes.append(node)
+    return np.array(scores)

@@ -1,6 +1,7 @@
 """Live runs as a queue: claims, checkpoints that a stopped run goes on from, several processes."""
 
 import dataclasses
+import itertools
 import json
 import os
 import sqlite3
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from zsntta_cli.errors import StoreError
+from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
 from zsntta_cli.results import claims as claims_module
 from zsntta_cli.results.claims import Claims
@@ -31,6 +33,9 @@ TINY = EncoderChoice("tiny")
 CASES = {
     "tent": {"batch_size": [8]},
     "sotta": {"memory": [12], "update_every": [8], "confidence": [0.4]},
+    "unient": {"batch_size": [8], "learning_rate": [0.01]},
+    "ostta": {"batch_size": [8], "learning_rate": [0.01]},
+    "rosita": {"rosita_neighbours": [1], "learning_rate": [0.01]},
     "frozen": {"tent_batch_size": [8], "update_every": [8], "warmup": [2]},
     "adapted": {
         "tent_batch_size": [8], "update_every": [8], "warmup": [2],
@@ -40,7 +45,7 @@ CASES = {
 
 
 def runs_of(root, case="tent", **axes):
-    method = case if case in ("tent", "sotta") else "adand+tent"
+    method = case if case in METHODS else "adand+tent"
     axes = {"limit": [64], "seed": [0], **CASES[case], **axes}
     return Grid([method], TINY, ["shapes"], ["glyphs"], axes=axes).runs(root)
 
@@ -99,8 +104,7 @@ def equal(one, other):
             np.testing.assert_array_equal(column, others[name], err_msg=name)
 
 
-@pytest.mark.parametrize("batches", [1, 6])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "batches"), [*itertools.product(CASES, (1, 6)), ("rosita", 45)])
 def test_a_stopped_run_goes_on_where_it_was_bit_for_bit(
     cache, session, at_once, tmp_path, case, batches
 ):

@@ -276,6 +276,10 @@ CLASSIFIERS: dict[str, Classifier] = {
         "classifiers.dmn:classes", settings.DMNSettings, cites=("zhang2024dual",),
         cost="keeps dmn-shots images a class",
     ),
+    "ecalp": Classifier(
+        "classifiers.ecalp:classes", settings.ECALPSettings, cites=("li2025efficient",),
+        cost="keeps ecalp-images images with their edges; an item is compared with all of them",
+    ),
     "stata": Classifier(
         "classifiers.stata:classes", settings.StatASettings, at_once=attrgetter("block"),
         cites=("zanella2025realistic",),
@@ -439,6 +443,24 @@ METHODS.update({
         "live.tpt:run", live_settings.TptSettings, live=True, imagenet={"augmix": False},
         cites=("shu2022test",),
         cost="for each item that passes the filter its views forward, the prompts forward and back",
+        is_probability=True, class_probability=BY_SCORE,
+    ),
+    "rosita": Method(
+        "live.rosita:run", live_settings.RositaSettings, live=True,
+        cites=("sreenivas2025effectiveness",),
+        cost="two forward passes an item, of a sure one another, and back; keeps up to "
+        "rosita-neighbours images a class and rosita-undesired",
+    ),
+    "unient": Method(
+        "live.unient:run", live_settings.UnientSettings, live=True, imagenet=_SGD,
+        cites=("gao2024unified",),
+        cost="a forward and a backward pass an item; a mixture of two on the scores of each batch",
+        is_probability=True, class_probability=BY_SCORE,
+    ),
+    "ostta": Method(
+        "live.ostta:run", live_settings.OsttaSettings, live=True, imagenet=_SGD,
+        cites=("lee2023towards",),
+        cost="two forward passes an item, one by the encoder as it came, and a backward pass",
         is_probability=True, class_probability=BY_SCORE,
     ),
     "adand+tent": Method(

@@ -271,6 +271,18 @@ class DMNSettings(Settings):
     dmn_sharpness: float = option(5.5, "β of the weights by likeness.", within=_FROM_ZERO)
 
 
+@dataclass(frozen=True)
+class ECALPSettings(Settings):
+    """ECALP: labels that go along a graph of texts and images. The released values."""
+
+    ecalp_images: int = option(  # the paper's graph has all images of the stream
+        10_000, "Last images that the graph keeps.", within=Range(least=2, most=1_000_000)
+    )
+    ecalp_neighbours: int = option(8, "Nearest images that one is joined to.", within=_FROM_ONE)
+    ecalp_texts: int = option(3, "Nearest texts that an image is joined to.", within=_FROM_ONE)
+    ecalp_sharpness: float = option(10.0, "γ, power of cosines in the graph.", within=_ABOVE_ZERO)
+
+
 ALL_ITEMS, ACCEPTED = "all", "accepted"  # what a block classifier solves for
 
 

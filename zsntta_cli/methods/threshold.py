@@ -66,6 +66,11 @@ class OnlineThreshold:
         on_noise = settings.fixed_on == "noise-score"  # or the ID score, Eq. 1: clean iff S >= λ
         return settings.fixed if on_noise else 1 - settings.fixed
 
+    @property
+    def queue(self) -> Floats:
+        """The scores that the threshold was last found on, in no order."""
+        return self._ring[: self._seen]
+
     def state(self) -> State:
         """The queue, its cells, and the last threshold."""
         return {

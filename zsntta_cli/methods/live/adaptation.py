@@ -1,5 +1,6 @@
 """What the live methods share: which parameters change, entropy, gradients, and the way back."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -93,6 +94,12 @@ def entropy(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:
     probability = logits.softmax(dim=-1)
     logarithm = (probability + inside).log() if inside else logits.log_softmax(dim=-1)
     return -(probability * logarithm).sum(dim=-1)
+
+
+def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
+    """Entropy of the mean probability over views or samples, of logits (V, C)."""
+    log_mean = logits.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(logits))
+    return -(log_mean.exp() * log_mean).sum()
 
 
 class Adapted:

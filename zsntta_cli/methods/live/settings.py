@@ -86,6 +86,54 @@ class TptSettings(PipelineSettings):
 
 
 @dataclass(frozen=True)
+class OpenSetSettings(Settings):
+    """Tent's batches and optimiser, for a loss that chooses among the samples by itself."""
+
+    batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
+    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    learning_rate: float | None = option(
+        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "learning_rate", self.tent.learning_rate)
+
+    @property
+    def tent(self) -> TentSettings:
+        """Tent's part."""
+        return TentSettings("all", self.batch_size, self.optimizer, self.learning_rate)
+
+
+@dataclass(frozen=True)
+class UnientSettings(OpenSetSettings):
+    """UniEnt, arXiv 2404.06065: less entropy of what a mixture calls ID, more of the rest."""
+
+    unient_marginal: float = option(0.5, "Of the mean answer's entropy.", within=_FROM_ZERO)
+    unient_ood: float = option(0.5, "Of the entropy of what is called OOD.", within=_FROM_ZERO)
+    unient_soft: bool = option(False, "UniEnt+: each item counts as both, by its probabilities.")
+
+
+@dataclass(frozen=True)
+class OsttaSettings(OpenSetSettings):
+    """OSTTA, arXiv 2308.06879: entropy of samples that the adapted model is surer of."""
+
+    ostta_marginal: float = option(0.5, "Of the mean answer's entropy.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
+class RositaSettings(Settings):
+    """ROSITA, arXiv 2406.00481: a step an image, by its class and by banks of sure features."""
+
+    learning_rate: float = option(1e-3, "Of the optimiser.", within=_ABOVE_ZERO)  # SGD
+    rosita_neighbours: int = option(
+        5, "Nearest features of a bank to a step; the bank keeps as many a class.", within=_FROM_ONE
+    )
+    rosita_undesired: int = option(64, "Features kept of sure noise.", within=_FROM_ONE)
+    rosita_weight: float = option(0.5, "Of the neighbours' loss.", within=_FROM_ZERO)
+
+
+@dataclass(frozen=True)
 class AdaNDTentSettings(AdaNDSettings):
     """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
 

@@ -110,10 +110,14 @@ class Tent:
             self._data.watch(
                 entropies, np.append(items[known], items[again]), self._data.encoder.model.visual
             )
-            if self._adapted.backward(entropies.mean()):
-                self._optimizer.step()
-                self._adapted.publish()
+            self.minimise(entropies.mean())
         del self._graph, self._images
+
+    def minimise(self, loss: torch.Tensor) -> None:
+        """Take a step down a loss, unless its gradients overflow."""
+        if self._adapted.backward(loss):
+            self._optimizer.step()
+            self._adapted.publish()
 
     def _features(self, rows: Mask) -> torch.Tensor:
         return self._data.encoder.image_features(self._images[rows])

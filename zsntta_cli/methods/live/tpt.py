@@ -22,7 +22,7 @@ from zsntta_cli.cache.answers import Answers
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import Adapted, adapting, entropy
+from zsntta_cli.methods.live.adaptation import Adapted, adapting, entropy, mean_entropy
 from zsntta_cli.methods.live.base import LiveData, zero_shot_scores
 from zsntta_cli.methods.live.settings import TptSettings
 from zsntta_cli.methods.live.tuned import TunedStream
@@ -106,12 +106,6 @@ class PromptTuning:
                 optimizer.step()
         with torch.no_grad():
             return encoder.text.features(self._tokens, context)
-
-
-def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
-    """Entropy of the mean probability over views, of logits (V, C)."""
-    log_mean = logits.log_softmax(dim=-1).logsumexp(dim=0) - np.log(len(logits))
-    return -(log_mean.exp() * log_mean).sum()
 
 
 def prompt_context(

@@ -44,7 +44,8 @@ class ClassGaussians:
         rates = np.stack([1 / after - 1 / before, 1 / after]) / len(self._counts)
         away, rates = away.astype(np.float32), rates.astype(np.float32)
         bounds = np.append(starts, len(classes))
-        _scatter(self._spread, self._scatters, touched, bounds, away, rates)
+        room = np.empty(features.shape[1], np.float32)
+        _scatter(self._spread, self._scatters, touched, bounds, away, rates, room)
         sums = before[:, None] * self._means[touched]
         np.add.at(sums, np.searchsorted(touched, classes), weights[:, None] * features)
         self._means[touched], self._counts[touched] = sums / after[:, None], after
@@ -64,17 +65,16 @@ class ClassGaussians:
 
 
 @compiled
-def _scatter(spread, scatters, touched, bounds, away, rates):  # type: ignore[no-untyped-def]
+def _scatter(spread, scatters, touched, bounds, away, rates, room):  # type: ignore[no-untyped-def]
     """Add items' outer products to the scatters of their classes, and these to their mean.
 
     `away` (B, D) are the items of the `touched` classes (K,), those of one between two `bounds`;
     `rates` (2, K): of a scatter as it was, and of what is added to it, in the mean. All are lower
-    halves, row after row.
+    halves, row after row. `room` (D,) is used up.
     """
-    moved = np.empty(away.shape[1], np.float32)
     for i in range(away.shape[1]):
         start = i * (i + 1) // 2
-        mean = moved[: i + 1]
+        mean = room[: i + 1]
         mean[:] = 0
         for c in range(len(touched)):
             own = scatters[touched[c], start : start + i + 1]

@@ -1,0 +1,179 @@
+"""UniEnt and OSTTA against their equations item by item; which samples they choose, and when."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import towers
+from reference import open_set as reference
+from towers import decided, live_data, live_run, norm_parameters
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.live import ostta, unient
+from zsntta_cli.methods.live.adaptation import entropy
+from zsntta_cli.methods.live.open_set import Batch
+from zsntta_cli.methods.live.settings import TentSettings, UnientSettings
+from zsntta_cli.simulation.runs import build_run
+
+COUNT = 60
+QUICK = {"batch_size": 16, "learning_rate": 0.01}
+SOFT = {"unient_soft": True, "unient_ood": 0.2}
+METHOD_NAMES = ("unient", "ostta")
+
+
+@pytest.fixture(scope="module")
+def encoders():
+    with towers.encoders() as loaded:
+        yield loaded
+
+
+@pytest.fixture
+def vit(encoders):
+    return encoders["shallow-towers"]
+
+
+def agree(found, expected):
+    np.testing.assert_allclose(found.id_score, expected.id_score, atol=1e-4)
+    np.testing.assert_array_equal(found.class_index, expected.class_index)
+    np.testing.assert_array_equal(found.is_noise, expected.is_noise)
+
+
+def same(found, expected):
+    for name, column in vars(found).items():
+        np.testing.assert_array_equal(column, vars(expected)[name], err_msg=name)
+
+
+def of_items(data, items):
+    return replace(data, stream=data.stream.part(items))
+
+
+CASES = [("unient", {}), ("unient", SOFT), ("ostta", {}), ("ostta", {"ostta_marginal": 0.0})]
+
+
+@pytest.mark.parametrize("injected", [False, True])
+@pytest.mark.parametrize(("method", "values"), CASES)
+def test_decisions_are_those_of_the_equations_item_by_item(vit, method, values, injected):
+    data = live_data(vit, count=COUNT, injected=injected)
+    run = live_run(method, **QUICK, **values)
+    found = decided(data, run)
+    agree(found, getattr(reference, method)(data, run))
+    frozen = decided(data, live_run(method, **{**QUICK, "learning_rate": 1e-12}, **values))
+    assert np.abs(found.id_score - frozen.id_score).max() > 0.01
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_on_batchnorm_both_encoders_have_the_statistics_of_the_batch(encoders, method):
+    data = live_data(encoders["resnet-towers"], count=32)
+    run = live_run(method, batch_size=16, learning_rate=1e-3)
+    agree(decided(data, run), getattr(reference, method)(data, run))
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.mark.parametrize(("count", "size"), [(1, 16), (2, 16), (17, 16), (5, 1)])
+@pytest.mark.parametrize("classes", [1, 4])
+def test_few_items_and_one_class(vit, method, count, size, classes):
+    data = live_data(vit, count=COUNT)
+    pool = replace(data.stream.pool, text_features=data.stream.pool.text_features[:classes])
+    data = of_items(replace(data, stream=replace(data.stream, pool=pool)), slice(count))
+    run = live_run(method, **{**QUICK, "batch_size": size})
+    found = decided(data, run)
+    agree(found, getattr(reference, method)(data, run))
+    assert np.isfinite(found.id_score).all()
+
+
+def test_unient_does_not_adapt_where_nothing_tells_the_samples_apart(vit):
+    data, run = live_data(vit, count=COUNT), live_run("unient", **{**QUICK, "batch_size": 1})
+    frozen = live_run("unient", batch_size=1, learning_rate=1e-12)
+    same(decided(data, run), decided(data, frozen))
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_no_decision_depends_on_what_comes_in_later_batches(vit, method):
+    run, data = live_run(method, **QUICK), live_data(vit, count=COUNT)
+    whole = decided(data, run)
+    same(decided(of_items(data, slice(48)), run), whole.part(slice(48)))
+    vit.inputs[48:] = torch.randn(vit.inputs[48:].shape, generator=torch.manual_seed(2))
+    same(decided(data, run).part(slice(48)), whole.part(slice(48)))
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
+def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encoders, tower, method):
+    encoder = encoders[tower]
+    data, run = live_data(encoder, count=COUNT), live_run(method, **QUICK)
+    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
+    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
+    counters = {n for n in before if n.endswith("num_batches_tracked")}
+    steps = METHODS[method].load()(data, run.options, run.threshold)
+    next(steps)
+    state = encoder.model.state_dict()
+    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
+    assert changed - counters
+    assert {state[name].data_ptr() for name in changed - counters} <= affine
+    steps.close()
+    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())
+
+
+# Their parts
+
+
+def batch_of(logits):
+    count = len(logits)
+    logits = torch.tensor(logits).log().requires_grad_()
+    return Batch(torch.empty(0), np.ones(count, bool), np.arange(count), logits, entropy(logits))
+
+
+H = {p: -(p * np.log(p) + (1 - p) * np.log(1 - p)) for p in (0.5, 0.6, 0.7, 0.9)}
+
+
+def test_ostta_chooses_what_the_adapted_encoder_is_no_less_sure_of():
+    batch = batch_of([[0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
+    before = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6]]).log()
+    # As sure; surer, but of another class than at first; less sure.
+    loss, chosen = ostta.crowd_entropy(batch, before, 0.5)
+    assert chosen.tolist() == [True, False, False]
+    assert loss.item() == pytest.approx(H[0.9] - 0.5 * H[0.6], rel=1e-5)
+    loss, chosen = ostta.crowd_entropy(batch, torch.tensor([[9.0, 0.0]] * 3), 0.5)
+    assert not chosen.any()
+    assert loss.item() == pytest.approx(-0.5 * H[0.6], rel=1e-5)  # and not nan
+
+
+def test_unified_entropy_by_hand():
+    batch = batch_of([[0.9, 0.1], [0.5, 0.5]])
+    options = UnientSettings(unient_marginal=0.3, unient_ood=0.2)
+    loss, likely = unient.unified_entropy(batch, np.array([0.8, 0.3]), options)
+    assert likely.tolist() == [True, False]
+    assert loss.item() == pytest.approx(H[0.9] - 0.2 * H[0.5] - 0.3 * H[0.7], rel=1e-5)
+    soft = replace(options, unient_soft=True)
+    loss, _ = unient.unified_entropy(batch, np.array([0.8, 0.3]), soft)
+    weighted = (0.8 - 0.2 * 0.2) * H[0.9] + (0.3 - 0.2 * 0.7) * H[0.5]
+    assert loss.item() == pytest.approx(weighted / 2 - 0.3 * H[0.7], rel=1e-5)
+    for p, mean in ((0.9, (H[0.9] + H[0.5]) / 2), (0.1, -0.2 * (H[0.9] + H[0.5]) / 2)):
+        loss, _ = unient.unified_entropy(batch, np.full(2, p), options)
+        assert loss.item() == pytest.approx(mean - 0.3 * H[0.7], rel=1e-5)  # one group is empty
+
+
+def test_the_mixture_tells_two_groups_apart():
+    generator = np.random.default_rng(0)
+    high = generator.random(64) < 0.4
+    scores = np.where(high, 0.3, 0.2) + 0.01 * generator.normal(size=64)
+    found = unient.id_probability(scores)
+    np.testing.assert_array_equal(found >= 0.5, high)
+    np.testing.assert_allclose(found, unient.id_probability(100 * scores), atol=1e-9)
+    np.testing.assert_array_equal(unient.id_probability(np.array([2.0, 1.0])) >= 0.5, [True, False])
+    assert unient.id_probability(np.array([0.2, 0.2])) is None
+    assert unient.id_probability(np.array([0.2])) is None
+
+
+def test_settings_are_tents_and_say_what_is_wrong():
+    for method in METHOD_NAMES:
+        for optimizer in ("adam", "sgd"):
+            options = live_run(method, optimizer=optimizer).options
+            assert options.learning_rate == TentSettings(optimizer=optimizer).learning_rate
+        assert build_run(method, "", "imagenet-a", None, "a {}.").options.optimizer == "sgd"
+        with pytest.raises(SettingsError, match=rf"{method}-marginal is -1\.0"):
+            live_run(method, **{f"{method}_marginal": -1.0})
+    with pytest.raises(SettingsError, match=r"unient-ood is -1\.0"):
+        live_run("unient", unient_ood=-1.0)

@@ -1,0 +1,247 @@
+"""ROSITA against its equations item by item; its split, its banks, what it changes and when."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import towers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import open_set as reference
+from towers import decided, live_data, live_run, norm_parameters
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.live import rosita, views
+from zsntta_cli.settings import ThresholdSettings
+
+COUNT = 60
+QUICK = {"learning_rate": 0.02, "rosita_neighbours": 2, "rosita_undesired": 8}
+
+
+@pytest.fixture(scope="module")
+def encoders():
+    with towers.encoders() as loaded:
+        yield loaded
+
+
+@pytest.fixture
+def vit(encoders):
+    return encoders["shallow-towers"]
+
+
+@pytest.fixture(autouse=True)
+def crops(monkeypatch):
+    """Each item's crop is another tensor than its image, and always the same."""
+
+    def load(data, items, *_):
+        noise = torch.randn(data.encoder.inputs.shape, generator=torch.manual_seed(1))
+        return ((item, (data.encoder.inputs + noise)[item : item + 1]) for item in items.tolist())
+
+    monkeypatch.setattr(views, "load_views", load)
+    monkeypatch.setattr(rosita, "load_views", load)
+
+
+def agree(found, expected):
+    np.testing.assert_allclose(found.id_score, expected.id_score, atol=2e-6)
+    np.testing.assert_array_equal(found.zero_shot_threshold, expected.zero_shot_threshold)
+    np.testing.assert_array_equal(found.class_index, expected.class_index)
+    np.testing.assert_array_equal(found.is_noise, expected.is_noise)
+
+
+def same(found, expected):
+    for name, column in vars(found).items():
+        np.testing.assert_array_equal(column, vars(expected)[name], err_msg=name)
+
+
+def of_items(data, items):
+    return replace(data, stream=data.stream.part(items))
+
+
+@pytest.mark.parametrize(
+    ("tower", "values"),
+    [
+        ("shallow-towers", {}), ("shallow-towers", {"queue": 16, "rosita_weight": 5.0}),
+        ("shallow-towers", {"fixed": 0.22}), ("resnet-towers", {}),
+    ],
+)  # fmt: skip
+def test_decisions_are_those_of_its_equations_item_by_item(encoders, tower, values):
+    values = QUICK | values
+    data, run = live_data(encoders[tower], count=COUNT), live_run("rosita", **values)
+    found = decided(data, run)
+    agree(found, reference.rosita(data, run))
+    if tower == "shallow-towers":
+        assert 10 < found.is_noise.sum() < COUNT - 10
+        frozen = decided(data, live_run("rosita", **values | {"learning_rate": 1e-12}))
+        assert np.abs(found.id_score - frozen.id_score).max() > 0.01
+        assert (found.class_index != frozen.class_index).any()
+
+
+def test_each_part_of_the_loss_is_used_and_in_its_place(vit):
+    """Without the neighbours, or with more of them than there are, other decisions."""
+    data = live_data(vit, count=COUNT)
+    scores = [
+        decided(data, live_run("rosita", **QUICK | change)).id_score
+        for change in ({}, {"rosita_weight": 0.0}, {"rosita_neighbours": 90}, {"learning_rate": 1})
+    ]
+    assert not np.array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[1], scores[2])  # banks that are never full enough
+    assert not np.allclose(scores[0], scores[3], atol=0.01)
+
+
+def test_injected_noise_is_scored_and_never_learned_from(vit):
+    data = live_data(vit, count=COUNT, injected=True)
+    run = live_run("rosita", **QUICK)
+    found = decided(data, run)
+    agree(found, reference.rosita(data, run))
+    alone = replace(data, stream=replace(data.stream, injected=np.ones(len(data), bool)))
+    frozen = decided(alone, run)
+    cosines = alone.stream.pool.zero_shot.class_index
+    np.testing.assert_array_equal(frozen.class_index, cosines)
+    assert not np.array_equal(found.id_score, frozen.id_score)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_few_items_and_one_class(vit, count, classes):
+    data = live_data(vit, count=COUNT)
+    pool = replace(data.stream.pool, text_features=data.stream.pool.text_features[:classes])
+    data = of_items(replace(data, stream=replace(data.stream, pool=pool)), slice(count))
+    run = live_run("rosita", **QUICK)
+    found = decided(data, run)
+    agree(found, reference.rosita(data, run))
+    assert found.is_noise[0] == (found.id_score[0] < 0)  # there is nothing to split by
+    assert found.zero_shot_threshold[0] == 1
+
+
+def test_equal_images_are_split_nowhere_and_nothing_is_learned(vit):
+    data = live_data(vit, count=COUNT)
+    data = replace(data, stream=replace(data.stream, index=np.zeros(COUNT, np.int64)))
+    vit.inputs[:] = vit.inputs[:1].clone()
+    found = decided(data, live_run("rosita", **QUICK))
+    assert not found.is_noise.any()
+    assert len(set(found.id_score.tolist())) == 1
+
+
+def test_no_decision_depends_on_what_comes_later(vit):
+    run, data = live_run("rosita", **QUICK), live_data(vit, count=COUNT)
+    whole = decided(data, run)
+    same(decided(of_items(data, slice(40)), run), whole.part(slice(40)))
+    vit.inputs[40:] = torch.randn(vit.inputs[40:].shape, generator=torch.manual_seed(2))
+    other = decided(data, run)
+    same(other.part(slice(40)), whole.part(slice(40)))
+    assert not np.array_equal(other.id_score[40:], whole.id_score[40:])
+
+
+@pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
+def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encoders, tower):
+    encoder = encoders[tower]
+    data, run = live_data(encoder, count=COUNT), live_run("rosita", **QUICK)
+    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
+    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
+    steps = METHODS["rosita"].load()(data, run.options, run.threshold)
+    for _ in range(40):
+        next(steps)
+    state = encoder.model.state_dict()
+    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
+    assert changed
+    assert {state[name].data_ptr() for name in changed} <= affine
+    steps.close()
+    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())
+
+
+def test_one_step_by_hand(vit):
+    """The first desired item that is sure: a step down the gradient of two cross-entropies."""
+    data, run = live_data(vit, count=COUNT), live_run("rosita", **QUICK)
+    parameters = norm_parameters(vit.model.visual)
+    before = [p.detach().clone() for p in parameters]
+    steps = METHODS["rosita"].load()(data, run.options, run.threshold)
+    for item, decisions in enumerate(steps):  # noqa: B007 -- the last ones are looked at
+        after = [p.detach().clone() for p in parameters]
+        if not all(map(torch.equal, after, before)):
+            break
+    steps.close()
+    assert not decisions.is_noise[0]
+    crop = next(crop for i, crop in views.load_views(data, np.arange(COUNT)) if i == item)
+    label = cosines(vit, data, item).argmax()
+    loss = -sum(cosines(vit, data, x).log_softmax(dim=0)[label] for x in (item, crop))
+    gradients = torch.autograd.grad(loss, parameters)
+    for p, g, found in zip(before, gradients, after, strict=True):
+        torch.testing.assert_close(found, p - 0.02 * g, atol=1e-6, rtol=1e-4)
+
+
+def cosines(encoder, data, image):
+    """Cosines (C,) of an item, or of an encoder input."""
+    image = encoder.inputs[image : image + 1] if isinstance(image, int) else image
+    [feature] = encoder.model.encode_image(image)
+    return torch.from_numpy(data.stream.pool.text_features) @ feature / feature.norm()
+
+
+# Its parts
+
+
+@given(
+    st.lists(st.integers(-20, 60), min_size=1, max_size=40),
+    st.integers(1, 12),
+)
+@settings(max_examples=60)
+def test_the_split_and_its_means_by_hand(hundredths, queue):
+    split, seen = rosita.CosineSplit(ThresholdSettings(queue=queue)), []
+    for value in hundredths:
+        cosine = value / 100 + 0.0037
+        seen = [*seen, cosine][-queue:]
+        threshold, below, above = split(cosine)
+        assert threshold == reference.best_split(np.array(seen))
+        high, low = ([s for s in seen if (s >= threshold) == side] for side in (True, False))
+        if high and low:
+            np.testing.assert_allclose([below, above], [np.mean(low), np.mean(high)])
+        else:
+            assert np.isnan([below, above]).all()
+
+
+def test_a_fixed_threshold_is_on_the_cosine_or_on_one_less_it():
+    for on, expected in (("id-score", 0.3), ("noise-score", 0.7)):
+        split = rosita.CosineSplit(ThresholdSettings(fixed=0.3, fixed_on=on))
+        assert np.isnan(split(0.9)[1:]).all()
+        threshold, below, above = split(0.1)
+        assert threshold == pytest.approx(expected)
+        assert (below, above) == (pytest.approx(0.1), pytest.approx(0.9))
+
+
+def test_a_bank_forgets_the_oldest_and_finds_the_nearest():
+    text = torch.eye(3)
+    bank = rosita.Bank(3, text)
+    assert len(bank) == 0
+    for i, feature in enumerate(
+        torch.nn.functional.normalize(
+            torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1]])
+        )
+    ):
+        bank.add(feature[None], torch.tensor([i]))
+    assert len(bank) == 3  # 2, 3 and 4
+    values, classes = bank.nearest(torch.tensor([[0.0, 0.6, 0.8]]), 2)
+    assert classes.tolist() == [4, 2]
+    np.testing.assert_allclose(values, [1.4 / 2**0.5, 0.8], rtol=1e-6)
+    values, classes = bank.nearest(torch.tensor([[1.0, 0, 0]]), 9)
+    assert classes.tolist()[0] == 3
+    assert len(values) == 3
+    again = rosita.Bank(3, text)
+    again.restore(bank.state())
+    for kept in (bank, again):
+        kept.add(torch.tensor([[1.0, 0, 0]]), torch.tensor([7]))
+        assert sorted(kept.nearest(text[:1], 3)[1].tolist()) == [3, 4, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rosita_neighbours": 0}, "rosita-neighbours is 0"),
+        ({"rosita_undesired": 0}, "rosita-undesired is 0"),
+        ({"rosita_weight": -1.0}, "rosita-weight is -1.0"),
+        ({"learning_rate": 0.0}, "learning-rate is 0.0"),
+    ],
+)
+def test_settings_say_what_is_wrong(values, message):
+    with pytest.raises(SettingsError, match=message):
+        live_run("rosita", **values)

@@ -1,0 +1,77 @@
+"""What UniEnt and OSTTA share: Tent's batches, layers and optimiser, and a loss of their own.
+
+A batch is classified, ZS-CLIP's rule (Eq. 1) decides on its samples, and one step follows. Which of
+the samples are minimised is the loss's affair and not that decision's, so all have their graph.
+Injected noise is decided on and counts in no loss.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.live.adaptation import entropy
+from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
+from zsntta_cli.methods.live.settings import OpenSetSettings
+from zsntta_cli.methods.live.tent import Mask, Tent, adaptable
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch of B items, whose logits have their graph; N of them count in a loss."""
+
+    images: torch.Tensor  # (B, 3, H, W)
+    counts: Mask  # (B,)
+    items: NDArray[np.int64]  # (N,)
+    logits: torch.Tensor  # (N, C)
+    entropies: torch.Tensor  # (N,)
+
+
+# The loss of a batch, and which of its items (N,) have their entropy minimised; None: no step.
+Loss = Callable[[Batch], tuple[torch.Tensor, Mask] | None]
+
+
+def run(
+    data: LiveData,
+    options: OpenSetSettings,
+    threshold: ThresholdSettings,
+    loss_of: Callable[[Tent], Loss],
+) -> Generator[Decisions]:
+    """Decide on every item, a batch at a time, as the encoder adapts."""
+    online = OnlineThreshold(threshold, options.batch_size)
+    with adaptable(data, options.tent) as tent:
+        loss = loss_of(tent)
+        data.progress.follow(threshold=online, tower=tent.tower)
+        batches = data.progress.left(in_batches(np.arange(len(data)), options.batch_size))
+        for items, images in data.batches(batches):
+            logits = tent.logits(data.encoder.image_features(images))
+            class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
+            thresholds = online(u)
+            counts = ~data.stream.injected[items]
+            if counts.any():
+                kept = logits[torch.from_numpy(counts).to(logits.device)]
+                _step(data, tent, loss, Batch(images, counts, items[counts], kept, entropy(kept)))
+            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
+
+
+def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: Batch) -> None:
+    terms = loss_of(batch)
+    if terms is None:
+        return
+    loss, minimised = terms
+    if minimised.any():
+        data.watch(
+            batch.entropies[rows(minimised, batch)], batch.items[minimised],
+            data.encoder.model.visual,
+        )  # fmt: skip
+    tent.minimise(loss)
+
+
+def rows(mask: Mask, batch: Batch) -> torch.Tensor:
+    """A mask (N,) of a batch, where its logits are."""
+    return torch.from_numpy(mask).to(batch.logits.device)

@@ -1,0 +1,190 @@
+"""ROSITA, "Effectiveness of Vision Language Models for Open-World …", arXiv 2406.00481.
+
+Images come one by one. An image's score is its largest cosine with a class text; the threshold on
+the last N_q scores says whether the image is desired. One that lies beyond the mean of its own
+group is sure: its features enter a bank of that kind, and one step of SGD changes the image tower's
+normalisation layers. The step pulls a desired image and a random crop of it to the class that it is
+predicted as, and a sure image of either kind to its neighbours in the bank of its kind, away from
+those in the other one. The class is what the changed tower says, score and decision what the tower
+said before.
+
+Image and crop are one pass. A gradient through a single image would be another one in its last bits
+each time: libraries share the sums of one row's product among threads, in no order. What is spared:
+the image is encoded again only where there was a step.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, normalize
+
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.live.adaptation import Adapted, AdaptedTower, adapting, norm_layers
+from zsntta_cli.methods.live.base import LiveData, in_batches
+from zsntta_cli.methods.live.settings import BY_STREAM, RositaSettings
+from zsntta_cli.methods.live.views import load_views
+from zsntta_cli.methods.state import State
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+
+_ON_ID_SCORE = "id-score"
+
+
+def run(
+    data: LiveData, options: RositaSettings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
+    """Decide on every item, one at a time, as the encoder adapts."""
+    split = CosineSplit(threshold)
+    layers = norm_layers(data.encoder.model.visual)
+    with adapting(data.encoder, list(layers.values())) as parameters:
+        rosita = Rosita(data, options, parameters)
+        data.progress.follow(
+            split=split, desired=rosita.desired, undesired=rosita.undesired, tower=rosita.tower
+        )
+        left = data.progress.left(in_batches(np.arange(len(data)), 1))
+        crops = load_views(data, np.array(left, np.int64).reshape(-1), 1, False, BY_STREAM)
+        for (items, image), (_, crop) in zip(data.batches(left), crops, strict=True):
+            yield rosita.decide(int(items[0]), image, crop, split)
+
+
+class CosineSplit:
+    """The threshold on the largest cosines so far, and the means of the two groups it makes.
+
+    Its grid has steps of 0.01, and CLIP's largest cosines span some twenty of them.
+    """
+
+    def __init__(self, settings: ThresholdSettings) -> None:
+        fixed = settings.fixed
+        if fixed is not None and settings.fixed_on != _ON_ID_SCORE:
+            fixed = 1 - fixed
+        self._fixed = fixed
+        # All are desired while nothing can be split, as in the released code.
+        self._online = OnlineThreshold(replace(settings, fixed=None, degenerate="zero"))
+
+    def __call__(self, cosine: float) -> tuple[float, float, float]:
+        """The threshold with the next item's cosine, and the means below it and from it on.
+
+        The means are nan where one of the groups is empty.
+        """
+        [threshold] = self._online(np.array([cosine])).tolist()
+        threshold = threshold if self._fixed is None else self._fixed
+        queue = self._online.queue
+        is_above = queue >= threshold
+        if is_above.all() or not is_above.any():
+            return threshold, np.nan, np.nan
+        return threshold, float(queue[~is_above].mean()), float(queue[is_above].mean())
+
+    def state(self) -> State:
+        """The queue of the threshold."""
+        return self._online.state()
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same settings."""
+        self._online.restore(state)
+
+
+class Bank:
+    """The last so many features of unit norm and their classes: the oldest one leaves first."""
+
+    def __init__(self, capacity: int, text: torch.Tensor) -> None:
+        """An empty one, of features like those (C, D) of the texts."""
+        self._features = text.new_zeros(capacity, text.shape[1])
+        self._classes = torch.full((capacity,), -1, device=text.device)
+        self._added = 0
+
+    def __len__(self) -> int:
+        return min(self._added, len(self._classes))
+
+    def add(self, feature: torch.Tensor, class_index: torch.Tensor) -> None:
+        """Take a feature (1, D) and its class (1,)."""
+        slot = self._added % len(self._classes)
+        self._features[slot], self._classes[slot] = feature[0], class_index[0]
+        self._added += 1
+
+    def nearest(self, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines (k,) of a feature (1, D) with its nearest ones, and the classes (k,) of these."""
+        cosines = (feature @ self._features[: len(self)].T)[0]
+        values, rows = cosines.topk(min(count, len(self)))
+        return values, self._classes[rows]
+
+    def state(self) -> dict[str, Any]:
+        """All slots, and how many features were ever added."""
+        return {"features": self._features, "classes": self._classes, "added": self._added}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state of a bank of the same size."""
+        self._features.copy_(state["features"])
+        self._classes.copy_(state["classes"])
+        self._added = state["added"]
+
+
+class Rosita:
+    """The tower and the banks that one item after the other changes."""
+
+    def __init__(
+        self, data: LiveData, options: RositaSettings, parameters: Sequence[nn.Parameter]
+    ) -> None:
+        self._data, self._options, self._text = data, options, data.text_features()
+        neighbours = options.rosita_neighbours
+        self.desired = Bank(neighbours * len(self._text), self._text)
+        self.undesired = Bank(options.rosita_undesired, self._text)
+        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
+        self._optimizer = torch.optim.SGD(self._adapted.masters, options.learning_rate)
+        self._visual = data.encoder.model.visual
+        self.tower = AdaptedTower(self._visual, self._adapted, self._optimizer)
+
+    def decide(
+        self, item: int, image: torch.Tensor, crop: torch.Tensor, split: CosineSplit
+    ) -> Decisions:
+        """Decide on the next item, given its input and a crop's (1, 3, H, W), and learn from it."""
+        features = self._encode(torch.cat([image, crop]))
+        cosines = features @ self._text.T
+        best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
+        cosine = float(best)
+        threshold, below, above = split(cosine)
+        is_desired = cosine >= threshold
+        is_sure = cosine > above if is_desired else cosine < below
+        if is_sure and not self._data.stream.injected[item]:
+            (self.desired if is_desired else self.undesired).add(features[:1].detach(), class_index)
+            losses = self._of_neighbours(features[:1], class_index, is_desired)
+            if is_desired:
+                losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
+            if losses and self._step(torch.stack(losses).sum(), item):
+                with torch.no_grad():
+                    class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
+        label, is_noise = class_index.int().cpu().numpy(), np.array([not is_desired])
+        return Decisions(label, is_noise, np.array([cosine]), np.array([1 - threshold]))
+
+    def _encode(self, images: torch.Tensor) -> torch.Tensor:
+        """Unit features (B, D) by the tower as it is."""
+        return normalize(self._data.encoder.image_features(images), dim=-1)
+
+    def _of_neighbours(
+        self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
+    ) -> list[torch.Tensor]:
+        """The loss of a sure item by its neighbours; none where a bank has too few of them."""
+        count = self._options.rosita_neighbours
+        own, other = self.undesired, self.desired
+        if is_desired:
+            own, other = other, own
+        if min(len(own), len(other)) <= count:
+            return []
+        near, classes = own.nearest(feature, count)
+        far, _ = other.nearest(feature, count)
+        losses = far.logsumexp(dim=0) - near
+        if is_desired:  # neighbours of another class count as zero
+            losses = losses * (classes == class_index)
+        return [self._options.rosita_weight * losses.mean()]
+
+    def _step(self, loss: torch.Tensor, item: int) -> bool:
+        """Take a step on the loss of an item; False where its gradients overflowed."""
+        self._data.watch(loss[None], np.array([item]), self._visual)
+        if not self._adapted.backward(loss):
+            return False
+        self._optimizer.step()
+        self._adapted.publish()
+        return True
