@@ -135,3 +135,10 @@ def test_a_dry_run_and_the_hint_where_features_are_missing(zsntta):
 def test_no_accuracy_is_published_of_a_corrupted_set():
     assert _set_of("cifar10:fog:1") != _set_of("cifar10")
     assert _set_of("cifar10:fog:1-tune") == "cifar10:fog:1"
+
+
+def test_a_word_list_has_no_corruption(zsntta):
+    Path("nouns.txt").write_text("cat\ndog\n")
+    result = zsntta("extract", *TINY, "--words", "mine:fog:1=nouns.txt")
+    assert result.exit_code == 1
+    assert "'mine:fog:1' cannot name a word list" in result.stderr
