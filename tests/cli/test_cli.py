@@ -194,6 +194,7 @@ def test_missing_things_name_the_command_to_type(cached):
     ("options", "line"),
     [(("--method", "magic"), "method is 'magic', must be one of: zs-clip, adand"),
      (("--ratio", 25), "ratio is 25.0, must be in [0, 1)"),
+     (("--ratio", "half"), "ratio is 'half', must be a number in [0, 1), natural, 0.1..0.7 or"),
      (("--ratio", 1), "ratio is 1.0, must be in [0, 1)"),
      (("--seed", -1), "seed is -1, must be 0 or more"),
      (("--noise", "pink"), "noise is 'pink', must be one of: gaussian"),
@@ -211,7 +212,7 @@ def test_values_out_of_range(cached, options, line):
     "arguments",
     [("simulate",), ("simulate", "--method", "adand", "--nonsense"), ("nonsense",),
      ("simulate", "--method", "adand", "--format", "xml"), ("extract",),
-     ("simulate", "--method", "adand", "--ratio", "half")],
+     ("simulate", "--method", "adand", "--limit", "half")],
 )  # fmt: skip
 def test_wrong_usage_is_exit_code_2(zsntta, arguments):
     fails(zsntta(*arguments), " -h.\n", code=2)
