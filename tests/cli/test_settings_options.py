@@ -172,12 +172,20 @@ def test_a_protocol_stands_for_its_settings(cached):
     run = ("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs")
     [record] = json.loads(cached(*run, "--protocol", "openood", "--format", "json").stdout)
     [plain] = json.loads(cached(*run, "--ratio", "natural", "--format", "json").stdout)
-    assert record["settings"]["stream"] == plain["settings"]["stream"] | {"protocol": "openood"}
+    fixed = {"protocol": "openood", "reset": "each"}
+    assert record["settings"]["stream"] == plain["settings"]["stream"] | fixed
     assert record["detection"] == plain["detection"]
     table = cached(*run, "--protocol", "openood")
     assert "protocol openood, noise natural" in " ".join(table.stdout.split())
     assert "FPR95(OOD+)" in table.stdout
     assert "FPR95" not in cached(*run, "--protocol", "openood", "--report", "accuracy").stdout
+
+
+def test_a_protocol_sets_blocks_of_methods_that_have_them(cached, zsntta):
+    run = ("simulate", *TINY, "--method", "lame", "--protocol", "stata", "--format", "json")
+    [record] = json.loads(cached(*run).stdout)
+    assert record["settings"]["options"]["block"] == 128
+    fails(zsntta(*run, "--block", 64), "block is 64, but protocol stata is of block 128", code=2)
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown", "html"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
 from zsntta_cli.settings.orders import ORDERS, check_order, order_leaves_noise
-from zsntta_cli.settings.protocols import PROTOCOLS
+from zsntta_cli.settings.protocols import PROTOCOLS, check_fixed
 from zsntta_cli.settings.published import OPENAI, published_tag
 from zsntta_cli.settings.ratios import changing_shares, check_ratio, parse_ratio
 
@@ -175,29 +175,21 @@ class StreamSettings(Settings):
     reset: str = option(
         "never", "Where sets come in turn: begin anew at each, or never.", choices=("never", EACH)
     )
-    protocol: str | None = option(None, "Ratio, order and report as in:", choices=tuple(PROTOCOLS))
+    protocol: str | None = option(
+        None, "Ratio, order, reset, block and report as in:", choices=tuple(PROTOCOLS)
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.ratio, str):
             object.__setattr__(self, "ratio", parse_ratio(self.ratio))
         super().__post_init__()
-        if self.protocol:
-            self._check_protocol(self.protocol)
+        for name in PROTOCOLS[self.protocol].stream if self.protocol else ():
+            check_fixed(name, getattr(self, name), str(self.protocol))
         check(
             not changing_shares(self.ratio) or order_leaves_noise(self.order),
             f"ratio is {self.ratio}, which says where the noise is, as order {self.order} does: "
             f"choose one of them.",
         )
-
-    def _check_protocol(self, protocol: str) -> None:
-        """Raise SettingsError where a setting is not as the protocol has it."""
-        for name, value in PROTOCOLS[protocol].stream.items():
-            own = getattr(self, name)
-            message = (
-                f"{name} is {own}, but protocol {protocol} is of {name} {value}: leave one of them "
-                f"out."
-            )
-            check(own == value, message)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.ratios import NATURAL
 
 
@@ -13,28 +14,47 @@ class Protocol:
 
     source: str
     stream: Mapping[str, Any]  # settings of the stream
+    block: int  # items that are classified together, by methods that do so
     report: str  # whose metrics it reports
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings that it fixes."""
+        return {**self.stream, "block": self.block}
 
 
 PROTOCOLS = {
     "zs-ntta": Protocol(
         "Noisy Test-Time Adaptation in Vision-Language Models, ICLR 2025, Sec. 5.1",
-        {"ratio": 0.5, "order": "shuffled"}, "accuracy",
+        {"ratio": 0.5, "order": "shuffled", "reset": "never"}, 64, "accuracy",
     ),
     "openood": Protocol(
         "OpenOOD-VLM and DDE, arXiv 2606.25758: all images of an ID set and one OOD set, mixed",
-        {"ratio": NATURAL, "order": "shuffled"}, "ood",
+        {"ratio": NATURAL, "order": "shuffled", "reset": "each"}, 256, "ood",
     ),
     "stata": Protocol(
         "StatA, arXiv 2501.03729, Sec. 5: the online setting of low correlation, without noise",
-        {"ratio": 0.0, "order": "dirichlet:0.1"}, "accuracy",
+        {"ratio": 0.0, "order": "dirichlet:0.1", "reset": "each"}, 128, "accuracy",
     ),
     "rosita": Protocol(
         "ROSITA, arXiv 2406.00481: as many OOD as ID samples, one at a time",
-        {"ratio": 0.5, "order": "shuffled"}, "accuracy",
+        {"ratio": 0.5, "order": "shuffled", "reset": "never"}, 1, "accuracy",
     ),
     "unient": Protocol(
         "UniEnt, arXiv 2404.06065: as many OOD as ID samples",
-        {"ratio": 0.5, "order": "shuffled"}, "open-set",
+        {"ratio": 0.5, "order": "shuffled", "reset": "never"}, 200, "open-set",
     ),
 }  # fmt: skip
+
+
+def check_fixed(name: str, value: Any, protocol: str) -> None:
+    """Refuse another value of a setting than a protocol has.
+
+    Raises:
+        SettingsError: what it has.
+    """
+    fixed = PROTOCOLS[protocol].settings[name]
+    check(
+        value == fixed,
+        f"{name} is {value}, but protocol {protocol} is of {name} {fixed}: leave one of them out.",
+    )

@@ -15,7 +15,7 @@ from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice
-from zsntta_cli.settings.protocols import PROTOCOLS
+from zsntta_cli.settings.protocols import PROTOCOLS, check_fixed
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -109,12 +109,15 @@ def build_run(
     family = chosen.imagenet if SetName.parse(in_turn(id_set)[0]).family == IMAGENET else {}
     of_set = _OF_SETS.get((preset, SetParts.parse(in_turn(id_set)[0]).whole), {})
     protocol = PROTOCOLS.get(values.get("protocol") or "")
-    of_protocol = protocol.stream if protocol else {}
+    of_protocol = protocol.settings if protocol else {}
+    if "block" in values and of_protocol:
+        check_fixed("block", values["block"], values["protocol"])
     flat = {
         **chosen.defaults, **family, **PRESETS[preset], **of_set, **of_protocol, **values,
     }  # fmt: skip
     stream = _pick(StreamSettings, flat)
-    if len(in_turn(id_set)) == len(in_turn(ood_set or "")) == 1:  # nothing to reset
+    is_one = len(in_turn(id_set)) == len(in_turn(ood_set or "")) == 1
+    if is_one and not protocol:  # nothing to reset
         stream = dataclasses.replace(stream, reset=StreamSettings.reset)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
