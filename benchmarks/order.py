@@ -4,17 +4,16 @@
 
 reads feature files as `zsntta extract` and `zsntta cache import` make them; the first ID set goes
 with the first OOD set, and so on. Streams have no injected noise; their ID images come in the
-orders of `zsntta simulate --order`, or as in StatA's online streams (arXiv 2501.03729): each class
-is dealt to slots by Dirichlet shares, slots come one after another, shuffled within.
+orders of `zsntta simulate --order`.
 
 Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, ridge
 without its step 8, ridge, the least gain of a run by step 8, the share of runs in which step 8
-named a class. With --rivals (slow) also the classes of StatA and LAME (arXiv 2201.05718) behind
-ridge's decisions: these name whole blocks of 64, so that an answer waits for up to 63 items.
+named a class. With --rivals (slow) also `ridge+stata` and `ridge+lame`: these name whole blocks of
+64, so that an answer waits for up to 63 items.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,13 +24,12 @@ from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.stream import build_stream
 
-ORDERS = ("shuffled", "class", "dirichlet 0.01", "dirichlet 0.1", "burst", "late", "first")
-BLOCK = 64
+ORDERS = ("shuffled", "class", "dirichlet:0.01", "dirichlet:0.1", "burst", "late", "first")
+RIVALS = ("ridge+stata", "ridge+lame")
 Floats = NDArray[np.float64]
 
 
@@ -62,90 +60,16 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def by_dirichlet(labels: NDArray[np.integer], gamma: float, seed: int) -> NDArray[np.int64]:
-    """StatA's online order of images (N,): gamma 0.1 hardly, 0.01 well correlated."""
-    generator = np.random.default_rng(seed)
-    classes = np.unique(labels)
-    slots: list[list[int]] = [[] for _ in range(min(max(len(labels) // 128, 1), len(classes)))]
-    for name in classes:
-        rows = generator.permutation(np.flatnonzero(labels == name))
-        shares = np.cumsum(generator.dirichlet(np.full(len(slots), gamma)))
-        for slot, part in zip(
-            slots, np.split(rows, np.rint(shares[:-1] * len(rows)).astype(int)), strict=True
-        ):
-            slot.extend(part)
-    return np.concatenate([generator.permutation(np.array(slot, np.int64)) for slot in slots])
-
-
 def stream(id_set: FeatureSet, ood_set: FeatureSet, ratio: float, order: str, seed: int) -> Run:
     """A stream of all ID images and that share of noise, in one of the orders."""
-    kind, _, gamma = order.partition(" ")
-    settings = StreamSettings(
-        ratio=ratio, seed=seed, noise="none", order="class" if gamma else kind
-    )
+    settings = StreamSettings(ratio=ratio, seed=seed, noise="none", order=order)
     items = build_stream(settings, len(id_set), len(ood_set), 0, id_set.labels)
-    rows, is_id = items.row.copy(), items.kind == 0
-    if gamma:
-        rows[is_id] = by_dirichlet(id_set.labels, float(gamma), seed)
+    is_id = items.kind == 0
     features = np.concatenate([id_set.image_features[:], ood_set.image_features[:]])
     [text] = id_set.text_features.values()
     pool = Pool.scored(features.astype(np.float32), text, id_set.identity["logit_scale"])
-    data = StreamData(pool, rows + ~is_id * len(id_set), np.zeros(len(rows), bool))
-    return Run(data, np.where(is_id, id_set.labels[np.where(is_id, rows, 0)], -1))
-
-
-def lame(x: Floats, logits: Floats, _: Floats) -> NDArray[np.int64]:
-    """Classes of a block by LAME: 5 nearest others, lambda 1."""
-    cosines = x @ x.T - 2 * np.eye(len(x))
-    near = np.zeros_like(cosines)
-    np.put_along_axis(near, np.argsort(-cosines, axis=1)[:, :5], 1.0, axis=1)
-    y = p = softmax(logits)
-    for _step in range(100):
-        before, y = y, softmax(np.log(p + 1e-10) + near @ y)
-        if np.abs(y - before).max() < 1e-8:
-            break
-    return np.asarray(y.argmax(1))
-
-
-def stata(x: Floats, logits: Floats, text: Floats) -> NDArray[np.int64]:
-    """Classes of a block by StatA: means and variances of classes, held to their text."""
-    y = z = softmax(logits)
-    square = x * x
-    start = (z.sum(0) @ (text * text) + square.sum(0) - 2 * ((z.T @ x) * text).sum(0)) / len(x)
-    mean, variance = text, np.tile(start + 1e-10, (len(text), 1))
-    cosines = x @ x.T - 2 * np.eye(len(x))
-    near = np.zeros_like(cosines)
-    nearest = np.argsort(-cosines, axis=1)[:, :3]
-    np.put_along_axis(near, nearest, np.take_along_axis(cosines, nearest, 1), axis=1)
-    for step in range(11):
-        far = square @ (1 / variance).T - 2 * x @ (mean / variance).T
-        far += (mean * mean / variance).sum(1) + np.log(variance).sum(1)
-        for _ in range(5):
-            z = softmax(np.log(y + 1e-30) + (-far / 2 + 50 / 6 * (near.T @ z + near @ z)) / 50)
-        if step == 10:
-            break
-        count = np.bincount(z.argmax(1), minlength=len(text))
-        trust, total = (count / (1 + count))[:, None], z.sum(0)[:, None] + 1e-10
-        mean = unit(trust * unit(z.T @ x) + (1 - trust) * text)
-        own = (z.T @ square - 2 * mean * (z.T @ x)) / total + mean * mean
-        anchor = start + (text - mean) ** 2
-        variance = trust * np.maximum(own, 0) + (1 - trust) * anchor + 1e-10
-    return np.asarray(z.argmax(1))
-
-
-Rival = Callable[[Floats, Floats, Floats], NDArray[np.int64]]
-RIVALS: dict[str, Rival] = {"ridge + StatA": stata, "ridge + LAME": lame}
-
-
-def of_blocks(data: StreamData, rival: Rival) -> NDArray[np.int64]:
-    """Classes (T,) of a rival, block by block."""
-    parts = []
-    for first in range(0, len(data), BLOCK):
-        part = slice(first, first + BLOCK)
-        x = unit(data.features(part)).astype(np.float64)
-        text = data.pool.text_features.astype(np.float64)
-        parts.append(rival(x, data.logits(part).astype(np.float64), text))
-    return np.concatenate(parts)
+    data = StreamData(pool, items.row + ~is_id * len(id_set), np.zeros(len(items), bool))
+    return Run(data, np.where(is_id, id_set.labels[np.where(is_id, items.row, 0)], -1))
 
 
 def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decisions:
@@ -154,11 +78,12 @@ def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decision
     return chosen.load()(data, own, ThresholdSettings())
 
 
-def figures(run: Run, rivals: Sequence[Rival]) -> list[float]:
+def figures(run: Run, rivals: Sequence[str]) -> list[float]:
     """Whether step 8 named a class; Acc_H of ZS-CLIP, ridge, ridge without step 8 and rivals."""
     zs_clip, now = decided(run.data, "zs-clip"), decided(run.data, "ridge")
     before = decided(run.data, "ridge", in_order=False)
-    named = [now.class_index, before.class_index, *(of_blocks(run.data, one) for one in rivals)]
+    classes = (decided(run.data, rival).class_index for rival in rivals)
+    named = [now.class_index, before.class_index, *classes]
     acc_h = [run.acc_h(classes, now.is_noise) for classes in named]
     changed = float((before.class_index != now.class_index).any())
     return [changed, run.acc_h(zs_clip.class_index, zs_clip.is_noise), *acc_h]
@@ -182,13 +107,13 @@ def main() -> None:
     given = options()
     ids, oods = given.id.split(","), given.ood.split(",")
     sets = {name: read_features(given.folder / f"{name}.h5") for name in {*ids, *oods}}
-    rivals = RIVALS if given.rivals else {}
+    rivals = RIVALS if given.rivals else ()
     head = ["noise, order", "ZS-CLIP", "ridge, step 7", "**ridge**", "least gain", "on", *rivals]
     print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1))
     for ratio in map(float, given.ratio.split(",")):
         for order in ORDERS if ratio else ORDERS[:4]:  # without noise there is none to put anywhere
             found = [
-                figures(stream(sets[a], sets[b], ratio, order, int(seed)), list(rivals.values()))
+                figures(stream(sets[a], sets[b], ratio, order, int(seed)), rivals)
                 for a, b in zip(ids, oods, strict=True)
                 for seed in given.seeds.split(",")
             ]
