@@ -130,6 +130,13 @@ def test_the_table_has_a_row_a_set_and_the_csv_too(cached):
     ]  # fmt: skip
 
 
+def test_a_list_has_rows_of_its_parts_under_one_key(cached):
+    assert cached(*RUN, "--method", "zs-clip").exit_code == 0
+    rows = json.loads(cached("records", "list", "--format", "json").stdout)
+    assert [row["aggregate"] for row in rows] == [None, "part 1 of 2", "part 2 of 2"]
+    assert len({row["key"] for row in rows}) == 1
+
+
 def test_it_is_kept_and_repeated(cached, tmp_path):
     first = cached(*RUN, "--method", "ridge", "--format", "json", "--output", "one.json")
     assert first.exit_code == 0, first.output

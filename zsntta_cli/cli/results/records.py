@@ -116,10 +116,7 @@ def _rows(records: "RecordStore", keys: "Sequence[str]", form: str) -> str:
     from zsntta_cli.results.tidy import columns, run_rows
 
     kept_runs = _found(records, keys)
-    rows = [
-        {**row, "key": kept.key}
-        for kept, row in zip(kept_runs, run_rows(kept_runs), strict=True)
-    ]  # fmt: skip
+    rows = [{**row, "key": kept.key} for kept in kept_runs for row in run_rows([kept])]
     return write_rows(rows, form, (*columns(), "key"))
 
 
