@@ -118,7 +118,9 @@ def test_runs_of_amp_have_keys_of_their_own_and_others_theirs():
         digest, normalized = "d", False
 
     def digests(**identity):
-        return run_digests([("shapes", File())], "t", {"logit_scale": 100.0, **identity}, None)
+        return run_digests(
+            "shapes", [("shapes", File())], "t", {"logit_scale": 100.0, **identity}, None
+        )
 
     assert digests(precision="fp16") == digests(precision="fp32") == digests()
     assert digests(precision="amp") != digests()

@@ -172,9 +172,15 @@ def behind(detector: str, classifier: str) -> Method:
         offline=first.offline, needs=first.needs, takes=first.takes, defaults=first.defaults,
         imagenet=first.imagenet, warm_up=first.warm_up,
         revision=first.revision + second.revision - 1, parts=parts,
-        at_once=lambda options: math.lcm(first.at_once(options), second.at_once(options)),
+        at_once=_whole_in_both(first.at_once, second.at_once),
         is_probability=first.is_probability, cites=first.cites + second.cites,
     )  # fmt: skip
+
+
+@functools.cache
+def _whole_in_both(one: Callable[[Any], int], other: Callable[[Any], int]) -> Callable[[Any], int]:
+    """How many items make whole batches of one and whole blocks of the other; made once."""
+    return lambda options: math.lcm(max(one(options), 1), max(other(options), 1))
 
 
 def _decide_both(
