@@ -11,6 +11,7 @@ from made import PROMPT
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text
 from zsntta_cli.results.experiment.reading import read_experiment
+from zsntta_cli.settings.protocols import PROTOCOLS
 from zsntta_cli.simulation.runs import build_run
 
 
@@ -52,6 +53,18 @@ def test_a_whole_grid_is_one_table(tmp_path):
     text = (tmp_path / "e.toml").read_text()
     assert 'methods = ["zs-clip", "adand", "ridge", "adand+tda"]' in text
     assert "seed = [0, 1, 2]" in text
+
+
+def test_other_ratios_orders_and_protocols_are_said_exactly(tmp_path):
+    runs = grid(ratio=("natural", 0.5, "0.1..0.7", "steps:0.1,0.5"), order=("shuffled", "class"))
+    assert is_exact(tmp_path / "e.toml", runs) == 1
+    mixed = [run(protocol=name) for name in PROTOCOLS] + [
+        run(ratio=ratio, order=order, ood="glyphs+digits", reset=reset)
+        for ratio, order, reset in (
+            ("0.1..0.7", "class", "each"), (0.5, "late", "never"), ("natural", "shuffled", "each"),
+        )
+    ]  # fmt: skip
+    is_exact(tmp_path / "mixed.toml", mixed)
 
 
 def test_clean_streams_stand_in_the_table_of_the_noisy_ones(tmp_path):

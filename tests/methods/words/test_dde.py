@@ -16,12 +16,12 @@ from zsntta_cli.simulation.runs import build_run
 
 QUEUE = ThresholdSettings(queue=64)
 STREAMS = {
-    "injected": {},
-    "no noise images": {"injected": False},
-    "two classes": {"classes": 2, "sizes": (30,)},
-    "one class": {"classes": 1},
-    "many classes": {"classes": 60, "sizes": (20, 10), "items": 150},
-    "few images": {"distinct": 25, "injected": False},
+    "injected": {"items": 140},
+    "no noise images": {"injected": False, "items": 100},
+    "two classes": {"classes": 2, "sizes": (30,), "items": 100},
+    "one class": {"classes": 1, "items": 100},
+    "many classes": {"classes": 60, "sizes": (20, 10), "items": 100},
+    "few images": {"distinct": 25, "injected": False, "items": 100},
 }
 SETTINGS = [
     {"batch_size": 32, "dde_words": 10},

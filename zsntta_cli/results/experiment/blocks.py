@@ -178,7 +178,7 @@ def _joined_blocks(blocks: Sequence[RunBlock]) -> list[RunBlock]:
     while len(left) <= _MANY:
         for one, other in itertools.combinations(left, 2):
             both = left[one] | left[other]
-            if (joined := _union(one.block, other.block)) and _run_set(_Hashed(joined)) == both:
+            if (joined := _union(one.block, other.block)) and _has_runs(joined, both):
                 del left[one], left[other]
                 left[_Hashed(joined)] = both
                 break
@@ -192,6 +192,14 @@ class _Hashed:
     """A table as a key, by itself."""
 
     block: RunBlock
+
+
+def _has_runs(block: RunBlock, runs: frozenset[RunSettings]) -> bool:
+    """Whether a table is of these runs: no other combination of its values, allowed or not."""
+    try:
+        return _run_set(_Hashed(block)) == runs
+    except SettingsError:  # as of a protocol beside another ratio than its own
+        return False
 
 
 def _run_set(one: _Hashed) -> frozenset[RunSettings]:
