@@ -409,8 +409,9 @@ METHODS.update({
     "dde": Method(
         "words.dde:run", words_settings.DdeSettings, needs=WORDS,
         imagenet={"dde_words": 500}, cites=("zhu2026dual",),
-        cost="keeps dde-cache images of either kind, D² numbers of each class that got items, "
-        "twice where dde-exclusion is above 0; M words more in the product with the texts",
+        cost="keeps the activations of all words by dde-cache images of either kind (400 MB of "
+        "10,000 words), D²/2 numbers of each class that got items, twice where dde-exclusion is "
+        "above 0; M words more in the product with the texts",
         is_probability=True,
     ),
     "neglabel+adand": Method(

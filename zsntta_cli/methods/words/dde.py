@@ -10,13 +10,11 @@ Classes. The frozen logits, plus the log densities of Gaussians that are learned
 first choice, less those of Gaussians that are learned from second choices (gaussians.py).
 All items of a batch are learned before they are classified, noise too, as released.
 
-The caches keep sums of activations, of multiples of 2^-40: what leaves is computed again and taken
-away exactly. The ID cache starts with the class names. The other starts with the words that come
-first in a shuffled order, in place of the paper's 15 noise images, which only an encoder can make;
-injected noise of the stream enters it whatever its score, and is learned as no class.
+The caches keep activations and their sums, multiples of 2^-40 that add up exactly. The ID cache
+starts with the class names. The other starts with the words that come first in a shuffled order, in
+place of the paper's 15 noise images, which only an encoder can make; injected noise of the stream
+enters it whatever its score, and is learned as no class.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +25,7 @@ from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.gaussians import ClassGaussians
 from zsntta_cli.methods.words.settings import DdeSettings
-from zsntta_cli.methods.words.tanl import largest
+from zsntta_cli.methods.words.tanl import ActivationRing, largest
 from zsntta_cli.methods.words.vocabulary import mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
 
@@ -38,7 +36,6 @@ _MOMENTUM = 0.95  # of the mean activations, beside what a batch is sure of
 _RATE, _MOST_WEIGHT = 0.005, 0.2  # of the Gaussians, beside the frozen logits
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
-Activations = Callable[[Array], Array]
 
 
 def run(data: StreamData, options: DdeSettings, threshold: ThresholdSettings) -> Decisions:
@@ -68,9 +65,11 @@ class _Words:
         self._count = min(options.dde_words, self._copies * len(words))
         self._gate = (1 + options.dde_gate) / 2
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
-        self._id, self._noise = (
-            _Cache(options.dde_cache, texts, self._activations) for texts in (names, words[first])
-        )
+        self._id, self._noise = (ActivationRing(options.dde_cache, len(words)) for _ in "+-")
+        for ring, texts in ((self._id, names), (self._noise, words[first])):
+            for part in blocks(len(texts)):
+                shares = self._shares(cosine_logits(texts[part], self._text, self._scale))
+                _push(ring, shares)
 
     def score_and_learn(self, raw: Array, injected: NDArray[np.bool_]) -> Floats:
         """Noise scores (B,) of a batch; what is sure of it joins the caches."""
@@ -83,8 +82,8 @@ class _Words:
         id_mean = _moved(id_mean, activation[is_id])
         noise_mean = _moved(noise_mean, activation[is_noise])
         u = self._words_share(logits, noise_mean - id_mean)
-        self._id.push(raw[is_id], activation[is_id])
-        self._noise.push(raw[is_noise], activation[is_noise])
+        _push(self._id, activation[is_id])
+        _push(self._noise, activation[is_noise])
         return u
 
     def _words_share(self, logits: Array, difference: Floats) -> Floats:
@@ -97,10 +96,6 @@ class _Words:
         odds = _log_mass(negatives) - _log_mass(logits[:, : self._classes].astype(np.float64))
         return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
 
-    def _activations(self, raw: Array) -> Array:
-        """Activations (B, M) of images, or of texts."""
-        return self._shares(cosine_logits(raw, self._text, self._scale))
-
     def _shares(self, logits: Array) -> Array:
         """The part of each word in the softmax over names and words, as it is summed up."""
         powers = logits - logits.max(axis=1, keepdims=True)
@@ -110,6 +105,11 @@ class _Words:
         np.rint(shares, out=shares)
         shares /= _UNIT
         return shares
+
+
+def _push(ring: ActivationRing, activations: Array) -> None:
+    for activation in activations:
+        ring.push(activation)
 
 
 def _log_mass(logits: Floats) -> Floats:
@@ -123,37 +123,6 @@ def _moved(mean: Floats, activations: Array) -> Floats:
     if not len(activations):
         return mean
     return _MOMENTUM * mean + (1 - _MOMENTUM) * activations.mean(axis=0, dtype=np.float64)
-
-
-class _Cache:
-    """The last images of a kind, and the sum of their activations."""
-
-    def __init__(self, size: int, first: Array, activations: Activations) -> None:
-        self._rows = np.empty((size, first.shape[1]), np.float32)
-        self._activations, self._seen = activations, 0
-        self._sum: Floats | None = None
-        for part in blocks(len(first)):
-            self.push(first[part], activations(first[part]))
-
-    def push(self, raw: Array, activation: Array) -> None:
-        """Take images (B, D) in with their activations (B, M), and the oldest out."""
-        size = len(self._rows)
-        raw, activation = raw[-size:], activation[-size:]
-        entering = activation.sum(axis=0, dtype=np.float64)
-        self._sum = entering if self._sum is None else self._sum + entering
-        places = (self._seen + np.arange(len(raw))) % size
-        oldest = places[max(0, size - self._seen) :]
-        for part in blocks(len(oldest)):
-            leaving = self._activations(self._rows[oldest[part]])
-            self._sum = self._sum - leaving.sum(axis=0, dtype=np.float64)
-        self._rows[places] = raw
-        self._seen += len(raw)
-
-    @property
-    def mean(self) -> Floats:
-        """The mean activation (M,)."""
-        assert self._sum is not None  # of the first rows, of which there is one at least
-        return self._sum / min(self._seen, len(self._rows))
 
 
 def _thresholds(u: Floats, options: DdeSettings, threshold: ThresholdSettings) -> Floats:
