@@ -103,7 +103,7 @@ def test_texts_of_any_length_are_read(write):
 
 @pytest.fixture
 def parts(tmp_path):
-    made = Parts(tmp_path / "pets.h5", {"encoder": 1}, range(6), 6)
+    made = Parts(tmp_path / "pets.h5", {"encoder": 1}, [range(6)])
     made.write(range(6), ROWS, np.ones(6, bool))
     return made
 

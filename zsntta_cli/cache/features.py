@@ -8,10 +8,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
-__all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "Rows", "Text"]
+__all__ = [
+    "DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "PartFile", "PartOf", "Rows", "Shard",
+    "Text",
+]  # fmt: skip
+
+
+class Shard(NamedTuple):
+    """What is never cut: a tar of a web data set, or a run of images."""
+
+    name: str
+    images: int
+    digest: str  # sha256 over its features and labels
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file with one part of a set's features."""
+
+    path: Path
+    images: int
+    size: int  # bytes
+    digest: str  # sha256 over features and labels, as of any feature file
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """Which part of a set a file has: `index` from 1, of so many."""
+
+    index: int
+    of: int
+    set_digest: str  # of the images of the whole set
+    shards: tuple[Shard, ...]
 
 
 @dataclass(frozen=True)
@@ -24,7 +56,8 @@ class FeatureSet:
     identity: dict[str, Any]  # of the encoder
     source: dict[str, Any]
     digest: str  # sha256 over features and labels
-    image_features: NDArray[np.floating]  # (N, D) float16 or float32, raw unless `normalized`
+    # (N, D) float16 or float32, raw unless `normalized`; of a set in parts read when asked for
+    image_features: StoredRows
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
     text_features: dict[str, NDArray[np.float32]]  # by template: (C, D) unit norm
@@ -32,6 +65,7 @@ class FeatureSet:
     created: str = ""
     machine: dict[str, Any] = field(default_factory=dict)  # what made it; nothing of older files
     text_scales: dict[str, float] = field(default_factory=dict)  # by template, own ones
+    parts: tuple[PartFile, ...] = ()  # of a set that was joined from parts
 
     def model(self, template: str) -> dict[str, Any]:
         """The encoder's identity, with the logit scale of the classes under a template."""
@@ -65,9 +99,7 @@ class Rows:
     As an array it can be indexed by a slice or by row numbers, and has a shape and a length.
     """
 
-    def __init__(
-        self, parts: Sequence[NDArray[np.floating]], factors: Sequence[float] = ()
-    ) -> None:
+    def __init__(self, parts: Sequence[StoredRows], factors: Sequence[float] = ()) -> None:
         """`parts` (N, D) each; their rows are multiplied by the part's factor."""
         self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
         self._dtype = np.result_type(*(part.dtype for part in parts))
@@ -119,6 +151,7 @@ class Header:
     digest: str  # sha256 over features and labels
     text_digests: tuple[str, ...]  # sha256 over text features, by template
     text_scales: dict[str, float]  # of templates with a logit scale of their own
+    parts: int = 0  # files that a joined set's features lie in
 
 
 _EXPONENT = np.float32(2.0**112)

@@ -54,6 +54,16 @@ def parts_path(path: Path) -> Path:
     return path.with_name(f".{path.stem}.parts")
 
 
+def parts_folder(path: Path) -> Path:
+    """Where the parts of a set lie whose feature file is to be joined from them."""
+    return path.with_name(f"{path.stem}.parts")
+
+
+def part_path(path: Path, index: int) -> Path:
+    """The feature file of a part, by its number from 1, of the set that is joined at `path`."""
+    return parts_folder(path) / f"{index:05d}.h5"
+
+
 def lock_path(path: Path) -> Path:
     """The lock of whoever makes a feature file."""
     return path.with_name(f".{path.stem}.lock")
@@ -88,6 +98,8 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
                 contents.append(_file(path))
             elif path.name.startswith(".") and path.suffix == ".parts":
                 contents.append(_unfinished(path))
+            elif path.suffix == ".parts" and not path.with_suffix(".h5").exists():
+                contents.append(_not_joined(path))
     return sorted(contents, key=lambda entry: (entry.encoder_name, entry.name, entry.problem))
 
 
@@ -134,6 +146,20 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
     return [path for path in files if not names or path.stem in names]
 
 
+def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Path]:
+    """Where the feature files of a set are to be whose parts there are, of one encoder or of all.
+
+    Raises:
+        MissingFeatures: there are no parts of such a set.
+    """
+    check_plain("set", name)
+    folders = [p for p in _entries(root, encoder_name) if p.suffix == ".parts" and p.is_dir()]
+    folders = [folder for folder in folders if not folder.name.startswith(".")]
+    if paths := [folder.with_suffix(".h5") for folder in folders if folder.stem == name]:
+        return paths
+    raise MissingFeatures(name, encoder_name or "", str(root), tuple(f.stem for f in folders))
+
+
 def _files(root: Path, encoder_name: str | None) -> list[Path]:
     """Feature files, in order; the encoder is a folder's name and never a pattern."""
     return [path for path in _entries(root, encoder_name) if _is_feature_file(path)]
@@ -177,6 +203,13 @@ def _file(path: Path) -> Stored:
         return Stored(
             path, path.stat().st_size, problem=f"broken: {reason[1] if reason else error}"
         )
+
+
+def _not_joined(path: Path) -> Stored:
+    """The parts of a set that are there, before they are joined."""
+    parts = list(path.glob("[0-9]*.h5"))
+    size = sum(part.stat().st_size for part in parts)
+    return Stored(path, size, problem=f"{len(parts)} parts, not joined")
 
 
 def _unfinished(path: Path) -> Stored:

@@ -106,6 +106,13 @@ class GuardedGroup:
         """A data set of numbers of one of some types; None stands for any length."""
         return self._checked(name, shape, *dtypes)[()]
 
+    def offset(self, name: str, shape: tuple[int, ...], dtype: Any) -> int:
+        """The byte at which the numbers of a data set begin in the file, one behind the other."""
+        data = self._checked(name, shape, dtype)
+        if data.id.get_create_plist().get_layout() != h5py.h5d.CONTIGUOUS:
+            raise ValueError(f"'{name}' lies in chunks, and must lie in one piece to be mapped")
+        return data.id.get_offset() or 0
+
     def blocks(
         self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
     ) -> Iterator[NDArray[Any]]:

@@ -1,7 +1,10 @@
-"""Feature files, format 1 (HDF5); only this module and the guard that it reads through know h5py.
+"""Feature files (HDF5); only this module and the guard that it reads through know h5py.
 
 `features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
-finished, fsynced file. Until then the work lies in parts beside it (see parts.py).
+finished, fsynced file. Until then the work lies in parts beside it (see extraction/parts.py).
+
+Format 1 has the features of all its images. Format 2 is a set whose features lie in several files
+of format 1, its parts: it has their table, the labels and the text features, and no row of its own.
 """
 
 import contextlib
@@ -10,26 +13,30 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet, Header, Text
+from zsntta_cli.cache.features import FeatureSet, Header, PartFile, PartOf, Shard, Text
+from zsntta_cli.cache.folder import parts_folder
 from zsntta_cli.cache.guard import Budget, GuardedGroup
+from zsntta_cli.cache.mapped import MappedRows, StoredRows
 from zsntta_cli.cache.origin import machine_facts
 from zsntta_cli.cache.soundness import faults, is_scale
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
-FORMAT = 1
+FORMAT, JOINED = 1, 2
 _KINDS = {  # what is in a file, the attribute with its format, what to do where it is broken
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
+_FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
 @contextlib.contextmanager
@@ -56,9 +63,11 @@ def write_features(
     normalized: bool = False,
     machine: Mapping[str, Any] | None = None,
     created: str | None = None,
+    part: PartOf | None = None,
 ) -> str:
     """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
 
+    Of a part of a set there is a block for each of its shards, whose digests are found here.
     `machine` and `created`: what made the features (origin.py), and when, of features that are
     older than their file; without, this process on this machine, now.
 
@@ -66,7 +75,8 @@ def write_features(
         StoreError: the file cannot be written; nothing half-written is left.
     """
     with whole_file(path) as temporary, _writable(temporary, "w") as file:
-        digest = _write_rows(file, blocks, labels)
+        shards = list[Shard]() if part else None
+        digest = _write_rows(file, blocks, labels, shards)
         _write_strings(file, "sample_ids", sample_ids)
         file.attrs.update(format=FORMAT, normalized=normalized)
         _write_attrs(
@@ -79,15 +89,74 @@ def write_features(
             _write_strings(file, "class_names", class_names)
         for text in texts:
             _write_text(file, text)
+        if part and shards is not None:
+            _write_part(file, part, shards)
     return digest
 
 
+def _write_part(file: h5py.File, part: PartOf, shards: Sequence[Shard]) -> None:
+    """Say which part of a set a file has, and the digest of each of its shards.
+
+    A part without images has no shard, and a block without rows.
+    """
+    file.attrs.update(part=part.index, of_parts=part.of)
+    lines = [
+        json.dumps({**shard._asdict(), "name": planned.name})
+        for planned, shard in zip(part.shards, shards[: len(part.shards)], strict=True)
+    ]
+    _write_strings(file, "shards", lines)
+    _write_attrs(file, set_digest=part.set_digest)
+
+
+def write_joined(
+    path: Path,
+    whole: FeatureSet,
+    labels: Iterable[NDArray[np.int32]],
+) -> None:
+    """Write a set whose features lie in parts: all of it but features and labels.
+
+    Raises:
+        StoreError: the file cannot be written; nothing half-written is left.
+    """
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        count, start = sum(part.images for part in whole.parts), 0
+        column = file.create_dataset("labels", (count,), np.int32)
+        for block in labels:
+            column[start : start + len(block)] = block
+            start += len(block)
+        assert start == count, f"{start} labels for {count} features"
+        rows = whole.image_features
+        file.create_dataset("image_features", (0, rows.shape[1]), rows.dtype)
+        file.attrs.update(format=JOINED, normalized=whole.normalized)
+        _write_attrs(
+            file, kind=whole.kind, name=whole.name, digest=whole.digest,
+            encoder=json.dumps(whole.identity), source=json.dumps(whole.source),
+            machine=json.dumps(whole.machine), created=whole.created,
+        )  # fmt: skip
+        if whole.class_names:
+            _write_strings(file, "class_names", whole.class_names)
+        for text in whole.texts():
+            _write_text(file, text)
+        lines = [
+            json.dumps({**vars(part), "path": part.path.relative_to(path.parent).as_posix()})
+            for part in whole.parts
+        ]
+        _write_strings(file, "parts", lines)
+
+
 def _write_rows(
-    file: h5py.File, blocks: Iterable[NDArray[np.floating]], labels: NDArray[np.int32]
+    file: h5py.File,
+    blocks: Iterable[NDArray[np.floating]],
+    labels: NDArray[np.int32],
+    shards: list[Shard] | None = None,
 ) -> str:
+    """Write the blocks below each other; `shards`, where wanted, get the digest of each."""
     digest = hashlib.sha256()
     start, rows = 0, None
     for block in blocks:
+        if shards is not None:
+            of_block = labels[start : start + len(block)]
+            shards.append(Shard("", len(block), digest_of_rows(block, of_block)))
         if rows is None:
             rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
         rows[start : start + len(block)] = block
@@ -95,6 +164,13 @@ def _write_rows(
         digest.update(np.ascontiguousarray(block).data)
     assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
     file["labels"] = labels
+    digest.update(np.ascontiguousarray(labels).data)
+    return digest.hexdigest()
+
+
+def digest_of_rows(rows: NDArray[np.floating], labels: NDArray[np.int32]) -> str:
+    """SHA-256 over features (N, D) and labels (N,)."""
+    digest = hashlib.sha256(np.ascontiguousarray(rows).data)
     digest.update(np.ascontiguousarray(labels).data)
     return digest.hexdigest()
 
@@ -141,8 +217,8 @@ def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
         with h5py.File(os.fsencode(path), "r") as file:
             group = GuardedGroup(file, Budget(size))
             version = group.number(mark) if group.says(mark) else 0
-            if version != FORMAT:
-                newer = ", of a newer version" if version > FORMAT else ""
+            if version not in (readable := _FORMATS[kind]):
+                newer = ", of a newer version" if version > max(readable) else ""
                 raise ValueError(f"{mark} is {version or None}{newer}, must be {FORMAT}")
             yield group
     except StoreError:
@@ -169,6 +245,9 @@ def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
     `row_blocks` gives the rows that are left out: StoreError where the file is broken.
     """
     with open_checked(path) as file:
+        if _PARTS in file:
+            joined = _read_joined(path, file)
+            return joined, tuple(_ids_of_parts(joined.parts))
         rows, dim = _rows_and_dim(file)
         dtype = file.dtype("image_features")
         labels = file.array("labels", (rows,), np.int32)
@@ -181,6 +260,9 @@ def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]
     Raises:
         StoreError: before the last block is given, where they are not those of the digest.
     """
+    if features.parts:
+        yield from _blocks_of_parts(features.parts, rows)
+        return
     count, digest = len(features), hashlib.sha256()
     with open_checked(features.path) as file:
         blocks = file.blocks(
@@ -194,12 +276,36 @@ def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]
             yield block
 
 
+def _blocks_of_parts(parts: Sequence[PartFile], rows: int) -> Iterator[NDArray[np.floating]]:
+    """The image features of all parts in order, each checked to be that of the joined set."""
+    for part in parts:
+        features, _ = read_without_rows(part.path)
+        _check_part(part, features.digest, len(features))
+        yield from row_blocks(features, rows)
+
+
+def _ids_of_parts(parts: Sequence[PartFile]) -> Iterator[str]:
+    for part in parts:
+        yield from read_sample_ids(part.path)
+
+
+def _check_part(part: PartFile, digest: str, images: int) -> None:
+    """Refuse a part that is another file than the one that was joined."""
+    if (digest, images) != (part.digest, part.images):
+        raise StoreError(
+            f"{part.path} is another part than the one that was joined: make it again, then join.",
+            remedy="join-again",
+        )
+
+
 def _check_digest(digest: Any, expected: str) -> None:
     if digest.hexdigest() != expected:
         raise ValueError("its content does not match its digest")
 
 
 def _read(path: Path, file: GuardedGroup) -> FeatureSet:
+    if _PARTS in file:
+        return _read_joined(path, file)
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
@@ -209,8 +315,87 @@ def _read(path: Path, file: GuardedGroup) -> FeatureSet:
     return _content(path, file, features, labels)
 
 
+_PARTS = "parts"
+
+
+def _read_joined(path: Path, file: GuardedGroup) -> FeatureSet:
+    """A set whose features lie in parts, each of which is there and has the size that it had."""
+    parts = _read_parts(path, file)
+    dim, dtype = file.shape("image_features")[1], file.dtype("image_features")
+    if dtype not in (np.float16, np.float32):
+        raise ValueError(f"image_features are {dtype}")
+    labels = file.array("labels", (sum(part.images for part in parts),), np.int32)
+
+    def map_part(i: int) -> NDArray[np.floating]:
+        return _map_rows(parts[i], dim, dtype)
+
+    rows = MappedRows([part.images for part in parts], dim, dtype, map_part)
+    return replace(_content(path, file, rows, labels), parts=parts)
+
+
+def _read_parts(path: Path, file: GuardedGroup) -> tuple[PartFile, ...]:
+    """The parts of a joined set, which lie in the folder beside it.
+
+    Raises:
+        StoreError: one is not there, or has another size now.
+    """
+    parts = []
+    for line in file.strings(_PARTS):
+        values = json.loads(line)
+        name = PurePosixPath(str(values["path"])).name  # nowhere else, whatever a file says
+        part = PartFile(
+            parts_folder(path) / name, int(values["images"]), int(values["size"]), values["digest"]
+        )
+        size = part.path.stat().st_size if part.path.is_file() else None
+        if size != part.size or part.images < 0:
+            what = "is missing" if size is None else f"has {size:,} bytes, not {part.size:,}"
+            raise StoreError(
+                f"{path} was joined from parts, and {part.path} {what}", remedy="join-again"
+            )
+        parts.append(part)
+    return tuple(parts)
+
+
+def _map_rows(part: PartFile, dim: int, dtype: np.dtype[Any]) -> NDArray[np.floating]:
+    """The features of a part, which stay in its file until they are asked for."""
+    shape = part.images, dim
+    with open_checked(part.path) as file:
+        _check_part(part, file.text("digest"), file.shape("image_features")[0])
+        offset = file.offset("image_features", shape, dtype)
+    if not part.images:
+        return np.empty(shape, dtype)
+    return np.memmap(part.path, dtype, "r", offset, shape)
+
+
+def read_part(path: Path) -> PartOf:
+    """Which part of a set a feature file has, and its shards.
+
+    Raises:
+        StoreError: it is broken, or has a whole set.
+    """
+    with open_checked(path) as file:
+        if not (file.says("part") and file.says("of_parts") and "shards" in file):
+            raise StoreError(f"{path} is not a part of a set.")
+        shards = []
+        for line in file.strings("shards"):
+            values = json.loads(line)
+            shards.append(Shard(str(values["name"]), int(values["images"]), str(values["digest"])))
+        index, of = file.number("part"), file.number("of_parts")
+        return PartOf(index, of, file.text("set_digest"), tuple(shards))
+
+
+def read_labels(path: Path) -> NDArray[np.int32]:
+    """The labels (N,) of a feature file."""
+    with open_checked(path) as file:
+        labels: NDArray[np.int32] = file.array("labels", (None,), np.int32)
+        return labels
+
+
 def _content(
-    path: Path, file: GuardedGroup, features: NDArray[np.floating], labels: NDArray[np.int32]
+    path: Path,
+    file: GuardedGroup,
+    features: StoredRows,
+    labels: NDArray[np.int32],
 ) -> FeatureSet:
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
@@ -234,9 +419,12 @@ def _name(path: Path, file: GuardedGroup) -> str:
 
 def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
     """N and D of the features; sample ids, which are not read, must be as many."""
-    shape, ids = file.shape("image_features"), file.count("sample_ids")
+    shape = file.shape("image_features")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
+    if _PARTS in file:
+        return file.shape("labels")[0], shape[1]
+    ids = file.count("sample_ids")
     if ids != shape[0]:
         raise ValueError(f"it has {ids:,} sample ids for {shape[0]:,} features")
     return shape[0], shape[1]
@@ -274,7 +462,7 @@ def read_header(path: Path) -> Header:
             tuple(group.text("template") for group in file.groups("text")),
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
             file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
-            _read_scales(file),
+            _read_scales(file), file.count(_PARTS) if _PARTS in file else 0,
         )  # fmt: skip
 
 
@@ -287,6 +475,8 @@ def read_class_names(path: Path) -> tuple[str, ...]:
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """The sample ids (N,) of a feature file."""
     with open_checked(path) as file:
+        if _PARTS in file:
+            return tuple(_ids_of_parts(_read_parts(path, file)))
         _rows_and_dim(file)
         return file.strings("sample_ids")
 

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet
+from zsntta_cli.cache.mapped import MappedRows
 
 UNIT_TOLERANCE = 1e-2  # unit norms in half precision are off by less, raw CLIP norms by far more
 TEXT_TOLERANCE = 1e-3
 LARGEST_SCALE = 1e6  # CLIP's is 100; logits must be numbers in single precision
 NOT_NORMALIZED = "is marked as normalised, but norms are not 1"
+_BLOCK = 2**16  # rows at a time
 _SAMPLED = 256  # rows of normalised features whose norms are looked at
 _STRINGS, _COUNTS = ("model", "pretrained", "precision", "weights_sha256"), ("images", "limit")
 
@@ -74,7 +76,7 @@ def _of_rows(features: FeatureSet) -> Iterator[str]:
         yield f"has the label {lowest}, must be -1 (none) or more"
     if not len(rows) and features.kind != WORDS:
         yield "holds no features"
-    if rows.size == 0:
+    if rows.size == 0 or isinstance(rows, MappedRows):  # whose every row would be read
         return
     suspects = np.flatnonzero(rows[:, 0] == 0)  # few, of features as encoders give them
     zero = suspects[~rows[suspects].any(axis=1)]
@@ -91,5 +93,7 @@ def _are_unit(rows: NDArray[np.floating]) -> bool:
 
 def not_finite(features: FeatureSet) -> str:
     """What is wrong with features some of which are not finite, known where scores are not."""
-    bad = ~np.isfinite(features.image_features).all(axis=1)
+    rows = features.image_features
+    blocks = (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
+    bad = ~np.concatenate([np.isfinite(block).all(axis=1) for block in blocks])
     return f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import FeatureSet, Header
+from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.cache.soundness import NOT_NORMALIZED, UNIT_TOLERANCE, not_finite
 from zsntta_cli.errors import StoreError
 
@@ -35,7 +36,7 @@ def read_details(path: Path) -> Details:
     )
 
 
-def row_norms(features: NDArray[np.floating]) -> NDArray[np.float64]:
+def row_norms(features: StoredRows) -> NDArray[np.float64]:
     """Norms (N,) of features (N, D); not finite where a value is not."""
     norms = np.empty(len(features))
     with np.errstate(all="ignore"):  # of values that are not numbers

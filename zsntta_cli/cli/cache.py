@@ -184,6 +184,21 @@ def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[P
         yield from splits.split_images(path, part, seed)
 
 
+@app.command(cls=Command)
+def join(
+    name: Annotated[str, typer.Argument(help="A set whose parts zsntta extract --part has made.")],
+    encoder: EncoderName = None,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Make one set of its parts, which stay where they are: no feature is read or copied."""
+    from zsntta_cli.cache.folder import parts_of
+    from zsntta_cli.cache.parts import join_parts
+
+    for path in parts_of(features_dir, name, encoder):
+        joined = join_parts(path)
+        say(f"{path}: {len(joined):,} images in {len(joined.parts):,} parts, {joined.digest[:16]}")
+
+
 @app.command("import", cls=Command)
 def import_(
     name: Annotated[str, typer.Argument(help="What the set is to be called.")],

@@ -127,9 +127,28 @@ def extract(
             help="All sets and noise images of the paper's tables, for each of its encoders.",
         ),
     ] = False,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="One part of the set alone, 3/64; auto: that of a SLURM task."
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The set in so many parts: those that lack, beside other workers; then join.",
+        ),
+    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
+    if part is not None or parts is not None:
+        _check_parts(part, parts, dataset, {
+            "--words": words, "--noise": noise, "--noise-count": noise_count,
+            "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
+            "--dry-run": dry_run,
+        })  # fmt: skip
     names_prompts = prompt or template or prompts
     if paper and (dataset or words or noise or names_prompts or noise_count or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
@@ -154,6 +173,10 @@ def extract(
         as_shown, sentences=_sentences(prompts or ()),
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
+    if part is not None or parts is not None:
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        _extract_parts(plan, choice, device, features_dir, settings, part or parts, reporter)
+        return
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
@@ -207,6 +230,46 @@ def extract(
             f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
             f"{', '.join(failures)}."
         )
+
+
+def _check_parts(
+    part: str | None, parts: int | None, dataset: "Sequence[str] | None", others: dict[str, object]
+) -> None:
+    """Refuse what does not go with parts, which are of one set alone."""
+    if part is not None and parts is not None:
+        raise misused("--part makes one part and --parts all of them: leave one of them out.")
+    option = "--part" if part is not None else "--parts"
+    if len(dataset or ()) != 1:
+        raise misused(f"{option} is of one set: name one --dataset.")
+    if given := [name for name, value in others.items() if value]:
+        raise misused(
+            f"{option} makes the images' features alone: leave {', '.join(given)} out, and give it "
+            f"to zsntta extract without {option} when the parts are joined."
+        )
+
+
+def _extract_parts(
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    device: str,
+    root: Path,
+    settings: ExtractSettings,
+    which: str | int | None,
+    reporter: "Reporter",
+) -> None:
+    """Make one part of a set, or all that lack, and then join them."""
+    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.sharded import PartsJob, extract_part, extract_parts, parse_part
+
+    [spec] = plan.datasets
+    if isinstance(which, int):
+        job = PartsJob(spec, which, plan, choice, device, root, settings)
+        for extracted in extract_parts(job, reporter):
+            say(summary(extracted))
+        return
+    chosen = parse_part(which or "")
+    job = PartsJob(spec, chosen.of, plan, choice, device, root, settings)
+    say(summary(extract_part(job, chosen.index, reporter)))
 
 
 def _sentences(files: "Sequence[Path]") -> "dict[str, Sentences]":

@@ -18,18 +18,43 @@ from numpy.typing import NDArray
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet, Header, Text, difference
-from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
+from zsntta_cli.cache.features import (
+    DATASET,
+    NOISE,
+    WORDS,
+    FeatureSet,
+    Header,
+    PartOf,
+    Shard,
+    Text,
+    difference,
+)
+from zsntta_cli.cache.folder import (
+    feature_path,
+    folder_name,
+    part_path,
+    parts_folder,
+    set_names,
+    stored,
+)
 from zsntta_cli.cache.origin import ENCODING, machine_facts
+from zsntta_cli.cache.parts import (
+    PartsIdentity,
+    claim_parts,
+    is_whole_part,
+    join_parts,
+    read_identity,
+)
 from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
 from zsntta_cli.datasets.names import SIZES, SetName, noise_name, words_name
+from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError, short
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
-from zsntta_cli.extraction.parts import Parts, discard_parts, locked
+from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
@@ -59,6 +84,8 @@ class Extracted:
 
 def summary(extracted: Extracted) -> str:
     """One line on what became of a set."""
+    if not extracted.images:
+        return f"{extracted.path}: no {extracted.unit}: there are fewer shards than parts"
     if not extracted.encoded:
         return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
     line = (
@@ -139,6 +166,80 @@ class Extractor:
         if count := datasets.miscounted(images.name, extracted.images):
             self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
         return extracted
+
+    def part(
+        self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
+    ) -> Extracted:
+        """Extract one part of a set; text features, for `prompts`, come with the first part alone.
+
+        What is there already is left as it is, and no image is looked at.
+
+        Raises:
+            DatasetError: a broken image or shard. StoreError: parts of another set, number or
+                encoder are there.
+        """
+        whole = feature_path(self.root, self._folder, sharded.name)
+        path, source = part_path(whole, index), sharded.identity()
+        with locked(path, self.reporter.note):
+            if self._has_part(whole, index, of, source):
+                discard_parts(path)
+                return Extracted(path, hdf5.read_header(path).images, 0, 0.0)
+            claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
+            part = sharded.part(index, of)
+            templates = prompts(part.images) if index == 1 else ()
+            return self._extract(path, DATASET, part.images, templates, part=part)
+
+    def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
+        """Whether a part is there: StoreError where it goes with others than are asked for."""
+        if self.settings.overwrite or not part_path(whole, index).exists():
+            return False
+        identity = read_identity(whole)
+        claim_parts(whole, PartsIdentity(identity.encoder, source, of))
+        if mismatch := difference(by_tag(identity.encoder), self._request, self._request):
+            raise StoreError(
+                f"{parts_folder(whole)} was made by another encoder ({mismatch.key} is "
+                f"{mismatch.one}, not {mismatch.other})",
+                remedy="other-folder",
+            )
+        return is_whole_part(whole, index, identity)
+
+    def joined(self, sharded: ShardedSet, of: int) -> Extracted:
+        """Join the parts of a set: StoreError where one lacks, or is another than it should be."""
+        path = feature_path(self.root, self._folder, sharded.name)
+        with locked(path, self.reporter.note):
+            claim_parts(path, read_identity(path)._replace(source=sharded.identity(), of=of))
+            return Extracted(path, len(join_parts(path)), 0, 0.0)
+
+    def is_joined(self, name: str) -> bool:
+        """Whether the file of a set is there and was joined from parts, and is to stay."""
+        path = feature_path(self.root, self._folder, name)
+        if self.settings.overwrite or not path.exists():
+            return False
+        return hdf5.read_header(path).parts > 0
+
+    def joined_before(
+        self, sharded: ShardedSet, templates: Sequence[str]
+    ) -> tuple[Extracted, bool]:
+        """A set that was joined from parts, with text features for more templates if it lacks them.
+
+        Gives whether it has classes, too.
+
+        Raises:
+            StoreError: it is of other images or of another encoder.
+        """
+        path = feature_path(self.root, self._folder, sharded.name)
+        with locked(path, self.reporter.note):
+            existing = hdf5.read_features(path)
+            check_encoder(existing, self._request)
+            identity = sharded.identity()
+            if mismatch := difference(existing.source, identity, [*identity]):
+                raise StoreError(
+                    f"{path} was joined from parts of other images: {mismatch.key} "
+                    f"{mismatch.one}, now {mismatch.other}",
+                    remedy="overwrite",
+                )
+            self._add_texts(existing, templates)
+        return Extracted(path, len(existing), 0, 0.0), bool(existing.text_features)
 
     def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
         """Extract a pool of `count` noise images, or what an existing pool lacks of them.
@@ -247,19 +348,27 @@ class Extractor:
         images: ImageSet,
         templates: Sequence[str],
         pool: FeatureSet | None = None,
+        part: SetPart | None = None,
     ) -> Extracted:
-        """Encode what no part has yet, and make the file; `pool` is one that is to grow."""
+        """Encode what is not kept yet, and make the file; `pool` is one that is to grow.
+
+        The file of a part of a set has its images alone, and says which of them are of which shard.
+        """
         size, encoder = self.settings.batch_size, self.encoder
         started = time.monotonic()  # the encoder is loaded: its time is no image's
+        no_rows = np.empty((0, encoder.embed_dim), np.float16)
         same = pool is not None and pool.identity == encoder.identity
-        kept = pool.image_features if pool and same else np.empty((0, 0), np.float16)
+        kept = pool.image_features[:] if pool and same else no_rows
         kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
         rows = range(len(kept), len(images))
-        identity = self._identity(images, kind)
-        parts = Parts(path, identity, rows, size * _BATCHES_A_PART, self.reporter.note)
+        ranges, layout = equal_parts(rows, size * _BATCHES_A_PART)
+        if part is not None:
+            ranges, layout = part.rows, {"part": part.index, "of": part.of, "batch_size": size}
+        identity = {**self._identity(images, kind), **layout}
+        parts = Parts(path, identity, ranges, self.reporter.note)
         encoded = self._encode_missing(images, parts)
         readable = np.append(np.ones(len(kept), bool), parts.readable())
-        if not readable.any():
+        if not readable.any() and len(images):
             raise DatasetError(f"not one image of '{images.name}' could be read.")
         skipped = tuple(itertools.compress(images.sample_ids, ~readable))
         hdf5.write_features(
@@ -268,7 +377,7 @@ class Extractor:
             name=images.name,
             encoder=self.encoder.identity,
             source={**images.identity(), **_beside(images, kind), **_left_out(skipped)},
-            blocks=itertools.chain([kept] if len(kept) else [], parts.blocks()),
+            blocks=itertools.chain([kept] if len(kept) or not len(images) else [], parts.blocks()),
             labels=images.labels[readable],
             sample_ids=list(itertools.compress(images.sample_ids, readable)),
             class_names=images.class_names,
@@ -276,6 +385,7 @@ class Extractor:
                 images.name, images.class_names, templates if images.class_names else ()
             ),
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
+            part=_part_of(part) if part else None,
         )
         parts.discard()
         seconds = time.monotonic() - started
@@ -307,6 +417,12 @@ class Extractor:
         return engine.encode(
             job_for(images, self.encoder, self.choice, self.settings), missing, advance
         )
+
+
+def _part_of(part: SetPart) -> PartOf:
+    """What the file of a part says of it; the digests are found when it is written."""
+    shards = tuple(Shard(name, 0, "") for name in part.shards)
+    return PartOf(part.index, part.of, str(part.set_identity["digest"]), shards)
 
 
 def _left_out(skipped: Sequence[str]) -> dict[str, object]:

@@ -7,7 +7,7 @@ to one identity (encoder, source, batch size); those of another are thrown away,
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,7 @@ from zsntta_cli.files import write_whole, writing
 def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
     """Be the only process that makes a feature file; tells where it waits for another one."""
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(lock_path(path))
+        lock = _lock(path)
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -37,6 +36,27 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """Be the only process that makes a feature file; False where another one is at work on it."""
+    with writing(path):
+        lock = _lock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            yield False
+            return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _lock(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(lock_path(path))
 
 
 def discard_parts(path: Path) -> None:
@@ -50,22 +70,26 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(folder)
 
 
+def equal_parts(images: range, size: int) -> tuple[Sequence[range], dict[str, int]]:
+    """Parts of `size` images each, the last one of fewer, and what identifies them."""
+    parts = [images[i : i + size] for i in range(0, len(images), size)]
+    return parts, {"first": images.start, "part_size": size}
+
+
 class Parts:
-    """The parts of the extraction of some images, `size` images a part."""
+    """The parts of the extraction of some images."""
 
     def __init__(
         self,
         path: Path,
         identity: Mapping[str, Any],
-        images: range,
-        size: int,
+        ranges: Sequence[range],
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Parts of another identity are thrown away, and `note` is told so."""
-        self._folder = parts_path(path)
-        self._images, self._size = images, size
+        self._folder, self._ranges = parts_path(path), ranges
         identity_file = self._folder / "identity.json"
-        expected = {**identity, "first": images.start, "part_size": size}
+        expected = dict(identity)
         content = json.dumps(expected, sort_keys=True).encode()
         if not identity_file.exists() or identity_file.read_bytes() != content:
             if any(self._folder.glob("*.npz")):
@@ -101,8 +125,7 @@ class Parts:
 
     def all(self) -> list[range]:
         """The images of each part, in order."""
-        images, size = self._images, self._size
-        return [images[start : start + size] for start in range(0, len(images), size)]
+        return [*self._ranges]
 
     def _file(self, rows: range) -> Path:
         return self._folder / f"{rows.start:09d}.npz"

@@ -12,6 +12,7 @@ from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.sharding import RowShards, ShardedSet, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note
@@ -116,14 +117,15 @@ def extract(
         reporter.note("warning: these are random weights: features mean nothing.")
     first, *_ = device.split(",")
     extractor = Extractor(
-        choice, partial(_load, choice, first, reporter), root, settings, reporter,
+        choice, partial(load_planned_encoder, choice, first, reporter), root, settings, reporter,
         partial(engine_for, settings, device), plan.sentences,
     )  # fmt: skip
     with closing(extractor):
         yield from _extract(plan, extractor, failures)
 
 
-def _load(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
+def load_planned_encoder(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
+    """The encoder of a plan, with what is to be noted of it."""
     encoder = load_encoder(choice, device)
     if note := activation_note(choice):
         reporter.note(note)
@@ -143,17 +145,17 @@ def _extract(
             yield extractor.fetched(str(SetName.parse(spec)), header.images)
             continue
         try:
-            images = limited(_load_images(spec, plan, extractor.reporter), plan.limit)
-            is_id = datasets.has_text(images)
-            if is_id:
-                _check_sentences(plan, images, extractor.reporter)
-            extracted = extractor.dataset(images, templates or (_prompts(images) if is_id else ()))
+            if extractor.is_joined(str(SetName.parse(spec))):
+                sharded = sharded_set(spec, plan, extractor.reporter)
+                extracted, is_id = extractor.joined_before(sharded, templates)
+            else:
+                extracted, is_id = _extract_set(spec, plan, extractor)
         except _OF_ONE_SET as error:
             if failures is None:
                 raise
             failures[str(SetName.parse(spec))] = error
             continue
-        largest_id_set = max(largest_id_set, len(images) if is_id else 0)
+        largest_id_set = max(largest_id_set, extracted.images if is_id else 0)
         yield extracted
     for words in plan.words:
         of_words = [prompt for prompt in templates if prompt not in plan.sentences]
@@ -161,6 +163,32 @@ def _extract(
     yield from _extract_noise(plan, extractor, largest_id_set, failures)
     yield from _extract_partners(plan, extractor)
     extractor.match_class_names()
+
+
+def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Extracted, bool]:
+    """Extract a named set whole; and whether it can be an ID set."""
+    images = limited(load_planned_images(spec, plan, extractor.reporter), plan.limit)
+    is_id = datasets.has_text(images)
+    if is_id:
+        _check_sentences(plan, images, extractor.reporter)
+    prompts = plan.templates or (prompts_of(images) if is_id else ())
+    return extractor.dataset(images, prompts), is_id
+
+
+def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
+    """A set of a plan as shards: its tars where it lies in several, else runs of its images.
+
+    Raises:
+        DatasetError: unknown name, missing or broken files.
+    """
+    name = SetName.parse(spec)
+    if not name.says_where:
+        datasets.known(str(name))
+    if plan.limit is None:
+        of_own = plan.class_names if name.says_where else None
+        if tars := tar_shards(spec, plan.data_root, plan.as_shown, of_own):
+            return tars
+    return RowShards(limited(load_planned_images(spec, plan, reporter), plan.limit))
 
 
 def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) -> None:
@@ -197,7 +225,7 @@ def planned_names(plan: ExtractPlan) -> list[str]:
     return [*sets, *map(words_name, words), *pools, *wanted_partners(plan)]
 
 
-def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
+def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; one of one's own gets the class names that are given for it."""
     images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if DEEP in images.reading:
@@ -223,7 +251,7 @@ def _load_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     return images
 
 
-def _prompts(images: ImageSet) -> list[str]:
+def prompts_of(images: ImageSet) -> list[str]:
     """The prompts of an ID set: that of its name, and the templates that it brings along."""
     own = [ensemble_name(images.templates)] if images.templates else []
     return list(dict.fromkeys([datasets.default_prompt(images.name), *own]))

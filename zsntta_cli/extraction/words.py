@@ -20,7 +20,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features, unit_rows
 from zsntta_cli.encoders.text import BATCH
-from zsntta_cli.extraction.parts import Parts
+from zsntta_cli.extraction.parts import Parts, equal_parts
 from zsntta_cli.progress import Advance, Reporter
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
@@ -63,7 +63,8 @@ def embed_words(
     The parts stay: they go once the features are in the list's file.
     """
     names, rows = words.class_names, range(len(words.class_names))
-    parts = Parts(path, identity, rows, BATCH * _BATCHES_A_PART, reporter.note)
+    ranges, layout = equal_parts(rows, BATCH * _BATCHES_A_PART)
+    parts = Parts(path, {**identity, **layout}, ranges, reporter.note)
     missing = parts.missing()
     todo = sum(map(len, missing))
     with reporter.track(words.name, len(names), "words") as advance:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows, float32_of
+from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.settings import AMP
 
 _CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
@@ -171,7 +172,7 @@ class ZeroShotDetail:
 
 
 def zero_shot(
-    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
     scores = _no_scores(len(features))
@@ -181,7 +182,7 @@ def zero_shot(
 
 
 def zero_shot_detail(
-    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """The detail of N raw image features (N, D) beside C text features (C, D)."""
     detail = _no_detail(len(features), len(text_features))
@@ -191,7 +192,7 @@ def zero_shot_detail(
 
 
 def zero_shot_and_detail(
-    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
     """Scores and detail of N raw image features (N, D), from the same logits."""
     scores = _no_scores(len(features))
@@ -203,7 +204,7 @@ def zero_shot_and_detail(
 
 
 def _in_chunks(
-    features: NDArray[np.floating] | Rows, text: NDArray[np.float32], scale: float
+    features: StoredRows | Rows, text: NDArray[np.float32], scale: float
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Runs of rows, and their logits."""
     room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
@@ -268,7 +269,7 @@ class WordScores:
 
 
 def word_scores(
-    features: NDArray[np.floating] | Rows,
+    features: StoredRows | Rows,
     names: NDArray[np.float32],
     words: NDArray[np.float32],
     logit_scale: float,

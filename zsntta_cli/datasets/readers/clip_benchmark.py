@@ -48,7 +48,7 @@ def web_dataset(name: str, split: Path) -> "ImageSet":
     Raises:
         DatasetError: there are fewer shards, or more.
     """
-    shards = _shards(name, split)
+    shards = shard_paths(name, split)
     if missing := [shard.name for shard in shards if not shard.is_file()]:
         raise DatasetError(
             f"data set '{name}': {split} should have {len(shards):,} shards, and {len(missing):,} "
@@ -62,7 +62,7 @@ def web_dataset(name: str, split: Path) -> "ImageSet":
     return images_of_shards(name, shards, split / "*.tar")
 
 
-def _shards(name: str, split: Path) -> list[Path]:
+def shard_paths(name: str, split: Path) -> list[Path]:
     """The shards that a split should have."""
     try:
         count = int(read_input(split / _COUNT, 100))
@@ -97,7 +97,7 @@ def is_fetched(repository: str, data_root: Path) -> bool:
 
 def _is_whole(name: str, root: Path) -> bool:
     split = root / _SPLIT
-    return (split / _COUNT).is_file() and all(path.is_file() for path in _shards(name, split))
+    return (split / _COUNT).is_file() and all(path.is_file() for path in shard_paths(name, split))
 
 
 def _fetch(name: str, repository: str, root: Path) -> None:

@@ -95,9 +95,47 @@ def images_of_shards(name: str, paths: Iterable[Path], where: Path) -> ImageSet:
     samples = [sample for path in paths for sample in _samples(name, path)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {where} (looked for .jpg, .png, …).")
-    texts = {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(name, where, file))}
+    texts = texts_beside(name, where)
     names = _lines(texts.get(NAMES, b""))
     labels, class_names = _labels(name, where, [sample.label for sample in samples], names)
+    return _image_set(name, samples, labels, class_names, texts)
+
+
+def images_of_some_shards(
+    name: str, paths: Iterable[Path], where: Path
+) -> tuple[ImageSet, list[int]]:
+    """The images of some of a set's shards, and how many there are in each.
+
+    Class names are those beside the shards, whatever labels there are in these: without them texts
+    are captions, since which of them are classes is told by all shards alone.
+
+    Raises:
+        DatasetError: as of all shards, but that there may be no image.
+    """
+    by_shard = [_samples(name, path) for path in paths]
+    samples = [sample for of_shard in by_shard for sample in of_shard]
+    texts = texts_beside(name, where)
+    names = _lines(texts.get(NAMES, b""))
+    told = [sample.label for sample in samples]
+    if not names:
+        told = [None if isinstance(label, str) else label for label in told]
+    labels = _labels(name, where, told, names)[0] if samples else []
+    images = _image_set(name, samples, labels, names, texts)
+    return images, [len(of_shard) for of_shard in by_shard]
+
+
+def texts_beside(name: str, where: Path) -> dict[str, bytes]:
+    """The class names and the prompt templates beside a set's shards, as far as they are there."""
+    return {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(name, where, file))}
+
+
+def _image_set(
+    name: str,
+    samples: Sequence[_Sample],
+    labels: Sequence[int],
+    class_names: Sequence[str],
+    texts: Mapping[str, bytes],
+) -> ImageSet:
     stored = MemberImages([(sample.read, sample.image) for sample in samples])
     return ImageSet(
         name,

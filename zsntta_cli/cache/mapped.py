@@ -1,0 +1,88 @@
+"""Image features that lie in several files, of which only what is asked for is read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK = 4096  # rows at a time, where all are wanted one by one
+_OPEN = 128  # files that are mapped at a time: each takes a descriptor
+
+
+class MappedRows:
+    """Features (N, D) of several files, one below the other, as they are stored.
+
+    As an array it can be indexed by a slice, by row numbers or by a mask, and has a shape and a
+    length. What it gives are copies.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        dim: int,
+        dtype: np.dtype[Any],
+        map_file: Callable[[int], NDArray[np.floating]],
+    ) -> None:
+        """`sizes` are the rows of each file; `map_file` gives those of a file, as a memory map."""
+        self._starts = np.cumsum([0, *sizes])
+        self._rows_of = lru_cache(maxsize=_OPEN)(map_file)
+        self.shape, self.dtype = (int(self._starts[-1]), dim), np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def size(self) -> int:
+        """How many numbers these are."""
+        return self.shape[0] * self.shape[1]
+
+    def __iter__(self) -> Iterator[NDArray[np.floating]]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self._run(start, min(start + _BLOCK, len(self)))
+
+    def __getitem__(
+        self, rows: int | slice | NDArray[np.integer] | NDArray[np.bool_]
+    ) -> NDArray[np.floating]:
+        if isinstance(rows, int):
+            row = range(len(self))[rows]  # from the end too; IndexError beyond it
+            return self._run(row, row + 1)[0]
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return self._run(start, max(start, stop))
+            rows = np.arange(start, stop, step)
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        features = np.empty((len(rows), self.shape[1]), self.dtype)
+        file_of = np.searchsorted(self._starts, rows, side="right") - 1
+        for i in np.unique(file_of).tolist():
+            here = np.flatnonzero(file_of == i)
+            features[here] = self._rows_of(i).take(rows[here] - self._starts[i], axis=0)
+        return features
+
+    def _run(self, start: int, stop: int) -> NDArray[np.floating]:
+        """A run of rows."""
+        features = np.empty((stop - start, self.shape[1]), self.dtype)
+        first, last = np.searchsorted(self._starts, [start, stop - 1], side="right") - 1
+        for i in range(first, last + 1) if stop > start else ():
+            begin = self._starts[i]
+            a, b = max(start, begin), min(stop, self._starts[i + 1])
+            features[a - start : b - start] = self._rows_of(i)[a - begin : b - begin]
+        return features
+
+    def take(self, rows: NDArray[np.integer], axis: int = 0) -> NDArray[np.floating]:
+        """Some rows (M, D), by their numbers."""
+        assert axis == 0, "rows alone can be taken"
+        return self[rows]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("rows lie in several files: there is no array without a copy")
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+
+StoredRows = NDArray[np.floating] | MappedRows  # image features (N, D) as a file has them

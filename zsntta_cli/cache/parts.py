@@ -1,0 +1,206 @@
+"""A set in parts: what all of them must agree in, and one set made of them.
+
+`NAME.parts/` beside `NAME.h5` has a feature file for each part, `00003.h5` of part 3, and
+`identity.json`, written once: the encoder, the set and the number of parts. Nothing of a part is
+copied when they are joined. The digest of the joined set is that of its shards' digests in order,
+so it does not depend on how many parts there were.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, PartFile, PartOf, difference
+from zsntta_cli.cache.folder import part_path, parts_folder
+from zsntta_cli.cache.mapped import MappedRows
+from zsntta_cli.errors import StoreError
+from zsntta_cli.files import read_input, write_whole
+
+_IDENTITY = "identity.json"
+_LARGEST = 2**20  # bytes of identity.json
+_NAMED = 8  # of many missing parts
+
+
+class PartsIdentity(NamedTuple):
+    """What all parts of a set agree in."""
+
+    encoder: Mapping[str, Any]
+    source: Mapping[str, Any]  # of the whole set: its name and a digest of its shards
+    of: int
+
+    def difference(self, other: "PartsIdentity") -> str:
+        """What another one has otherwise; nothing where they agree."""
+        if self.of != other.of:
+            return f"{self.of:,} parts, not {other.of:,}"
+        if mismatch := difference(self.encoder, other.encoder, SAME_ENCODER):
+            return f"another encoder: {mismatch.key} is {mismatch.one}, not {mismatch.other}"
+        if mismatch := difference(self.source, other.source, sorted({*self.source, *other.source})):
+            return f"other images: {mismatch.key} is {mismatch.one}, not {mismatch.other}"
+        return ""
+
+
+def claim_parts(path: Path, identity: PartsIdentity) -> None:
+    """Say what the parts of the set at `path` are, or check it against what was said before.
+
+    Raises:
+        StoreError: they are of another encoder, of other images, or of another number.
+    """
+    file = parts_folder(path) / _IDENTITY
+    if not file.exists():
+        write_whole(file, json.dumps(identity._asdict(), sort_keys=True).encode())
+    # Read again in any case: of two that begin at once the later one has written it.
+    if what := read_identity(path).difference(identity):
+        raise StoreError(
+            f"{file.parent} has parts that do not go with this one ({what}): remove the folder, or "
+            f"take another --features-dir."
+        )
+
+
+def read_identity(path: Path) -> PartsIdentity:
+    """What the parts of the set at `path` agree in.
+
+    Raises:
+        StoreError: there are no parts, or what says so is broken.
+    """
+    file = parts_folder(path) / _IDENTITY
+    if not file.exists():
+        raise StoreError(f"no parts at {file.parent}", remedy="extract-parts")
+    try:
+        values = json.loads(read_input(file, _LARGEST))
+        return PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{file} is broken: remove {file.parent} and extract again.") from error
+
+
+def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
+    """Whether part `index` of the set at `path` is there, and the one that is meant.
+
+    Raises:
+        StoreError: it is there, and broken or another one.
+    """
+    file = part_path(path, index)
+    if not file.exists():
+        return False
+    _Part.read(path, index, identity)
+    return True
+
+
+class FoundParts(NamedTuple):
+    """The parts of a set that are there, and the numbers of those that lack."""
+
+    present: tuple[int, ...]
+    missing: tuple[int, ...]
+
+
+def find_parts(path: Path) -> FoundParts:
+    """Which parts of the set at `path` there are: StoreError where there is no folder of parts."""
+    numbers = range(1, read_identity(path).of + 1)
+    is_there = {number: part_path(path, number).exists() for number in numbers}
+    return FoundParts(
+        tuple(number for number in numbers if is_there[number]),
+        tuple(number for number in numbers if not is_there[number]),
+    )
+
+
+def join_parts(path: Path) -> FeatureSet:
+    """Make one set of the parts of `path`; gives what was written, without reading a feature.
+
+    Raises:
+        StoreError: parts that lack, or that are broken or of another encoder, set or number; or a
+            set is there already that is no joined one.
+    """
+    identity = read_identity(path)
+    if missing := find_parts(path).missing:
+        raise MissingParts(path, missing, identity.of)
+    if path.exists() and not hdf5.read_header(path).parts:
+        raise StoreError(f"{path} is there, and was not joined from parts: remove it first.")
+    parts = [_Part.read(path, index, identity) for index in range(1, identity.of + 1)]
+    whole = _whole(path, identity, parts)
+    labels = (hdf5.read_labels(part.file.path) for part in parts)
+    hdf5.write_joined(path, whole, labels)
+    return hdf5.read_features(path)
+
+
+class MissingParts(StoreError):
+    """Parts that are not there, of a set that is to be joined."""
+
+    def __init__(self, path: Path, missing: Sequence[int], of: int) -> None:
+        super().__init__(path, missing, of)
+        self.path, self.missing, self.of = path, missing, of
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.missing[:_NAMED])) + " …" * (len(self.missing) > _NAMED)
+        folder = parts_folder(self.path)
+        return f"{len(self.missing):,} of {self.of:,} parts are missing in {folder}: {named}."
+
+
+class _Part(NamedTuple):
+    """One part, as it is joined."""
+
+    file: PartFile
+    header: Header
+    part: PartOf
+
+    @classmethod
+    def read(cls, path: Path, index: int, identity: PartsIdentity) -> "_Part":
+        """Read a part without its rows, and check that it is the one that is meant."""
+        file = part_path(path, index)
+        header, part = hdf5.read_header(file), hdf5.read_part(file)
+        if what := _other(header, part, index, identity):
+            raise StoreError(f"{file} {what}: remove it, and extract part {index}/{identity.of}.")
+        size = file.stat().st_size
+        return cls(PartFile(file, header.images, size, header.digest), header, part)
+
+
+def _other(header: Header, part: PartOf, index: int, identity: PartsIdentity) -> str:
+    """What of a part's file is not as it should be; nothing if all is."""
+    if (part.index, part.of) != (index, identity.of):
+        return f"is part {part.index} of {part.of}"
+    if mismatch := difference(header.identity, identity.encoder):
+        return f"is of another encoder ({mismatch.key} is {mismatch.one}, not {mismatch.other})"
+    if part.set_digest != identity.source["digest"]:
+        return "is of other images"
+    if sum(shard.images for shard in part.shards) != header.images:
+        return "has other images than its shards"
+    return ""
+
+
+def _whole(path: Path, identity: PartsIdentity, parts: Sequence[_Part]) -> FeatureSet:
+    """The set that parts make, without rows."""
+    first = parts[0]
+    for other in parts[1:]:
+        _check_alike(first, other)
+    content, _ = hdf5.read_without_rows(first.file.path)
+    images = sum(part.file.images for part in parts)
+    has_labels = any((hdf5.read_labels(part.file.path) >= 0).any() for part in parts)
+    digest = hashlib.sha256(
+        "".join(shard.digest for part in parts for shard in part.part.shards).encode()
+    )
+    rows = MappedRows([images], first.header.dim, content.image_features.dtype, _no_rows)
+    return FeatureSet(
+        path, content.kind, content.name, content.identity,
+        {**content.source, **identity.source, "images": images}, digest.hexdigest(), rows,
+        content.labels, content.class_names if has_labels else (),
+        content.text_features if has_labels else {}, content.normalized,
+        max(part.header.created for part in parts), content.machine, content.text_scales,
+        tuple(part.file for part in parts),
+    )  # fmt: skip
+
+
+def _no_rows(_: int) -> Any:
+    raise AssertionError("a set that is being joined has no rows")
+
+
+def _check_alike(first: _Part, other: _Part) -> None:
+    """Refuse a part whose features are of another form than the first one's."""
+    of_first = [getattr(first.header, name) for name in ("kind", "dim", "dtype", "normalized")]
+    of_other = [getattr(other.header, name) for name in ("kind", "dim", "dtype", "normalized")]
+    if of_first != of_other or first.header.classes != other.header.classes:
+        raise StoreError(
+            f"{other.file.path} and {first.file.path} do not go together (kind, dims, type and "
+            f"number of classes are {of_other} {other.header.classes} and {of_first} "
+            f"{first.header.classes}): remove the one that is wrong and extract it."
+        )

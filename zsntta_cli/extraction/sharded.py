@@ -1,0 +1,168 @@
+"""A set extracted in parts: a worker is a command that knows which part of how many is its own.
+
+Workers share a features folder and nothing else. Each part is a file that is absent or whole, so
+any of them may be killed, begin again or do the same twice; who joins them reads no features.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from zsntta_cli import datasets
+from zsntta_cli.cache.folder import feature_path, folder_name, part_path
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.extraction.extractor import Extracted, Extractor
+from zsntta_cli.extraction.parts import locked_if_free
+from zsntta_cli.extraction.plan import (
+    ExtractPlan,
+    engine_for,
+    load_planned_encoder,
+    prompts_of,
+    sharded_set,
+)
+from zsntta_cli.progress import Reporter, Silent
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+AUTO = "auto"
+_TASK, _FIRST, _COUNT = "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"
+_POLL = 1.0  # seconds between two looks at what others are at work on
+
+
+@dataclass(frozen=True)
+class PartChoice:
+    """Which part of a set is asked for: `index` from 1, of so many."""
+
+    index: int
+    of: int
+
+
+def parse_part(text: str, environment: Mapping[str, str] = os.environ) -> PartChoice:
+    """A part as it is typed, `3/64`; of `auto` that of this task of a SLURM array.
+
+    Raises:
+        SettingsError: it is none, or there is no array.
+    """
+    if text == AUTO:
+        return _part_of_array(environment)
+    index, slash, of = text.partition("/")
+    if not (slash and index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
+        raise SettingsError(
+            f"part is '{text}', must be like 3/64, part 3 of 64, or {AUTO} in a SLURM array."
+        )
+    return PartChoice(int(index), int(of))
+
+
+def _part_of_array(environment: Mapping[str, str]) -> PartChoice:
+    """The part of a task of a SLURM array, whose numbers follow each other."""
+    values = [environment.get(name, "") for name in (_TASK, _COUNT, _FIRST)]
+    if not all(value.isdecimal() for value in values[:2]):
+        raise SettingsError(
+            f"part is {AUTO}, but this is no task of a SLURM array ({_TASK} and {_COUNT} are not "
+            f"set): name it, as --part 3/64."
+        )
+    task, of, first = int(values[0]), int(values[1]), int(values[2] or 1)
+    if not first <= task < first + of:
+        raise SettingsError(
+            f"task {task} of a SLURM array of {of} that begins at {first}: its numbers must follow "
+            f"each other, as --array=1-{of}."
+        )
+    return PartChoice(task - first + 1, of)
+
+
+@dataclass(frozen=True)
+class PartsJob:
+    """A set that is to be extracted in parts, as a worker gets it: small and picklable."""
+
+    spec: str  # of the set, as it was typed
+    of: int  # parts
+    plan: ExtractPlan
+    choice: EncoderChoice
+    device: str
+    root: Path  # of features
+    settings: ExtractSettings
+
+
+class PartMaker:
+    """What makes parts of a set, one after the other, with an encoder that is loaded once."""
+
+    def __init__(self, job: PartsJob, reporter: Reporter | None = None) -> None:
+        """Nothing is read before the first part.
+
+        Raises:
+            DatasetError: no such set. SettingsError: no part at all.
+        """
+        if job.of < 1:
+            raise SettingsError(f"parts is {job.of}, must be 1 or more.")
+        self.job, self._reporter = job, reporter or Silent()
+        self.sharded = sharded_set(job.spec, job.plan, self._reporter)
+        first, *_ = job.device.split(",")
+        self._extractor = Extractor(
+            job.choice, partial(load_planned_encoder, job.choice, first, self._reporter), job.root,
+            job.settings, self._reporter, partial(engine_for, job.settings, job.device),
+            job.plan.sentences,
+        )  # fmt: skip
+
+    @property
+    def path(self) -> Path:
+        """Where the joined set's feature file is to be."""
+        folder = folder_name(self.job.root, self.job.choice)
+        return feature_path(self.job.root, folder, self.sharded.name)
+
+    def make(self, index: int) -> Extracted:
+        """Make a part, or see that it is there; waits where another process is at work on it."""
+        return self._extractor.part(self.sharded, index, self.job.of, self._prompts)
+
+    def make_all(self) -> Iterator[Extracted]:
+        """Make all parts that lack and that nobody is at work on, then wait for the others."""
+        lacking: Sequence[int] = range(1, self.job.of + 1)
+        while lacking:
+            of_others = []
+            for index in lacking:
+                if not self._is_free(index):
+                    of_others.append(index)
+                    continue
+                yield self.make(index)
+            if len(of_others) == len(lacking):
+                time.sleep(_POLL)
+            lacking = of_others
+
+    def _is_free(self, index: int) -> bool:
+        with locked_if_free(part_path(self.path, index)) as is_free:
+            return is_free
+
+    def join(self) -> Extracted:
+        """Join all parts: StoreError where one lacks, or is another than it should be."""
+        return self._extractor.joined(self.sharded, self.job.of)
+
+    def close(self) -> None:
+        """Stop what encodes in other processes."""
+        self._extractor.close()
+
+    def _prompts(self, images: ImageSet) -> Sequence[str]:
+        """The prompts of the class names; none of a set that has none, or is an OOD set."""
+        if not datasets.has_text(images):
+            return ()
+        return self.job.plan.templates or prompts_of(images)
+
+
+def extract_part(job: PartsJob, index: int, reporter: Reporter) -> Extracted:
+    """Make one part of a set, and no more.
+
+    Raises:
+        DatasetError: a broken image or shard. StoreError: what is there is of another set or
+            encoder, or cannot be written.
+    """
+    with closing(PartMaker(job, reporter)) as maker:
+        return maker.make(index)
+
+
+def extract_parts(job: PartsJob, reporter: Reporter) -> Iterator[Extracted]:
+    """Make all parts of a set that lack, beside others who do so too, then join them."""
+    with closing(PartMaker(job, reporter)) as maker:
+        yield from maker.make_all()
+        yield maker.join()
