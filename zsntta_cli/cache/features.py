@@ -152,6 +152,7 @@ class Header:
     text_digests: tuple[str, ...]  # sha256 over text features, by template
     text_scales: dict[str, float]  # of templates with a logit scale of their own
     parts: int = 0  # files that a joined set's features lie in
+    source: dict[str, Any] = field(default_factory=dict)  # of the images
 
 
 _EXPONENT = np.float32(2.0**112)

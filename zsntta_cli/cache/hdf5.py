@@ -463,6 +463,7 @@ def read_header(path: Path) -> Header:
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
             file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
             _read_scales(file), file.count(_PARTS) if _PARTS in file else 0,
+            file.mapping("source"),
         )  # fmt: skip
 
 
