@@ -104,7 +104,7 @@ def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
 def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advance) -> Encoded:
     """Encode parts of a pickled job; images and encoder are loaded at the job's first part."""
     job, images = _unpack(content)
-    encoder = _encoder(job.choice, device, job.threads)
+    encoder = worker_encoder(job.choice, device, job.threads)
     keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
     if mismatch := difference(encoder.identity, job.encoder, sorted(keys)):
         raise EncoderError(
@@ -127,7 +127,8 @@ def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
 
 
 @lru_cache(maxsize=1)
-def _encoder(choice: EncoderChoice, device: str, threads: int) -> Encoder:
+def worker_encoder(choice: EncoderChoice, device: str, threads: int) -> Encoder:
+    """The encoder of a worker, which computes with as many threads as who asked for it."""
     wait_passively()
     import torch  # not before its environment is set
 

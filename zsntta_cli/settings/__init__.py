@@ -18,7 +18,7 @@ TINY = "tiny"
 RANDOM_WEIGHTS = "none"
 FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
-LOCAL, RAY = "local", "ray"
+LOCAL, RAY, SUBMITIT = "local", "ray", "submitit"
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # where weights come from without a tag
 
@@ -111,12 +111,12 @@ class ExtractSettings:
     workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # reading, a device
     skip_broken: bool = False  # leave unreadable images out instead of stopping
     overwrite: bool = False  # replace a file that holds something else
-    engine: str = LOCAL  # this machine's devices, or a Ray cluster
+    engine: str = LOCAL  # this machine's devices, a Ray cluster, or SLURM jobs
 
     def __post_init__(self) -> None:
         check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
-        check_choice("engine", self.engine, (LOCAL, RAY))
+        check_choice("engine", self.engine, (LOCAL, RAY, SUBMITIT))
 
 
 @dataclass(frozen=True)

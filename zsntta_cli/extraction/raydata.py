@@ -1,0 +1,95 @@
+"""A set in parts on Ray Data: part numbers go to actors, which write the parts' files.
+
+An actor holds the encoder and is on a GPU, or on as many cores as this process takes. Only markers
+come back, so the driver does as little for a part of a million images as for one of ten.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.extraction.connection import Connection, last_line, most_cores
+from zsntta_cli.extraction.extractor import Extracted
+from zsntta_cli.extraction.part_workers import Marker, PartsWorker, pack, read_markers
+from zsntta_cli.extraction.sharded import PartMaker, PartsJob
+from zsntta_cli.progress import Reporter
+
+_RETRIES = 20  # of a part whose worker was lost; one that kills its worker each time must end
+
+
+def extract_parts_on_ray(job: PartsJob, reporter: Reporter) -> Iterator[Extracted]:
+    """Make the parts of a set that lack on a Ray cluster, in any order, then join them.
+
+    Raises:
+        ZsnttaError: what a worker raised. EncoderError: the cluster cannot be reached or is lost.
+    """
+    connection = Connection()
+    import ray
+    from ray.data.exceptions import ExecutionTimeoutError, SystemException
+
+    maker = PartMaker(job, reporter)
+    try:
+        connection.open()
+        yield from read_markers(_markers(job), maker)
+    except (ray.exceptions.RayError, SystemException, ExecutionTimeoutError) as error:
+        raise EncoderError(
+            f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
+            f"command resumes."
+        ) from error
+    finally:  # Ctrl-C too: no node goes on with what nobody waits for
+        connection.close()
+    yield maker.join()
+
+
+def _markers(job: PartsJob) -> Iterator[Marker]:
+    """What became of each part, in the order in which they end."""
+    import ray.data
+
+    _be_silent()
+    device, resources, workers = _placement(job.device)
+    numbers = [{"part": index} for index in range(1, job.of + 1)]
+    pool = ray.data.ActorPoolStrategy(
+        min_size=1, max_size=job.of, initial_size=min(workers, job.of),
+        max_tasks_in_flight_per_actor=1,
+    )  # fmt: skip
+    parts = ray.data.from_items(numbers, override_num_blocks=job.of).map(
+        _Actor, fn_constructor_args=(pack(replace(job, device=device)),), compute=pool,
+        max_restarts=-1, max_task_retries=_RETRIES, **resources,
+    )  # fmt: skip
+    return iter(parts.iter_rows())
+
+
+class _Actor(PartsWorker):
+    """A worker as Ray Data calls it."""
+
+    def __call__(self, row: Marker) -> Marker:
+        return self.make(int(row["part"]))
+
+
+def _placement(device: str) -> tuple[str, dict[str, Any], int]:
+    """The device of an actor, what it needs of its machine, and how many the cluster has room for.
+
+    Raises:
+        EncoderError: a GPU is asked for, and the cluster has none.
+    """
+    import ray
+    import torch
+
+    room = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    if gpus := 0 if device.startswith("cpu") else int(room.get("GPU", 0)):
+        return "cuda:0", {"num_gpus": 1}, gpus  # the only one that it sees
+    if device.startswith("cuda"):
+        raise EncoderError(f"device is '{device}', but the Ray cluster has no GPU: --device cpu.")
+    cores = min(torch.get_num_threads(), most_cores())
+    return "cpu", {"num_cpus": cores}, max(1, int(room.get("CPU", 1)) // cores)
+
+
+def _be_silent() -> None:
+    """Keep the bars and logs of Ray Data from the terminal."""
+    import ray.data
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
