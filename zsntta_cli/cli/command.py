@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper", "board")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
+_TYPED = f"{__name__}.typed"  # in a context: the options of the line, as they were typed
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -30,12 +31,13 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
         with _usage_in_a_line(ctx):
-            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            values, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
                     raise typer.BadParameter(f"it is given {times} times.", ctx, parameter)
             if not any(parameter.is_eager for parameter in order):  # --help is of all options
                 ctx.meta[_GIVEN] = order
+            ctx.meta[_TYPED] = {p: values[p.name] for p in order if isinstance(p, TyperOption)}
             rest: list[str] = super().parse_args(ctx, args)
         ctx.params = {p.name: p.default for p in self.params if p.expose_value} | ctx.params
         return rest
@@ -110,6 +112,20 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
         message = error.format_message().rstrip(".")
         stop = "" if message.endswith("?") else "."  # click asks: Did you mean …?
         end(f"error: {message}{stop} See {ctx.command_path} -h.", 2, error)
+
+
+def typed_options(ctx: typer.Context, without: Collection[str]) -> list[str]:
+    """The options of the line that is being run, but for some: words to type again."""
+    words = []
+    for option, value in ctx.meta[_TYPED].items():
+        if option.opts[0] in without:
+            continue
+        if option.is_flag:
+            words.append((option.opts if value else option.secondary_opts)[0])
+            continue
+        values = value if option.multiple else [value]
+        words += [f"{option.opts[0]}={one}" for one in values]
+    return words
 
 
 def misused(message: str) -> Exception:

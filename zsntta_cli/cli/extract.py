@@ -10,6 +10,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
+from zsntta_cli.cli.parts import PartsWish, check_engine, extract_in_parts, extract_one_part
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
@@ -28,6 +29,7 @@ _EXTRACT = ExtractSettings()
 @with_groups
 def extract(
     *,
+    ctx: typer.Context,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,7 +43,10 @@ def extract(
         str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
     ] = "auto",
     engine: Annotated[
-        str, typer.Option(help="local, or ray: a cluster, that at RAY_ADDRESS.")
+        str,
+        typer.Option(
+            help="local; ray: a cluster, that at RAY_ADDRESS; submitit: --parts as SLURM jobs."
+        ),
     ] = _EXTRACT.engine,
     batch_size: Annotated[int, typer.Option(help="Images to an encoder pass.")] = (
         _EXTRACT.batch_size
@@ -140,9 +145,24 @@ def extract(
             help="The set in so many parts: those that lack, beside other workers; then join.",
         ),
     ] = None,
+    plan_parts: Annotated[
+        bool,
+        typer.Option(
+            "--plan",
+            help="With --parts: what it takes, and a script of SLURM jobs, to stdout; no more.",
+        ),
+    ] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="Images a second that --plan counts with. [measured here]", min=0.001),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With --engine submitit: wait for the jobs, then join.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: image features, class text features and noise images to HDF5."""
+    check_engine(engine, parts, plan_parts, rate, wait)
     if part is not None or parts is not None:
         _check_parts(part, parts, dataset, {
             "--words": words, "--noise": noise, "--noise-count": noise_count,
@@ -175,7 +195,11 @@ def extract(
     choice, reporter = model.choice(), ConsoleReporter()
     if part is not None or parts is not None:
         settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
-        _extract_parts(plan, choice, device, features_dir, settings, part or parts, reporter)
+        wish = PartsWish(plan, choice, device, features_dir, settings, plan_parts, rate, wait)
+        if part is not None:
+            extract_one_part(wish, part, reporter)
+        else:
+            extract_in_parts(ctx, wish, parts or 0, reporter)
         return
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
@@ -246,30 +270,6 @@ def _check_parts(
             f"{option} makes the features of a set's images alone and replaces none: leave "
             f"{', '.join(given)} out."
         )
-
-
-def _extract_parts(
-    plan: "ExtractPlan",
-    choice: EncoderChoice,
-    device: str,
-    root: Path,
-    settings: ExtractSettings,
-    which: str | int | None,
-    reporter: "Reporter",
-) -> None:
-    """Make one part of a set, or all that lack, and then join them."""
-    from zsntta_cli.extraction.extractor import summary
-    from zsntta_cli.extraction.sharded import PartsJob, extract_part, extract_parts, parse_part
-
-    [spec] = plan.datasets
-    if isinstance(which, int):
-        job = PartsJob(spec, which, plan, choice, device, root, settings)
-        for extracted in extract_parts(job, reporter):
-            say(summary(extracted))
-        return
-    chosen = parse_part(which or "")
-    job = PartsJob(spec, chosen.of, plan, choice, device, root, settings)
-    say(summary(extract_part(job, chosen.index, reporter)))
 
 
 def _sentences(files: "Sequence[Path]") -> "dict[str, Sentences]":

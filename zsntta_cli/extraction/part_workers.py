@@ -76,9 +76,7 @@ def _maker(content: bytes) -> PartMaker:
             f"folder in which the command is typed."
         ) from error
     first, *_ = work.job.device.split(",")
-    return PartMaker(
-        work.job, load=partial(worker_encoder, work.job.choice, first, work.threads)
-    )
+    return PartMaker(work.job, load=partial(worker_encoder, work.job.choice, first, work.threads))
 
 
 def read_markers(markers: Iterable[Marker], maker: PartMaker) -> Iterator[Extracted]:

@@ -5,8 +5,12 @@ come back, so the driver does as little for a part of a million images as for on
 """
 
 import logging
+import os
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import EncoderError
@@ -31,7 +35,8 @@ def extract_parts_on_ray(job: PartsJob, reporter: Reporter) -> Iterator[Extracte
 
     maker = PartMaker(job, reporter)
     try:
-        connection.open()
+        with _silent_start():
+            connection.open()
         yield from read_markers(_markers(job), maker)
     except (ray.exceptions.RayError, SystemException, ExecutionTimeoutError) as error:
         raise EncoderError(
@@ -47,18 +52,22 @@ def _markers(job: PartsJob) -> Iterator[Marker]:
     """What became of each part, in the order in which they end."""
     import ray.data
 
-    _be_silent()
     device, resources, workers = _placement(job.device)
     numbers = [{"part": index} for index in range(1, job.of + 1)]
-    pool = ray.data.ActorPoolStrategy(
-        min_size=1, max_size=job.of, initial_size=min(workers, job.of),
-        max_tasks_in_flight_per_actor=1,
-    )  # fmt: skip
-    parts = ray.data.from_items(numbers, override_num_blocks=job.of).map(
-        _Actor, fn_constructor_args=(pack(replace(job, device=device)),), compute=pool,
-        max_restarts=-1, max_task_retries=_RETRIES, **resources,
-    )  # fmt: skip
-    return iter(parts.iter_rows())
+    with warnings.catch_warnings():  # of its own defaults; of retries, which only so are bounded
+        warnings.simplefilter("ignore")
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        pool = ray.data.ActorPoolStrategy(
+            min_size=1, max_size=job.of, initial_size=min(workers, job.of),
+            max_tasks_in_flight_per_actor=1,
+        )  # fmt: skip
+        markers = ray.data.from_items(numbers, override_num_blocks=job.of).map(
+            _Actor, fn_constructor_args=(pack(replace(job, device=device)),), compute=pool,
+            max_restarts=-1, max_task_retries=_RETRIES, **resources,
+        )  # fmt: skip
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    return iter(markers.iter_rows())
 
 
 class _Actor(PartsWorker):
@@ -86,10 +95,15 @@ def _placement(device: str) -> tuple[str, dict[str, Any], int]:
     return "cpu", {"num_cpus": cores}, max(1, int(room.get("CPU", 1)) // cores)
 
 
-def _be_silent() -> None:
-    """Keep the bars and logs of Ray Data from the terminal."""
-    import ray.data
-
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+@contextmanager
+def _silent_start() -> Iterator[None]:
+    """Keep what Ray's C++ writes to stderr to itself: it says at once that it does so."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    stderr = os.dup(2)
+    try:
+        with Path(os.devnull).open("w") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)

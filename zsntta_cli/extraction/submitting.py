@@ -1,0 +1,97 @@
+"""A set in parts as an array of SLURM jobs, a job a part. The only module that imports submitit."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from zsntta_cli.cache.folder import parts_folder
+from zsntta_cli.cache.parts import find_parts
+from zsntta_cli.errors import EncoderError, SettingsError, first_line
+from zsntta_cli.extraction.extractor import Extracted
+from zsntta_cli.extraction.part_workers import make_packed_part, pack, read_markers
+from zsntta_cli.extraction.sharded import PartMaker, PartsJob
+from zsntta_cli.progress import Reporter
+
+_CLUSTER = "ZSNTTA_SUBMITIT"  # "local" has processes of this machine for jobs, as the tests do
+_SLURM = "slurm"
+_MINUTES = 24 * 60  # of a job, where SBATCH_TIMELIMIT does not say it; a part resumes
+
+
+class SubmittedParts:
+    """The parts of a set that lack, each of which is a job."""
+
+    def __init__(self, job: PartsJob, reporter: Reporter) -> None:
+        """Submit them as one array.
+
+        Raises:
+            SettingsError: no SLURM, or no submitit. EncoderError: SLURM takes no jobs.
+        """
+        cluster = _cluster()
+        self.maker = PartMaker(job, reporter)
+        self.parts = _lacking(self.maker)
+        content = pack(job)
+        try:
+            executor = _executor(cluster, job, self.maker)
+            with executor.batch():
+                self._jobs = [executor.submit(make_packed_part, content, i) for i in self.parts]
+            self.ids = [job.job_id for job in self._jobs]
+        except Exception as error:  # submitit's own, and whatever sbatch ends with
+            raise EncoderError(f"SLURM took no jobs: {first_line(error)}.") from error
+
+    def wait(self) -> Iterator[Extracted]:
+        """Wait for all jobs, then join the parts.
+
+        Raises:
+            ZsnttaError: what a job raised. EncoderError: a job was ended before its end.
+        """
+        yield from read_markers(map(_result, self._jobs), self.maker)
+        yield self.maker.join()
+
+
+def _result(job: Any) -> Any:
+    import submitit
+
+    try:
+        return job.result()
+    except (submitit.core.utils.UncompletedJobError, submitit.core.utils.FailedJobError) as error:
+        raise EncoderError(
+            f"the job {job.job_id} was ended before its end (its log is {job.paths.stderr}): what "
+            f"was finished is kept; the same command resumes."
+        ) from error
+
+
+def _lacking(maker: PartMaker) -> tuple[int, ...]:
+    """The numbers of the parts that are not there."""
+    if parts_folder(maker.path).exists():
+        return find_parts(maker.path).missing
+    return tuple(range(1, maker.job.of + 1))
+
+
+def _cluster() -> str:
+    """Where jobs are submitted to.
+
+    Raises:
+        SettingsError: there is no SLURM here, or no submitit.
+    """
+    cluster = os.environ.get(_CLUSTER, _SLURM)
+    if find_spec("submitit") is None:
+        raise SettingsError("the engine submitit needs submitit", remedy="install-cluster")
+    if cluster == _SLURM and shutil.which("sbatch") is None:
+        raise SettingsError("there is no SLURM here (no command sbatch)", remedy="without-slurm")
+    return cluster
+
+
+def _executor(cluster: str, job: PartsJob, maker: PartMaker) -> Any:
+    """What submits jobs; SLURM's variables, as SBATCH_PARTITION, hold for them."""
+    import submitit
+    import torch
+
+    is_gpu = job.device.startswith("cuda")
+    executor = submitit.AutoExecutor(maker.path.parent / f".{maker.path.stem}.jobs", cluster)
+    executor.update_parameters(
+        name=f"zsntta-{maker.path.stem}", timeout_min=_MINUTES, gpus_per_node=int(is_gpu),
+        cpus_per_task=job.settings.workers if is_gpu else torch.get_num_threads(),
+    )  # fmt: skip
+    return executor
