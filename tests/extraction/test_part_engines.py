@@ -14,6 +14,7 @@ from web_writer import write_web_set
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.extraction import part_workers, raydata
+from zsntta_cli.extraction.connection import Connection
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
 from zsntta_cli.progress import Silent
@@ -57,27 +58,43 @@ class Fatal(raydata._Actor):
         return super().make(index)
 
 
+def command_of(pets, *options):
+    return ("extract", "--dataset", f"pets={pets}", *TINY, "--batch-size", 4, "--workers", 1,
+            "--device", "cpu", *options)  # fmt: skip
+
+
+def broken_copy(pets, folder):
+    """The set with a shard that is none."""
+    broken = folder / "broken" / "pets"
+    shutil.copytree(pets, broken)
+    (broken / "test" / "3.tar").write_bytes(b"no tar")
+    return broken
+
+
 @pytest.mark.slow
 def test_ray_makes_the_same_set_though_a_worker_is_killed(
-    pets, digest, tmp_path, monkeypatch, capfd
+    zsntta, pets, digest, tmp_path, monkeypatch, capfd
 ):
     import ray
 
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     monkeypatch.setattr(raydata, "_Actor", Fatal)
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    made = list(raydata.extract_parts_on_ray(job_of(pets, tmp_path / "ray"), Silent()))
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    connection = Connection()
+    with raydata._silent_start():
+        connection.open()
+    try:
+        parts = list(raydata.extract_parts_on_ray(job_of(pets, tmp_path / "ray"), Silent()))
+        assert ray.is_initialized(), "a connection of the caller's is left alone"
+        options = command_of(broken_copy(pets, tmp_path), "--parts", 2, "--engine", "ray")
+        fails(zsntta(*options), "3.tar", stdout=None)
+    finally:
+        connection.close()
     assert (tmp_path / "killed").exists()
-    assert sum(extracted.images for extracted in made[:-1]) == 20 == made[-1].images
-    assert hdf5.read_header(made[-1].path).digest == digest
-    assert not ray.is_initialized()
+    assert sum(extracted.images for extracted in parts[:-1]) == 20 == parts[-1].images
+    assert hdf5.read_header(parts[-1].path).digest == digest
     assert capfd.readouterr().err == ""
-
-
-def command_of(pets, *options):
-    return ("extract", "--dataset", f"pets={pets}", *TINY, "--batch-size", 4, "--workers", 1,
-            "--device", "cpu", *options)  # fmt: skip
 
 
 def test_the_script_of_a_plan_makes_its_parts(zsntta, pets, digest, tmp_path):
@@ -94,14 +111,13 @@ def test_the_script_of_a_plan_makes_its_parts(zsntta, pets, digest, tmp_path):
     assert "# rate: 50.0 images/s, as --rate says\n" in plan.stdout
     assert not Path(features).exists()
     subprocess.run(["bash", "-n", script], check=True)
-    for index in (3, 1):
-        array = {"TASK_ID": index, "TASK_MIN": 1, "TASK_COUNT": 5}
-        array = {f"SLURM_ARRAY_{name}": str(value) for name, value in array.items()}
-        subprocess.run(["bash", script], check=True, cwd="/", env=os.environ | array)
+    array = {"TASK_ID": "3", "TASK_MIN": "1", "TASK_COUNT": "5"}
+    array = {f"SLURM_ARRAY_{name}": value for name, value in array.items()}
+    subprocess.run(["bash", script], check=True, cwd="/", env=os.environ | array)
     parts = sorted(path.name for path in Path(features, "tiny", "pets.parts").glob("*.h5"))
-    assert parts == ["00001.h5", "00003.h5"]
+    assert parts == ["00003.h5"]
     rest = zsntta(*options, "--parts", 5)
-    assert rest.stdout.count("there already") == 3
+    assert rest.stdout.count("there already") == 2
     assert hdf5.read_header(Path(features, "tiny", "pets.h5")).images == 20
 
 
@@ -115,29 +131,27 @@ def test_the_hours_of_a_plan(zsntta, pets):
     assert re.search(r"# rate: [\d,.]+ images/s, measured here on cpu\n", measured)
 
 
-def test_jobs_are_submitted(zsntta, pets, digest, monkeypatch):
+def test_a_part_as_a_job(zsntta, pets, digest, monkeypatch):
     monkeypatch.setenv("ZSNTTA_SUBMITIT", "local")
-    options = command_of(pets, "--parts", OF)
-    assert zsntta(*command_of(pets, "--part", f"2/{OF}")).exit_code == 0
-    result = zsntta(*options, "--engine", "submitit", "--wait")
+    options = command_of(pets, "--parts", 2, "--engine", "submitit")
+    assert zsntta(*command_of(pets, "--part", "1/2")).exit_code == 0
+    result = zsntta(*options, "--wait")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("4 jobs: ")
+    assert re.match(r"1 jobs: \d+\n.*/00002.h5: 11 images", result.stdout)
     assert hdf5.read_header(Path("features/tiny/pets.h5")).digest == digest
-    again = zsntta(*options, "--engine", "submitit")
+    again = zsntta(*options)
     assert again.stdout == "all parts are there: no job is needed\n"
     assert "zsntta cache join pets --encoder tiny\n" in again.stderr
+    fails(zsntta(*command_of(pets, "--parts", 3, "--engine", "submitit")), "2 parts, not 3")
 
 
 def test_what_is_wrong_with_a_job(zsntta, pets, tmp_path, monkeypatch):
     monkeypatch.setenv("ZSNTTA_SUBMITIT", "local")
-    broken = tmp_path / "broken"
-    shutil.copytree(pets, broken)
-    (broken / "test" / "3.tar").write_bytes(b"no tar")
-    options = command_of(broken, "--parts", 7, "--engine", "submitit")
-    fails(zsntta(*options, "--wait"), "3.tar")
+    options = command_of(broken_copy(pets, tmp_path), "--parts", 1, "--engine", "submitit")
+    fails(zsntta(*options, "--wait"), "3.tar", stdout=None)
     monkeypatch.delenv("ZSNTTA_SUBMITIT")
     monkeypatch.setenv("PATH", str(tmp_path))
-    fails(zsntta(*options), "there is no SLURM here", code=2)
+    fails(zsntta(*options), "there is no SLURM here", "--plan", code=2)
 
 
 def test_a_worker_says_what_is_wrong(pets, tmp_path):

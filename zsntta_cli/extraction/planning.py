@@ -76,11 +76,12 @@ def forecast(job: PartsJob, rate: float | None, reporter: Reporter) -> PartsFore
     if not count:
         raise DatasetError(f"the first shard of '{sharded.name}' has no images.")
     encoder = load_planned_encoder(job.choice, first, reporter)
+    pace = rate or measure_rate(images, encoder, job.settings)
     is_counted = isinstance(sharded, RowShards)
     total = len(sharded.images) if isinstance(sharded, RowShards) else count * len(sharded.shards)
     return PartsForecast(
         sharded.name, job.of, len(sharded.shards), sharded.size, total, is_counted,
-        total * _bytes_an_image(images, encoder), rate or measure_rate(images, encoder, job.settings),
+        total * _bytes_an_image(images, encoder), pace,
         "" if rate else str(encoder.device),
     )  # fmt: skip
 
@@ -112,9 +113,8 @@ def slurm_script(job: PartsJob, parts: PartsForecast, options: Sequence[str]) ->
     if job.device.startswith("cuda"):
         needs += "\n#SBATCH --gres=gpu:1"
     about = "\n".join(f"# {printable(line)}" for line in parts.lines)
-    command = shlex.join(
-        [sys.executable, "-m", "zsntta_cli", "extract", *options, "--part", "auto"]
-    )
+    program = [sys.executable, "-m", "zsntta_cli"]
+    command = shlex.join([*program, "extract", *options, "--part", "auto"])
     return f"""#!/bin/bash
 {about}
 # --time is twice the hours of a part: set it, and what your cluster needs, before sbatch.

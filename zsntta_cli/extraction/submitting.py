@@ -3,11 +3,11 @@
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from zsntta_cli.cache.folder import parts_folder
-from zsntta_cli.cache.parts import find_parts
+from zsntta_cli.cache.parts import claim_parts, find_parts, read_identity
 from zsntta_cli.errors import EncoderError, SettingsError, first_line
 from zsntta_cli.extraction.extractor import Extracted
 from zsntta_cli.extraction.part_workers import make_packed_part, pack, read_markers
@@ -31,11 +31,11 @@ class SubmittedParts:
         cluster = _cluster()
         self.maker = PartMaker(job, reporter)
         self.parts = _lacking(self.maker)
-        content = pack(job)
+        content, self._jobs = pack(job), list[Any]()
         try:
-            executor = _executor(cluster, job, self.maker)
-            with executor.batch():
-                self._jobs = [executor.submit(make_packed_part, content, i) for i in self.parts]
+            if self.parts:
+                executor = _executor(cluster, job, self.maker)
+                self._jobs = executor.map_array(partial(make_packed_part, content), self.parts)
             self.ids = [job.job_id for job in self._jobs]
         except Exception as error:  # submitit's own, and whatever sbatch ends with
             raise EncoderError(f"SLURM took no jobs: {first_line(error)}.") from error
@@ -63,10 +63,20 @@ def _result(job: Any) -> Any:
 
 
 def _lacking(maker: PartMaker) -> tuple[int, ...]:
-    """The numbers of the parts that are not there."""
-    if parts_folder(maker.path).exists():
-        return find_parts(maker.path).missing
-    return tuple(range(1, maker.job.of + 1))
+    """The numbers of the parts that are not there.
+
+    Raises:
+        StoreError: parts of another number or of other images are there.
+    """
+    try:
+        identity = read_identity(maker.path)
+    except StoreError as error:
+        if error.remedy != "extract-parts":
+            raise
+        return tuple(range(1, maker.job.of + 1))
+    source = maker.sharded.identity()
+    claim_parts(maker.path, identity._replace(source=source, of=maker.job.of))
+    return find_parts(maker.path).missing
 
 
 def _cluster() -> str:
