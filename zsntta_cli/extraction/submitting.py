@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from zsntta_cli.cache.parts import claim_parts, find_parts, read_identity
-from zsntta_cli.errors import EncoderError, SettingsError, first_line
+from zsntta_cli.errors import EncoderError, SettingsError, StoreError, first_line
 from zsntta_cli.extraction.extractor import Extracted
 from zsntta_cli.extraction.part_workers import make_packed_part, pack, read_markers
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
