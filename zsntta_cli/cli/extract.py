@@ -195,11 +195,11 @@ def extract(
     choice, reporter = model.choice(), ConsoleReporter()
     if part is not None or parts is not None:
         settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
-        wish = PartsWish(plan, choice, device, features_dir, settings, plan_parts, rate, wait)
+        of_parts = PartsWish(plan, choice, device, features_dir, settings, plan_parts, rate, wait)
         if part is not None:
-            extract_one_part(wish, part, reporter)
+            extract_one_part(of_parts, part, reporter)
         else:
-            extract_in_parts(ctx, wish, parts or 0, reporter)
+            extract_in_parts(ctx, of_parts, parts or 0, reporter)
         return
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper

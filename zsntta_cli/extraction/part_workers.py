@@ -5,7 +5,7 @@ The worker writes the parts' files itself, where this process would; no feature 
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from zsntta_cli.extraction.sharded import PartMaker, PartsJob
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.settings import LOCAL
 
-Marker = Mapping[str, Any]  # part, images, encoded, seconds; or part and error, which is pickled
+Marker = dict[str, Any]  # part, images, encoded, seconds; or part and error, which is pickled
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ def _markers(job: PartsJob) -> Iterator[Marker]:
     import ray.data
 
     device, resources, workers = _placement(job.device)
+    actor: Any = _Actor  # a class, which Ray Data makes actors of
     numbers = [{"part": index} for index in range(1, job.of + 1)]
     with warnings.catch_warnings():  # of its own defaults; of retries, which only so are bounded
         warnings.simplefilter("ignore")
@@ -63,7 +64,7 @@ def _markers(job: PartsJob) -> Iterator[Marker]:
             max_tasks_in_flight_per_actor=1,
         )  # fmt: skip
         markers = ray.data.from_items(numbers, override_num_blocks=job.of).map(
-            _Actor, fn_constructor_args=(pack(replace(job, device=device)),), compute=pool,
+            actor, fn_constructor_args=(pack(replace(job, device=device)),), compute=pool,
             max_restarts=-1, max_task_retries=_RETRIES, **resources,
         )  # fmt: skip
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
@@ -73,7 +74,7 @@ def _markers(job: PartsJob) -> Iterator[Marker]:
 class _Actor(PartsWorker):
     """A worker as Ray Data calls it."""
 
-    def __call__(self, row: Marker) -> Marker:
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         return self.make(int(row["part"]))
 
 
