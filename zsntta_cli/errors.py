@@ -15,6 +15,7 @@ ZsnttaError
     ├── MissingFeatures a set that has no feature file
     ├── MissingSets     sets of which several lack a feature file
     ├── OtherFeatures   features that are not those of a recorded run
+    ├── MissingParts    a set of which parts lack that is to be joined
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
     └── NoPartner       an ID set without a cached OOD set
@@ -26,6 +27,7 @@ import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+_NAMED = 8  # of many missing parts
 _LINE = 200  # characters of another program's words
 
 
@@ -169,6 +171,18 @@ class OtherFeatures(StoreError):
 
     def __str__(self) -> str:
         return f"{self.what} are not those of the record: {self.differences}"
+
+
+class MissingParts(StoreError):
+    """Parts that are not there, of a set that is to be joined."""
+
+    def __init__(self, name: str, folder: str, missing: Sequence[int], of: int) -> None:
+        super().__init__(name, folder, missing, of)
+        self.name, self.folder, self.missing, self.of = name, folder, missing, of
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.missing[:_NAMED])) + " …" * (len(self.missing) > _NAMED)
+        return f"{len(self.missing):,} of {self.of:,} parts are missing in {self.folder}: {named}."
 
 
 class MissingText(StoreError):

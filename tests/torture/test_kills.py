@@ -14,6 +14,7 @@ from zsntta_cli.cache.verify import problems
 
 IMPORTS = 30 if LONG else 2
 EXTRACTIONS = 200 if LONG else 0
+ROUNDS = 50 if LONG else 3
 
 
 @pytest.mark.skipif(not EXTRACTIONS, reason="a hundred are in tests/extraction")
@@ -25,6 +26,17 @@ def test_extractions(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{EXTRACTIONS} kills")
+
+
+def test_parts(tmp_path):
+    """64 parts by four processes, two of which are killed: those of an undisturbed extraction."""
+    script = ROOT / "tests" / "whole" / "kill_parts.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, str(ROUNDS)], env=environment(),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{ROUNDS} rounds")
 
 
 def test_imports(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.mapped import StoredRows
+from zsntta_cli.cache.mapped import MappedRows, StoredRows
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
@@ -103,20 +103,21 @@ class Rows:
         """`parts` (N, D) each; their rows are multiplied by the part's factor."""
         self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
         self._dtype = np.result_type(*(part.dtype for part in parts))
-        sizes = [len(part) for part in parts]
-        self._part = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
-        self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
-        self.shape = len(self._row), parts[0].shape[1]
+        self._starts = np.cumsum([0, *map(len, parts)])
+        self.shape = int(self._starts[-1]), parts[0].shape[1]
+        self.is_mapped = any(isinstance(part, MappedRows) for part in parts)  # on the disk
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        part_of, row = self._part[rows], self._row[rows]
-        stored = np.empty((len(row), self.shape[1]), self._dtype)
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        stored = np.empty((len(rows), self.shape[1]), self._dtype)
         for i, part in enumerate(self._parts):
             here = np.flatnonzero(part_of == i)
-            stored[here] = part.take(row[here], axis=0)
+            stored[here] = part.take(rows[here] - self._starts[i], axis=0)
         features = float32_of(stored)
         return features if (self._factors == 1).all() else features * self._factors[part_of, None]
 
@@ -152,6 +153,7 @@ class Header:
     text_digests: tuple[str, ...]  # sha256 over text features, by template
     text_scales: dict[str, float]  # of templates with a logit scale of their own
     parts: int = 0  # files that a joined set's features lie in
+    source: dict[str, Any] = field(default_factory=dict)  # of the images
 
 
 _EXPONENT = np.float32(2.0**112)

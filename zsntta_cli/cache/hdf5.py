@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -40,9 +40,11 @@ _FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
 @contextlib.contextmanager
-def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
+def _writable(path: Path, mode: str, mapped: bool = False) -> Iterator[h5py.File]:
+    """A file to write to; the arrays of one that is to be memory-mapped begin at whole numbers."""
+    alignment = {"alignment_threshold": 1, "alignment_interval": 64} if mapped else {}
     with Sink(path, mode.replace("w", "w+")) as sink:
-        with h5py.File(sink, mode, libver="v110") as file:
+        with h5py.File(sink, mode, libver="v110", **alignment) as file:
             yield file
         if sink.error:
             raise sink.error
@@ -74,7 +76,7 @@ def write_features(
     Raises:
         StoreError: the file cannot be written; nothing half-written is left.
     """
-    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+    with whole_file(path) as temporary, _writable(temporary, "w", part is not None) as file:
         shards = list[Shard]() if part else None
         digest = _write_rows(file, blocks, labels, shards)
         _write_strings(file, "sample_ids", sample_ids)
@@ -463,6 +465,7 @@ def read_header(path: Path) -> Header:
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
             file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
             _read_scales(file), file.count(_PARTS) if _PARTS in file else 0,
+            file.mapping("source"),
         )  # fmt: skip
 
 
@@ -503,6 +506,50 @@ def write_table(
                 _write_strings(file, name, column.tolist())
             else:
                 file[name] = column
+
+
+def write_columns(
+    path: Path,
+    count: int,
+    dtypes: Mapping[str, type[np.number[Any]]],
+    blocks: Iterable[Mapping[str, NDArray[Any]]],
+    header: Callable[[], Mapping[str, Any]],
+) -> None:
+    """Write columns (N,) of numbers, a block of rows in memory at a time, as a state.
+
+    `header` is asked for when all blocks were taken; it gets the digest of each column beside it.
+    """
+    with whole_file(path) as temporary, _writable(temporary, "w", mapped=True) as file:
+        columns = {name: file.create_dataset(name, (count,), d) for name, d in dtypes.items()}
+        digests, start = {name: hashlib.sha256() for name in columns}, 0
+        for block in blocks:
+            for name, values in block.items():
+                stored = np.ascontiguousarray(values, dtypes[name])
+                columns[name][start : start + len(stored)] = stored
+                digests[name].update(stored.data)
+            start += len(stored)
+        assert start == count, f"{start} rows of {count}"
+        file.attrs.update(state_format=FORMAT)
+        found = {name: digest.hexdigest() for name, digest in digests.items()}
+        _write_attrs(file, header=json.dumps({**header(), "digests": found}))
+
+
+def map_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header of a state and its columns (N,), which stay in the file until they are asked for.
+
+    Raises:
+        StoreError: it is broken, or a column is not that of its digest.
+    """
+    with open_checked(path, "state") as file:
+        header, places = file.mapping("header"), file.columns()
+    columns = {
+        name: np.memmap(path, dtype, "r", offset, (count,)) if count else np.empty(0, dtype)
+        for name, (offset, count, dtype) in places.items()
+    }
+    for name, column in columns.items():
+        if hashlib.sha256(column.data).hexdigest() != header.get("digests", {}).get(name):
+            raise StoreError(f"{path} is broken: {name} does not match its digest.")
+    return header, columns
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:

@@ -61,7 +61,8 @@ class MappedRows:
         file_of = np.searchsorted(self._starts, rows, side="right") - 1
         for i in np.unique(file_of).tolist():
             here = np.flatnonzero(file_of == i)
-            features[here] = self._rows_of(i).take(rows[here] - self._starts[i], axis=0)
+            # By an index, not by `take`: that copies all of an array that is not aligned.
+            features[here] = np.asarray(self._rows_of(i))[rows[here] - self._starts[i]]
         return features
 
     def _run(self, start: int, stop: int) -> NDArray[np.floating]:
@@ -73,6 +74,10 @@ class MappedRows:
             a, b = max(start, begin), min(stop, self._starts[i + 1])
             features[a - start : b - start] = self._rows_of(i)[a - begin : b - begin]
         return features
+
+    def files(self) -> Iterator[NDArray[np.floating]]:
+        """The rows of each file in order, as memory maps."""
+        return map(self._rows_of, range(len(self._starts) - 1))
 
     def take(self, rows: NDArray[np.integer], axis: int = 0) -> NDArray[np.floating]:
         """Some rows (M, D), by their numbers."""

@@ -16,12 +16,12 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, PartFile, PartOf, difference
 from zsntta_cli.cache.folder import part_path, parts_folder
 from zsntta_cli.cache.mapped import MappedRows
-from zsntta_cli.errors import StoreError
+from zsntta_cli.datasets.names import SIZES, SKIPPED
+from zsntta_cli.errors import MissingParts, StoreError
 from zsntta_cli.files import read_input, write_whole
 
 _IDENTITY = "identity.json"
 _LARGEST = 2**20  # bytes of identity.json
-_NAMED = 8  # of many missing parts
 
 
 class PartsIdentity(NamedTuple):
@@ -114,9 +114,8 @@ def join_parts(path: Path) -> FeatureSet:
     """
     identity = read_identity(path)
     if missing := find_parts(path).missing:
-        raise MissingParts(path, missing, identity.of)
-    if path.exists() and not hdf5.read_header(path).parts:
-        raise StoreError(f"{path} is there, and was not joined from parts: remove it first.")
+        raise MissingParts(path.stem, str(parts_folder(path)), missing, identity.of)
+    check_not_whole(path)
     parts = [_Part.read(path, index, identity) for index in range(1, identity.of + 1)]
     whole = _whole(path, identity, parts)
     labels = (hdf5.read_labels(part.file.path) for part in parts)
@@ -124,17 +123,16 @@ def join_parts(path: Path) -> FeatureSet:
     return hdf5.read_features(path)
 
 
-class MissingParts(StoreError):
-    """Parts that are not there, of a set that is to be joined."""
+def check_not_whole(path: Path) -> None:
+    """Refuse to put parts in the place of a set that was extracted whole.
 
-    def __init__(self, path: Path, missing: Sequence[int], of: int) -> None:
-        super().__init__(path, missing, of)
-        self.path, self.missing, self.of = path, missing, of
-
-    def __str__(self) -> str:
-        named = ", ".join(map(str, self.missing[:_NAMED])) + " …" * (len(self.missing) > _NAMED)
-        folder = parts_folder(self.path)
-        return f"{len(self.missing):,} of {self.of:,} parts are missing in {folder}: {named}."
+    Raises:
+        StoreError: it is there.
+    """
+    if path.exists() and not hdf5.read_header(path).parts:
+        raise StoreError(
+            f"{path} is there and was not made in parts: remove it, or take another --features-dir."
+        )
 
 
 class _Part(NamedTuple):
@@ -182,12 +180,27 @@ def _whole(path: Path, identity: PartsIdentity, parts: Sequence[_Part]) -> Featu
     rows = MappedRows([images], first.header.dim, content.image_features.dtype, _no_rows)
     return FeatureSet(
         path, content.kind, content.name, content.identity,
-        {**content.source, **identity.source, "images": images}, digest.hexdigest(), rows,
+        {**_shared(parts), **identity.source, "images": images}, digest.hexdigest(), rows,
         content.labels, content.class_names if has_labels else (),
         content.text_features if has_labels else {}, content.normalized,
         max(part.header.created for part in parts), content.machine, content.text_scales,
         tuple(part.file for part in parts),
     )  # fmt: skip
+
+
+def _shared(parts: Sequence[_Part]) -> dict[str, Any]:
+    """What the sources of all parts say alike, and the images that any of them left out.
+
+    Their range of image sizes is none of it: a part looks at some of its own images alone.
+    """
+    first, *others = (part.header.source for part in parts)
+    same = {
+        key: value
+        for key, value in first.items()
+        if key != SIZES and all(source.get(key) == value for source in others)
+    }
+    skipped = [i for part in parts for i in part.header.source.get(SKIPPED, ())]
+    return {**same, **({SKIPPED: skipped} if skipped else {})}
 
 
 def _no_rows(_: int) -> Any:

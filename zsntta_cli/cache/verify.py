@@ -51,20 +51,27 @@ def problems(path: Path) -> list[str]:
     try:
         features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
         hdf5.read_header(path)
+        return [*_of_features(features), *_of_ids(ids)]
     except StoreError as error:
         return [str(error)]
-    return [*_of_features(features), *_of_ids(ids)]
 
 
 def _of_features(features: FeatureSet) -> Iterator[str]:
     """What takes too long to be looked at in each reading."""
     if features.name != features.path.stem:
         yield f"holds the features of '{features.name}': rename it to {features.name}.h5"
-    norms = row_norms(features.image_features)
+    norms = _checked_norms(features)
     if not np.isfinite(norms).all():
         yield not_finite(features)
     if features.normalized and (abs(norms - 1) > UNIT_TOLERANCE).any():
         yield NOT_NORMALIZED
+
+
+def _checked_norms(features: FeatureSet) -> NDArray[np.float64]:
+    """Norms (N,); the rows of a set in parts are read whole for it, and held against digests."""
+    if not features.parts:
+        return row_norms(features.image_features)
+    return np.concatenate([row_norms(block) for block in hdf5.row_blocks(features, _CHUNK)])
 
 
 def _of_ids(ids: Sequence[str]) -> Iterator[str]:

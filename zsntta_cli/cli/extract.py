@@ -147,7 +147,7 @@ def extract(
         _check_parts(part, parts, dataset, {
             "--words": words, "--noise": noise, "--noise-count": noise_count,
             "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
-            "--dry-run": dry_run,
+            "--dry-run": dry_run, "--overwrite": overwrite,
         })  # fmt: skip
     names_prompts = prompt or template or prompts
     if paper and (dataset or words or noise or names_prompts or noise_count or class_photos):
@@ -243,8 +243,8 @@ def _check_parts(
         raise misused(f"{option} is of one set: name one --dataset.")
     if given := [name for name, value in others.items() if value]:
         raise misused(
-            f"{option} makes the images' features alone: leave {', '.join(given)} out, and give it "
-            f"to zsntta extract without {option} when the parts are joined."
+            f"{option} makes the features of a set's images alone and replaces none: leave "
+            f"{', '.join(given)} out."
         )
 
 

@@ -17,6 +17,7 @@ from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import (
     IncompleteSet,
     MissingFeatures,
+    MissingParts,
     MissingSets,
     MissingText,
     MissingWords,
@@ -75,6 +76,8 @@ _REMEDIES = {
     "install-ray": "pip install 'zsntta[ray]'",
     "install-transformers": "pip install 'zsntta[transformers]' reads it",
     "install-report": "pip install 'zsntta[report]', or --output FILE.csv for its numbers",
+    "join-again": "zsntta cache join NAME, once all parts are there",
+    "extract-parts": "zsntta extract --dataset NAME=… --part 1/64 makes one",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
     "live": "zsntta simulate --method tent",
@@ -121,6 +124,12 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 def _(error: IncompleteSet, _given: Given) -> str:
     fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
     return fetch * error.is_fetched + _REMEDIES["data-root"]
+
+
+@mend.register
+def _(error: MissingParts, _given: Given) -> str:
+    first = f"--part {error.missing[0]}/{error.of}"
+    return f"zsntta extract with the options of the others and {first}, or --parts {error.of}"
 
 
 @mend.register

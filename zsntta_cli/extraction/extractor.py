@@ -40,13 +40,14 @@ from zsntta_cli.cache.folder import (
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.cache.parts import (
     PartsIdentity,
+    check_not_whole,
     claim_parts,
     is_whole_part,
     join_parts,
     read_identity,
 )
 from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
-from zsntta_cli.datasets.names import SIZES, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import SIZES, SKIPPED, SetName, noise_name, words_name
 from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
@@ -185,13 +186,14 @@ class Extractor:
                 discard_parts(path)
                 return Extracted(path, hdf5.read_header(path).images, 0, 0.0)
             claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
+            check_not_whole(whole)
             part = sharded.part(index, of)
             templates = prompts(part.images) if index == 1 else ()
             return self._extract(path, DATASET, part.images, templates, part=part)
 
     def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
         """Whether a part is there: StoreError where it goes with others than are asked for."""
-        if self.settings.overwrite or not part_path(whole, index).exists():
+        if not part_path(whole, index).exists():
             return False
         identity = read_identity(whole)
         claim_parts(whole, PartsIdentity(identity.encoder, source, of))
@@ -426,7 +428,7 @@ def _part_of(part: SetPart) -> PartOf:
 
 
 def _left_out(skipped: Sequence[str]) -> dict[str, object]:
-    return {"skipped": skipped} if skipped else {}
+    return {SKIPPED: skipped} if skipped else {}
 
 
 def _beside(images: ImageSet, kind: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ any of them may be killed, begin again or do the same twice; who joins them read
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name, part_path
 from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.parts import locked_if_free
@@ -90,8 +91,13 @@ class PartsJob:
 class PartMaker:
     """What makes parts of a set, one after the other, with an encoder that is loaded once."""
 
-    def __init__(self, job: PartsJob, reporter: Reporter | None = None) -> None:
-        """Nothing is read before the first part.
+    def __init__(
+        self,
+        job: PartsJob,
+        reporter: Reporter | None = None,
+        load: Callable[[], Encoder] | None = None,
+    ) -> None:
+        """`load` gives the encoder, if not the one of the job's choice; it is called when needed.
 
         Raises:
             DatasetError: no such set. SettingsError: no part at all.
@@ -101,10 +107,10 @@ class PartMaker:
         self.job, self._reporter = job, reporter or Silent()
         self.sharded = sharded_set(job.spec, job.plan, self._reporter)
         first, *_ = job.device.split(",")
+        load = load or partial(load_planned_encoder, job.choice, first, self._reporter)
         self._extractor = Extractor(
-            job.choice, partial(load_planned_encoder, job.choice, first, self._reporter), job.root,
-            job.settings, self._reporter, partial(engine_for, job.settings, job.device),
-            job.plan.sentences,
+            job.choice, load, job.root, job.settings, self._reporter,
+            partial(engine_for, job.settings, job.device), job.plan.sentences,
         )  # fmt: skip
 
     @property

@@ -120,14 +120,21 @@ class StreamData:
         """Zero-shot noise scores u, (T,): 1 - MCM, where the stream has none of its own."""
         if self.own_score is not None:
             return self.own_score
-        return self.pool.zero_shot.noise_score[self.index]
+        return self.pool.zero_shot.noise_score[self.index].astype(np.float64, copy=False)
 
     def features(self, items: slice) -> NDArray[np.float32]:
         """Raw image features (B, D) of a run of items."""
         return self.pool.image_features[self.index[items]]
 
     def detail(self, items: slice) -> ZeroShotDetail:
-        """Entropies and largest logits of a run of items."""
+        """Entropies and largest logits of a run of items.
+
+        Those of rows that stay on the disk are found anew for these items alone.
+        """
+        rows = self.pool.image_features
+        if isinstance(rows, Rows) and rows.is_mapped and self.pool.known_detail is None:
+            text, scale = self.pool.text_features, self.pool.logit_scale
+            return zero_shot_detail(self.features(items), text, scale)
         return self.pool.detail.part(self.index[items])
 
     def word_scores(self, items: slice) -> WordScores | None:

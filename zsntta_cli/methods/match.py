@@ -70,7 +70,11 @@ def _sigmoid(x: Floats) -> Floats:
 
 def matched(data: StreamData, bias: float | None) -> StreamData:
     """A whole stream with these noise scores in place of MCM's."""
-    logits = image_scores(data, scores.max_logit)
+    kept = data.pool.zero_shot.largest_logit
+    if kept is None:
+        logits = image_scores(data, scores.max_logit)
+    else:
+        logits = kept[data.index].astype(np.float64)
     if bias is not None:
         return replace(data, own_score=match(logits, bias))
     return replace(data, own_score=standardised(logits, Moments(), ~data.injected)[0])

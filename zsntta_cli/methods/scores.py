@@ -36,7 +36,8 @@ class ZeroShot:
     """What the frozen model says of N images: predicted class and noise score."""
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
-    noise_score: NDArray[np.float64]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
+    noise_score: NDArray[np.floating]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
+    largest_logit: NDArray[np.float32] | None = None  # (N,) where it was kept
 
 
 class AutocastScale(float):
@@ -179,6 +180,21 @@ def zero_shot(
     for part, logits in _in_chunks(features, text_features, logit_scale):
         _score(scores, part, logits)
     return scores
+
+
+def zero_shot_columns(
+    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
+) -> dict[str, NDArray[Any]]:
+    """Class, noise score, entropy in nats and largest logit of N features (N, D), (N,) each."""
+    scores = _no_scores(len(features))
+    nats, largest = np.empty(len(features), np.float32), np.empty(len(features), np.float32)
+    for part, logits in _in_chunks(features, text_features, logit_scale):
+        _score(scores, part, logits)
+        nats[part], largest[part] = entropy(logits), max_logit(logits)
+    return {
+        "class_index": scores.class_index, "noise_score": scores.noise_score, "entropy": nats,
+        "largest_logit": largest,
+    }  # fmt: skip
 
 
 def zero_shot_detail(

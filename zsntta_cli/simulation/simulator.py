@@ -26,6 +26,7 @@ from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.scored import kept_zero_shot
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
@@ -109,7 +110,7 @@ class Simulator:
         unfinished = len(stream) - len(done)
         of_class = None
         if METHODS[settings.method].class_probability == FROZEN:
-            of_class = 1 - pool.zero_shot.noise_score[index[: len(done)]]
+            of_class = 1 - pool.zero_shot.noise_score[index[: len(done)]].astype(np.float64)
         if machine is None:  # of no replay
             assert self._live is not None
             machine, seconds = self._live().machine, self._live().seconds
@@ -186,6 +187,8 @@ class Simulator:
         source = self._library.read(encoder_name, name)
         text = self._library.text(encoder_name, prompt, id_set)
         scale = self._library.scale(encoder_name, prompt, id_set)
+        if source.parts:
+            return kept_zero_shot(source, text, scale)
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
         with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
@@ -206,11 +209,20 @@ class Simulator:
             raw_features([self._library.read(encoder_name, name) for name in names]),
             self._library.text(encoder_name, prompt, id_set),
             self._library.scale(encoder_name, prompt, id_set),
-            ZeroShot(
-                np.concatenate([s.class_index for s in scores]),
-                np.concatenate([s.noise_score for s in scores]),
-            ),
+            _below_each_other(scores),
         )
+
+
+def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
+    """The scores of several sets as one's; of a single set its own, which may lie on the disk."""
+    if len(scores) == 1:
+        return scores[0]
+    logits = [score.largest_logit for score in scores if score.largest_logit is not None]
+    return ZeroShot(
+        np.concatenate([score.class_index for score in scores]),
+        np.concatenate([score.noise_score for score in scores]),
+        np.concatenate(logits) if len(logits) == len(scores) else None,
+    )
 
 
 def _check_reads_photos(settings: RunSettings) -> None:

@@ -1,0 +1,136 @@
+"""Make 64 parts by four processes of which two are killed, and compare with undisturbed ones.
+
+All is real but for the encoder, which costs nothing. Two kills a round land at random times, and
+two more processes take the place of the killed.
+Usage: kill_parts.py FOLDER [ROUNDS]
+"""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from web_writer import write_web_set
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.folder import part_path, parts_folder
+from zsntta_cli.encoders.weights import weights_request
+from zsntta_cli.extraction.plan import ExtractPlan
+from zsntta_cli.extraction.sharded import PartMaker, PartsJob
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
+PARTS, WORKERS, KILLED = 64, 4, 2
+TINY = EncoderChoice("tiny")
+SETTINGS = ExtractSettings(batch_size=4, workers=1)
+
+
+class Means:
+    """An encoder that costs nothing: features are means of six values."""
+
+    identity: ClassVar = {**weights_request(TINY), "logit_scale": 100.0}
+    image_size, embed_dim = 32, 512
+
+    @staticmethod
+    def resize(image):
+        return np.asarray(image.resize((32, 32)))
+
+    def encode_pixels(self, pixels):
+        return pixels.reshape(len(pixels), 512, 6).mean(2, np.float32)
+
+    def encode_texts(self, prompts):
+        return np.eye(512, dtype=np.float32)[: len(prompts)]
+
+
+class FixedClock(datetime):
+    """The time that a file says it was made: with it, whole files can be compared."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2025, 1, 1, tzinfo=UTC)
+
+
+def maker(folder: Path, root: str) -> PartMaker:
+    spec = f"pets={folder / 'pets'}"
+    job = PartsJob(spec, PARTS, ExtractPlan((spec,)), TINY, "cpu", folder / root, SETTINGS)
+    return PartMaker(job, load=Means)
+
+
+def start(folder: Path, root: str) -> int:
+    """Begin a process that makes all parts that lack; gives its number."""
+    process = os.fork()
+    if process:
+        return process
+    status = 1
+    try:
+        for _ in maker(folder, root).make_all():
+            pass
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def finish(processes) -> None:
+    for process in processes:
+        _, status = os.waitpid(process, 0)
+        assert status == 0, "a process that nobody killed failed"
+
+
+def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) -> int:
+    """Make all parts with two kills on the way; gives how many parts there were at the kills."""
+    processes = [start(folder, root) for _ in range(WORKERS)]
+    made = 0
+    for _ in range(KILLED):
+        time.sleep(chance.uniform(0, seconds / KILLED))
+        victim = processes.pop(0)
+        os.kill(victim, signal.SIGKILL)
+        os.waitpid(victim, 0)
+        made = len(list(parts_folder(maker(folder, root).path).glob("0*.h5")))
+        processes.append(start(folder, root))
+    finish(processes)
+    return made
+
+
+def main() -> None:
+    hdf5.datetime = FixedClock
+    folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
+    labels = [i % 3 for i in range(3 * PARTS)]
+    write_web_set(folder / "pets", labels, ["cat", "dog", "ox"], form="png", a_shard=3)
+    started = time.monotonic()
+    finish([start(folder, "whole") for _ in range(WORKERS)])
+    seconds = time.monotonic() - started
+    undisturbed = maker(folder, "whole")
+    undisturbed.join()
+    digest = hdf5.read_features(undisturbed.path).digest
+    for _ in range(ROUNDS):
+        made = disturbed(folder, "killed", seconds, chance)
+        landed["before" if not made else "after" if made == PARTS else "within"] += 1
+        killed = maker(folder, "killed")
+        killed.join()
+        assert hdf5.read_features(killed.path).digest == digest
+        for index in range(1, PARTS + 1):
+            whole, again = (part_path(m.path, index) for m in (undisturbed, killed))
+            assert whole.read_bytes() == again.read_bytes(), f"part {index} is another"
+        lying = {path.name for path in parts_folder(killed.path).iterdir()}
+        names = {f"{index:05d}" for index in range(1, PARTS + 1)}
+        files = {f"{name}.h5" for name in names} | {f".{name}.lock" for name in names}
+        assert lying <= files | {"identity.json"}, lying
+        shutil.rmtree(folder / "killed")
+    where = ", ".join(f"{count} {place}" for place, count in sorted(landed.items()))
+    print(f"{ROUNDS} rounds ({where} the work), digest {digest}")
+
+
+if __name__ == "__main__":
+    main()

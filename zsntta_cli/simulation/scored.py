@@ -1,0 +1,127 @@
+"""The zero-shot scores of sets in parts: found in one pass over the rows, and kept beside them.
+
+`NAME.scores/<16 hex>.h5` has 16 bytes an image: the class, u, the entropy of the classes (nats) and
+the largest logit, each as it comes out of the product, in single precision. The name of the file
+says of which features, text features and logit scale they are.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.folder import scores_folder
+from zsntta_cli.cache.mapped import MappedRows
+from zsntta_cli.cache.soundness import not_finite
+from zsntta_cli.errors import StoreError
+from zsntta_cli.methods.scores import ZeroShot, zero_shot_columns
+
+_RULE = 1  # of what is kept: another number makes all anew
+_BLOCK = 2**14  # rows at a time
+_COLUMNS: dict[str, type[np.number[Any]]] = {
+    "class_index": np.int32,
+    "noise_score": np.float32,
+    "entropy": np.float32,
+    "largest_logit": np.float32,
+}
+
+
+def kept_zero_shot(features: FeatureSet, text: NDArray[np.float32], scale: float) -> ZeroShot:
+    """The scores of a set in parts, (N,) each, which stay on the disk; found now if they lack.
+
+    That reads all features once, and holds them against their digests.
+
+    Raises:
+        StoreError: features that are not finite, or not those of their digest.
+    """
+    key = _key(features, text, scale)
+    path = scores_folder(features.path) / f"{key[:16]}.h5"
+    kept = _read(path, key, len(features))
+    if kept is None:
+        blocks = _score(features, text, scale)
+        hdf5.write_columns(path, len(features), _COLUMNS, blocks, lambda: {"key": key})
+        kept = _read(path, key, len(features))
+        assert kept is not None, "what was written a moment ago"
+    return ZeroShot(kept["class_index"], kept["noise_score"], kept["largest_logit"])
+
+
+def _key(features: FeatureSet, text: NDArray[np.float32], scale: float) -> str:
+    """What scores are found again by."""
+    of_text = hashlib.sha256(np.ascontiguousarray(text).data).hexdigest()
+    said = f"{_RULE} {features.digest} {of_text} {type(scale).__name__} {float(scale)!r}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _read(path: Path, key: str, count: int) -> dict[str, NDArray[Any]] | None:
+    """Kept scores; None where there are none, or what is there is broken or of another key."""
+    if not path.exists():
+        return None
+    with contextlib.suppress(StoreError):
+        header, columns = hdf5.map_columns(path)
+        dtypes = {name: column.dtype for name, column in columns.items()}
+        fits = header.get("key") == key and dtypes == _COLUMNS
+        if fits and all(len(column) == count for column in columns.values()):
+            return columns
+    return None
+
+
+def _score(
+    features: FeatureSet, text: NDArray[np.float32], scale: float
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Score blocks of rows on all cores, a product each, while this thread finds their digests."""
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as workers, threadpool_limits(1, "blas"):
+        at_work: deque[Future[dict[str, NDArray[Any]]]] = deque()
+        for rows in _checked_blocks(features):
+            at_work.append(workers.submit(_columns, rows, text, scale))
+            if len(at_work) > 2 * cores:
+                yield _finite(features, at_work.popleft().result())
+        for columns in at_work:
+            yield _finite(features, columns.result())
+
+
+def _columns(
+    rows: NDArray[np.floating], text: NDArray[np.float32], scale: float
+) -> dict[str, NDArray[Any]]:
+    with np.errstate(all="ignore"):  # of features that are not finite, which are refused below
+        return zero_shot_columns(rows, text, scale)
+
+
+def _finite(features: FeatureSet, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    if not np.isfinite(columns["noise_score"]).all():
+        raise StoreError(
+            f"{features.path} cannot be used: {not_finite(features)}.", remedy="make-again"
+        )
+    return columns
+
+
+def _checked_blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
+    """The rows in blocks, none of which spans two parts.
+
+    Raises:
+        StoreError: behind its last block, a part whose rows are not those of its digest.
+    """
+    assert isinstance(features.image_features, MappedRows)
+    first = 0
+    for part, rows in zip(features.parts, features.image_features.files(), strict=True):
+        digest = hashlib.sha256()
+        for start in range(0, part.images, _BLOCK):
+            block = rows[start : start + _BLOCK]
+            yield block
+            digest.update(np.ascontiguousarray(block).data)
+        digest.update(features.labels[first : first + part.images].data)
+        if digest.hexdigest() != part.digest:
+            raise StoreError(
+                f"{part.path} is broken: its content does not match its digest", remedy="join-again"
+            )
+        first += part.images
