@@ -91,7 +91,7 @@ class RunMaker:
         try:
             _ = self._simulator
         except ZsnttaError as error:
-            return error
+            return portable(error)
         except Exception as error:  # of other code than that here, whatever its version says
             return EncoderError(f"{platform.node()} cannot make any run ({first_line(error)}).")
         return None
