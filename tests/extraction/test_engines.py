@@ -19,7 +19,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
-from zsntta_cli.extraction import cluster, jobs, plan
+from zsntta_cli.extraction import connection, jobs, plan
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.processes import Processes
@@ -171,7 +171,7 @@ def test_devices(monkeypatch):
 
 
 def test_ray_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(connection, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
         plan.engine_for(replace(SETTINGS, engine="ray"), "cpu")
     assert error.value.remedy == "install-ray"

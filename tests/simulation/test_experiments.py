@@ -19,9 +19,9 @@ from made import MADE_UP, PROMPT, fails
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.results import obtain
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.run_queue import RunQueue
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
@@ -91,7 +91,7 @@ def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
         for i, (id_set, ood_set, count) in enumerate(grids)
         for seed in range(count)
     ]
-    queue = obtain.RunQueue(runs, multiprocessing.get_context("fork"))
+    queue = RunQueue(runs, multiprocessing.get_context("fork"))
     place, done = dict[int, int](), []
 
     def take(process):
@@ -131,7 +131,7 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
 
 
 def test_after_an_error_no_other_run_begins():
-    queue = obtain.RunQueue(
+    queue = RunQueue(
         [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
         multiprocessing.get_context("fork"),
     )

@@ -75,7 +75,7 @@ def child(path, order, pipe):
         checkpoints.Checkpoint.read = read
         # As if seconds were milliseconds.
         checkpoints._TAKEN_EVERY = checkpoints._WRITTEN_EVERY = 0
-        live_queue._POLL = 0.01
+        live_queue.POLL = 0.01
         runs = random.Random(order).sample(RUNS, len(RUNS))
         records = run_all(FEATURES, runs, live=lambda: SESSION, keeping=Keeping(path, items=True))
         assert [record.settings for record in records] == runs

@@ -8,6 +8,7 @@ import typer
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import DryRun, say_foresight
+from zsntta_cli.cli.options import JobOptions, with_groups
 from zsntta_cli.cli.output import command_line, form_of
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import LiveSettings
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from zsntta_cli.results.experiment import Experiment, TableRequest
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.kept import Kept
+    from zsntta_cli.results.running import Jobs
     from zsntta_cli.simulation.record import Record
 
 _TABLE = "table"
 
 
+@with_groups
 def run(
     *,
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="An experiment in TOML: docs/experiments.md.")],
-    jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
+    jobs: JobOptions,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run again what was kept from before.")
     ] = False,
@@ -55,7 +58,7 @@ def run(
         _say_runs(experiment, runs, keeping, ctx.params)
         return
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
-    kept_runs = _kept_runs(experiment, runs, jobs, live, keeping)
+    kept_runs = _kept_runs(experiment, runs, jobs.chosen(), live, keeping)
     outputs = _tables(experiment.tables, views, kept_runs) + _figures(experiment, kept_runs)
     _put_all(outputs)
 
@@ -136,7 +139,7 @@ def _say_runs(
 def _kept_runs(
     experiment: "Experiment",
     runs: "Sequence[RunSettings]",
-    jobs: int,
+    jobs: "Jobs",
     live: LiveSettings,
     keeping: "Keeping",
 ) -> "list[Kept]":

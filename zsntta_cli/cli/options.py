@@ -21,6 +21,7 @@ from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
+    LOCAL,
     EncoderChoice,
     LiveSettings,
     StreamSettings,
@@ -32,6 +33,7 @@ from zsntta_cli.simulation.runs import declared, setting_names
 
 if TYPE_CHECKING:
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.running import Jobs
     from zsntta_cli.results.store import RecordStore
 
 
@@ -148,6 +150,25 @@ class KeepingOptions(StoreOptions):
         from zsntta_cli.results.keeping import Keeping
 
         return Keeping.beside(self.features_dir, self.file, self.fresh, items, command_line())
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """What makes runs."""
+
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes of replays; with --engine ray workers at most. [1, or all]"),
+    ] = None
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: runs go to a cluster, that at RAY_ADDRESS.")
+    ] = LOCAL
+
+    def chosen(self) -> "Jobs":
+        """So many processes, or workers of a cluster."""
+        from zsntta_cli.results.running import jobs_of
+
+        return jobs_of(self.jobs, self.engine)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from zsntta_cli.cli.dry import DryRun, say_foresight, say_tuning_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
+    JobOptions,
     KeepingOptions,
     LiveOptions,
     given_settings,
@@ -24,7 +25,7 @@ from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, LiveSettings
+from zsntta_cli.settings import FEATURES, RAY, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.running import Jobs
     from zsntta_cli.results.tuning import Tunings
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
@@ -92,7 +94,7 @@ def simulate(
             "results side by side.",
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     features: PublishedOption = None,
@@ -139,6 +141,8 @@ def simulate(
     }  # fmt: skip
     values = given_settings(settings)
     _check_usage(record, {**named, **values}, other_features)
+    if scores and jobs.engine == RAY:
+        raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     plan = tuning.plan(id_set, ood_set)
     form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="scores")
@@ -155,7 +159,7 @@ def simulate(
     published = PublishedFeatures(features, features_dir, dry_run) if features else None
     if published and not record:
         choice = published.encoder(choice, encoder.is_named)
-    live_settings = live.settings(choice)
+    live_settings, workers = live.settings(choice), jobs.chosen()
     grid = Grid(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), values, own_settings(own or ()),
@@ -186,7 +190,7 @@ def simulate(
 
         def run_candidates(runs: "Sequence[RunSettings]") -> "Sequence[Record]":
             _tell_notes(features_dir, runs, is_below=False)
-            return _run(features_dir, runs, jobs, False, live_settings, store.keeping())[0]
+            return _run(features_dir, runs, workers, False, live_settings, store.keeping())[0]
 
         tunings = choose(features_dir, grid, plan, run_candidates)
     runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
@@ -194,7 +198,7 @@ def simulate(
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
-    records, replay = _run(features_dir, runs, jobs, bool(scores), live_settings, keeping)
+    records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
     if not recorded:
         records = with_tunings(records, tunings, keeping, partial(say, err=True))
     if scores and replay:
@@ -234,7 +238,7 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features
 def _run(
     root: Path,
     runs: "Sequence[RunSettings]",
-    jobs: int,
+    jobs: "Jobs",
     with_items: bool,
     live: LiveSettings,
     keeping: "Keeping",

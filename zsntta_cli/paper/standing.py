@@ -30,7 +30,7 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.obtain import run_all
-from zsntta_cli.results.running import Failures
+from zsntta_cli.results.running import Failures, Jobs, OnRay
 from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.metrics import Measures
@@ -46,7 +46,7 @@ class Execution:
 
     reporter: Reporter
     keeping: Keeping
-    jobs: int = 1
+    jobs: Jobs = 1
     live: LiveFactory | None = None  # None: live methods are not run
     device: str = "auto"  # of what is timed
     samples: int = SAMPLES
@@ -213,8 +213,9 @@ def _live(
         return list(before.values()), not_kept
     count = count_items(wishes.root, not_kept)
     execution.reporter.note(f"{len(not_kept):,} live runs of {count:,} items")
+    jobs = execution.jobs if isinstance(execution.jobs, OnRay) else 1
     records = run_all(
-        wishes.root, live, 1, execution.live, execution.reporter, execution.keeping, failures
+        wishes.root, live, jobs, execution.live, execution.reporter, execution.keeping, failures
     )
     if not any(record.unfinished for record in records):
         records += _timed(timed, wishes, execution)

@@ -32,7 +32,8 @@ def simulate(
     preset: Any = (),
     prompt: Any = (),
     features_dir: str | Path = "features",
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str = "local",
     records: str | Path | None = None,
     fresh: bool = False,
     own: Mapping[str, Mapping[str, Any]] | None = None,
@@ -66,6 +67,7 @@ def simulate(
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
+    from zsntta_cli.results.running import jobs_of
     from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import LiveDevices
@@ -83,7 +85,9 @@ def simulate(
     path = Path(records) if records else None
     keeping = Keeping.beside(root, path, fresh, command=command)
     session = LiveDevices(live or LiveSettings())
-    run = functools.partial(run_all, root, jobs=jobs, live=session, keeping=keeping)
+    run = functools.partial(
+        run_all, root, jobs=jobs_of(jobs, engine), live=session, keeping=keeping
+    )
     notes: list[str] = []
     tunings: Tunings = {}
     if plan := _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by):

@@ -113,6 +113,20 @@ def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
         return [None] * len(records)
 
 
+def judged(replay: Replay, keeping: Keeping | None) -> Kept:
+    """What a run gave, its record alone where nothing more is to be kept of it."""
+    replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
+    if keeping is None or not _is_to_keep(replay, keeping):
+        return Kept(replay.record(), {})
+    return kept_of(replay, keeping.items)
+
+
+def _is_to_keep(run: Replay | Record, keeping: Keeping | None) -> bool:
+    """Whether a run was finished and can be found again, and there is a place for it."""
+    is_found = revision(run.settings.method) is not None
+    return keeping is not None and not run.unfinished and is_found
+
+
 class Keeper:
     """Keeps each run when it is finished, in a transaction of its own."""
 
@@ -130,16 +144,17 @@ class Keeper:
 
     def keep(self, replay: Replay) -> Record:
         """The record of a run, which is kept if the run was finished and can be found again."""
-        keeping, has_revision = self._keeping, revision(replay.settings.method) is not None
-        replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
-        if keeping is None or replay.unfinished or not has_revision:
-            return replay.record()
-        kept = kept_of(replay, keeping.items)
-        try:
-            self._store = self._store or RecordStore(keeping.path, create=True)
-            self._store.add([kept])
-        except StoreError as error:  # the result is worth more than its place
-            self.problem = str(error)
+        return self.add(judged(replay, self._keeping))
+
+    def add(self, kept: Kept) -> Record:
+        """The record of a run that was judged, maybe elsewhere; it is kept as those of `keep`."""
+        if _is_to_keep(kept.record, self._keeping):
+            assert self._keeping is not None
+            try:
+                self._store = self._store or RecordStore(self._keeping.path, create=True)
+                self._store.add([kept])
+            except StoreError as error:  # the result is worth more than its place
+                self.problem = str(error)
         return kept.record
 
     def __enter__(self) -> "Keeper":

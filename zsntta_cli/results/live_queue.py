@@ -9,11 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
-from zsntta_cli.results.claims import Claims
+from zsntta_cli.results.claims import Claims, Taken
 from zsntta_cli.results.keeping import Keeper, Keeping, kept_before, runs_by_key
 from zsntta_cli.results.running import Failures, reporting, run_here, run_name, tell_problem
 from zsntta_cli.results.store import RecordStore
@@ -21,7 +22,7 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
-_POLL = 2.0  # seconds between two looks at what others do
+POLL = 2.0  # seconds between two looks at what others do
 
 
 def run_queued(
@@ -53,12 +54,63 @@ def run_queued(
     with claims, _Work(root, by_key, live, keeping, claims) as work, reporter.waiting(work.status):
         while not work.is_done:
             if not work.take_next(failures):
-                time.sleep(_POLL)
+                time.sleep(POLL)
     tell_problem(work.problem, reporter)
     return records + work.records
 
 
-class _Work:
+class ClaimedRuns:
+    """The runs of the queue that are left, those of this process among them."""
+
+    def __init__(
+        self, root: Path, by_key: dict[str, RunSettings], keeping: Keeping, claims: Claims
+    ) -> None:
+        self._root, self._keeping, self.claims = root, keeping, claims
+        self.left = dict(by_key)
+        self.places = {run: checkpoint_path(keeping.path, key) for key, run in by_key.items()}
+        self.records: list[Record] = []  # of finished runs, whoever made them
+
+    def take(self) -> Taken:
+        """Claim a run; the records of those that others finished meanwhile are read."""
+        taken = self.claims.take(list(self.left))
+        for key, seconds in taken.finished.items():
+            self._read(key, seconds)
+        return taken
+
+    def _read(self, key: str, seconds: float) -> None:
+        """Take the record of a finished run, if it has all that is to be kept of it."""
+        run = self.left[key]
+        kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
+        if run in kept_runs:
+            self.records.append(kept_runs[run].record)
+            self.places[run].unlink(missing_ok=True)  # its process may have died before that
+            del self.left[key]
+        else:
+            self.claims.make_again(key, seconds)
+
+    def add(self, record: Record, is_kept: bool) -> None:
+        """Add the record of a run that was made here."""
+        self.records.append(record)
+        if is_kept and not record.unfinished:
+            self.places[record.settings].unlink(missing_ok=True)
+
+    @property
+    def others_work(self) -> str:
+        """What this process waits for, in words."""
+        names = ", ".join(sorted(set(map(run_name, self.left.values()))))
+        return f"waiting for other processes, which are at work on {names}"
+
+    def __enter__(self) -> Self:
+        with contextlib.suppress(OSError):  # what is killed leaves it, for `tidy` to see
+            live_folder(self._keeping.path).mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(StoreError):
+            self.claims.leave(live_folder(self._keeping.path))
+
+
+class _Work(ClaimedRuns):
     """What one process has to do with the runs in the queue."""
 
     def __init__(
@@ -69,16 +121,14 @@ class _Work:
         keeping: Keeping,
         claims: Claims,
     ) -> None:
-        self._root, self._left, self._keeping, self._claims = root, by_key, keeping, claims
-        self._places = {run: checkpoint_path(keeping.path, key) for key, run in by_key.items()}
-        self._simulator = Simulator(root, live, self._places.get)
+        super().__init__(root, by_key, keeping, claims)
+        self._simulator = Simulator(root, live, self.places.get)
         self._keeper, self._count, self._now = Keeper(keeping), len(by_key), ""
-        self.records: list[Record] = []
 
     @property
     def is_done(self) -> bool:
         """Whether all runs are finished, or Ctrl-C stopped one."""
-        return not self._left or any(record.unfinished for record in self.records[-1:])
+        return not self.left or any(record.unfinished for record in self.records[-1:])
 
     @property
     def problem(self) -> str:
@@ -87,51 +137,25 @@ class _Work:
 
     def status(self) -> str:
         """What is being done, in words."""
-        return f"{self._count - len(self._left):,} of {self._count:,} live runs done: {self._now}"
+        return f"{self._count - len(self.left):,} of {self._count:,} live runs done: {self._now}"
 
     def take_next(self, failures: Failures | None) -> bool:
         """Make the next run; False where all that are left are being made by others."""
-        taken = self._claims.take(list(self._left))
-        for key, seconds in taken.finished.items():
-            self._read(key, seconds)
+        taken = self.take()
         if taken.key is None:
-            names = ", ".join(sorted(set(map(run_name, self._left.values()))))
-            self._now = f"waiting for other processes, which are at work on {names}"
+            self._now = self.others_work
             return bool(taken.finished)
-        run = self._left[taken.key]
+        run = self.left[taken.key]
         self._now = run_name(run)
-        with self._claims.held(taken.key), reporting(run, failures):
-            self._make(run)
-        del self._left[taken.key]
+        with self.claims.held(taken.key), reporting(run, failures):
+            replay = self._simulator.replay(run, self._keeping.gradients)
+            self.add(self._keeper.keep(replay), is_kept=not self.problem)
+        del self.left[taken.key]
         return True
-
-    def _read(self, key: str, seconds: float) -> None:
-        """Take the record of a finished run, if it has all that is to be kept of it."""
-        run = self._left[key]
-        kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
-        if run in kept_runs:
-            self.records.append(kept_runs[run].record)
-            self._places[run].unlink(missing_ok=True)  # its process may have died before that
-            del self._left[key]
-        else:
-            self._claims.make_again(key, seconds)
-
-    def _make(self, run: RunSettings) -> None:
-        replay = self._simulator.replay(run, self._keeping.gradients)
-        record = self._keeper.keep(replay)
-        self.records.append(record)
-        if not record.unfinished and not self.problem:
-            self._places[run].unlink(missing_ok=True)
-
-    def __enter__(self) -> "_Work":
-        with contextlib.suppress(OSError):  # what is killed leaves it, for `tidy` to see
-            live_folder(self._keeping.path).mkdir(exist_ok=True)
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._keeper.__exit__()
-        with contextlib.suppress(StoreError):
-            self._claims.leave(live_folder(self._keeping.path))
+        super().__exit__()
 
 
 def live_folder(store: Path) -> Path:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,22 @@ from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
 from zsntta_cli.results.live_queue import seconds_before, tidy
 from zsntta_cli.results.live_workers import run_live
+from zsntta_cli.results.run_queue import RunQueue
 from zsntta_cli.results.running import (
     Failures,
+    Jobs,
+    OnRay,
     reporting,
     run_here,
     run_name,
     tell_problem,
 )
+from zsntta_cli.settings.options import check
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 from zsntta_cli.simulation.tuned import live_among
 
-_WORTH = 4  # runs for which a process reads sets that another one has read
 _FEW = 8  # runs that several processes are not worth
 
 
@@ -58,23 +61,22 @@ def run_one(
 def run_all(
     root: Path,
     runs: Sequence[RunSettings],
-    jobs: int = 1,
+    jobs: Jobs = 1,
     live: LiveFactory | None = None,
     reporter: Reporter | None = None,
     keeping: Keeping | None = None,
     failures: Failures | None = None,
 ) -> list[Record]:
-    """All runs, in order, on `jobs` processes; the results do not depend on their number.
+    """All runs, in order, on `jobs` processes or a cluster; the results do not depend on which.
 
     With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
     it is finished. A live run that Ctrl-C stopped is the last one. With `failures`, a run that ends
     with an error is put there and the others go on; without, it ends them all.
 
     Raises:
-        SettingsError: no process at all, or several for live methods.
+        SettingsError: no process at all, or several for live methods; a cluster without Ray.
     """
-    if jobs < 1:
-        raise SettingsError(f"jobs is {jobs}, must be 1 or more.")
+    check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
     # Before anything is read: what others finish from here on is not made once more.
     before = seconds_before(root, runs, keeping) if keeping else {}
@@ -86,9 +88,14 @@ def run_all(
     new_runs = [run for run in runs if run not in kept_runs]
     for words in changed_sources(set(new_runs), keeping) if keeping else ():
         reporter.note(f"note: kept before and run again: {words}")
-    if jobs > 1 and live_among(root, new_runs):
+    if isinstance(jobs, OnRay):
+        from zsntta_cli.results.sweeping import Sweep  # not for every start
+
+        sweep = Sweep(root, jobs.workers, reporter, keeping, failures)
+        records = sweep.run(new_runs, live, before)
+    elif jobs > 1 and live_among(root, new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if jobs > 1 and len(new_runs) >= _FEW:
+    elif jobs > 1 and len(new_runs) >= _FEW:
         records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
     else:
         is_queued = live_among(root, new_runs) if keeping else set()
@@ -154,76 +161,6 @@ def _processes() -> Any:
 
     alone = threading.active_count() == 1 and "torch" not in sys.modules
     return multiprocessing.get_context("fork" if sys.platform == "linux" and alone else "spawn")
-
-
-class RunQueue:
-    """Runs of which several processes take one after the other; the counts are shared memory.
-
-    Reading and scoring a set costs as much as some runs on it, so each process stays with the sets
-    that it has read as long as there are runs on them, and helps another only with what is left of
-    a set where that is worth reading it again.
-    """
-
-    def __init__(self, runs: Sequence[RunSettings], processes: Any) -> None:
-        by_sets: dict[tuple[str, str, str | None], list[RunSettings]] = {}
-        for run in runs:
-            by_sets.setdefault((run.encoder, run.id_set, run.ood_set), []).append(run)
-        self._runs = list(by_sets.values())
-        self._id_sets = [sets[:2] for sets in by_sets]
-        self._begun = processes.Array("q", len(by_sets))  # runs that were taken, by sets
-        self._finished = processes.Value("q", 0)
-
-    def take(self, last: int | None) -> tuple[RunSettings, int] | None:
-        """A run and the place of its sets, given that of the run before; None if none is left."""
-        with self._begun.get_lock():
-            begun = self._begun[:]
-            id_sets_read = {
-                id_set for id_set, count in zip(self._id_sets, begun, strict=True) if count
-            }
-            fits = [
-                self._fit(place, begun[place], last, id_sets_read) for place in range(len(begun))
-            ]
-            place = fits.index(max(fits))
-            if fits[place] < (0, 0):
-                return None
-            self._begun[place] += 1
-            return self._runs[place][begun[place]], place
-
-    def _fit(
-        self, place: int, begun: int, last: int | None, id_sets_read: Collection[tuple[str, str]]
-    ) -> tuple[int, int]:
-        """How well the runs on some sets suit a process, and how many wait; below 0: not at all.
-
-        4: it has read the sets; 3: it has read the ID set; 2: nobody has read that ID set yet, so
-        processes spread out; 1: another process has; 0: another one is at work on these very sets.
-        """
-        waiting, id_set = len(self._runs[place]) - begun, self._id_sets[place]
-        if not waiting or (begun and place != last and waiting < _WORTH):
-            return -1, waiting
-        if begun:
-            return (4 if place == last else 0), waiting
-        if last is not None and id_set == self._id_sets[last]:
-            return 3, waiting
-        return (1 if id_set in id_sets_read else 2), waiting
-
-    @property
-    def finished(self) -> int:
-        """How many runs are finished."""
-        return int(self._finished.value)
-
-    def mark_finished(self) -> None:
-        """Mark one more run as finished."""
-        with self._finished.get_lock():
-            self._finished.value += 1
-
-    def __enter__(self) -> "RunQueue":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error of one process the others begin no other run."""
-        if kind:
-            with self._begun.get_lock():
-                self._begun[:] = [len(runs) for runs in self._runs]
 
 
 _of_process: list[tuple[RunQueue, Simulator]] = []

@@ -5,11 +5,14 @@ import gc
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from zsntta_cli.errors import ZsnttaError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.keeping import Keeper, Keeping
+from zsntta_cli.settings import LOCAL, RAY
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
@@ -18,6 +21,27 @@ from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 # Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
 Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """The workers of a Ray cluster, in place of processes of this machine."""
+
+    workers: int | None = None  # at most; None: as many as there is a place for
+
+
+Jobs = int | OnRay  # so many processes, or a cluster
+
+
+def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
+    """What makes runs: so many processes, one if nothing is said, or workers of a cluster.
+
+    Raises:
+        SettingsError: there is no such engine, or no process at all.
+    """
+    check_choice("engine", engine, (LOCAL, RAY))
+    check(jobs is None or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
+    return OnRay(jobs) if engine == RAY else jobs or 1
 
 
 def run_here(
@@ -57,10 +81,10 @@ def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None
         failures[settings] = first_line(error)
         may_hold_memory = not isinstance(error, ZsnttaError)  # a broken file holds none
     if may_hold_memory:
-        _empty_cache()  # after the error, whose frames hold what filled the memory
+        empty_cache()  # after the error, whose frames hold what filled the memory
 
 
-def _empty_cache() -> None:
+def empty_cache() -> None:
     """Give back the GPU memory that a failed run held, for the next one."""
     if torch := sys.modules.get("torch"):
         gc.collect()

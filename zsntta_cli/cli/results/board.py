@@ -9,7 +9,13 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import DryRun, say_foresight
-from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, KeepingOptions, with_groups
+from zsntta_cli.cli.options import (
+    EncoderOptions,
+    FeaturesDir,
+    JobOptions,
+    KeepingOptions,
+    with_groups,
+)
 from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.settings import FEATURES, EncoderChoice
 
@@ -40,7 +46,7 @@ def board(
         ),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Of the streams. [0 to 4]", min=0)] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
@@ -74,7 +80,7 @@ def board(
     if dry_run:
         say_foresight(features_dir, list(plan.runs().values()), store.keeping(), ctx.params)
         return
-    results = obtain_results(plan, jobs, reporter, store.keeping())
+    results = obtain_results(plan, jobs.chosen(), reporter, store.keeping())
     put(screen(plan, results), None)
     if output:
         put(page(plan, results), output)

@@ -12,6 +12,7 @@ from zsntta_cli.cli.dry import DryRun
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
+    JobOptions,
     KeepingOptions,
     LiveOptions,
     live_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.running import Jobs
 
 _OF_ROWS = {form.ending: name for name, form in FORMS.items() if form.of_rows}
 
@@ -85,7 +87,7 @@ def paper(
         list[str] | None,
         typer.Option("--set", help="Other than the paper's, for one method: METHOD.SETTING=VALUE."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes, of replays.")] = 1,
+    jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
@@ -151,7 +153,7 @@ def paper(
     if dry_run:
         results.say_what_would_be_run(tables, figures, wishes, store.keeping(), live, ctx.params)
         return
-    execution = _execution(store.keeping(), jobs, settings, live, samples)
+    execution = _execution(store.keeping(), jobs.chosen(), settings, live, samples)
     if everything:
         results.reproduce_all(output or Path("reproduction"), wishes, execution, ctx.params)
     elif check:
@@ -236,7 +238,7 @@ def _check_usage(
 
 
 def _execution(
-    keeping: "Keeping", jobs: int, settings: LiveSettings, live: bool, samples: int
+    keeping: "Keeping", jobs: "Jobs", settings: LiveSettings, live: bool, samples: int
 ) -> "Execution":
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter

@@ -16,13 +16,14 @@ from zsntta_cli.results.frame import CLEAN, Value, average, average_by_seed, wor
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.ranking import RankMark, average_marks
+from zsntta_cli.results.running import Jobs
 from zsntta_cli.simulation.metrics import METRICS, metrics_of
 from zsntta_cli.simulation.record import Record
 
 Results = Mapping[Spot, Record]
 
 
-def obtain_results(plan: Plan, jobs: int, reporter: Reporter, keeping: Keeping) -> Results:
+def obtain_results(plan: Plan, jobs: Jobs, reporter: Reporter, keeping: Keeping) -> Results:
     """The records of all runs, made or taken from the store, where Ctrl-C leaves what is done."""
     runs, started = plan.runs(), time.monotonic()
     wanted = list(dict.fromkeys(runs.values()))
