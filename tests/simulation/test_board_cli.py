@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made import fails
 
-from zsntta_cli.results import obtain
+from zsntta_cli.results import run_queue
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -122,6 +122,6 @@ def test_parts_of_a_pair_make_no_difference(board, monkeypatch):
     two = ("--method", "zs-clip", "--method", "tda")
     whole = cells(board(*PAIRS[:2], *two))
     assert len(whole) == 8
-    monkeypatch.setattr(obtain, "_WORTH", 1)
+    monkeypatch.setattr(run_queue, "_WORTH", 1)
     parts = board(*PAIRS[:2], *two, "--fresh", "--jobs", "2")
     assert (parts.exit_code, cells(parts)) == (0, whole)

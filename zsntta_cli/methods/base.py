@@ -124,7 +124,15 @@ class StreamData:
 
     def features(self, items: slice) -> NDArray[np.float32]:
         """Raw image features (B, D) of a run of items."""
-        return self.pool.image_features[self.index[items]]
+        rows = self.pool.image_features
+        if isinstance(rows, Rows) and rows.is_mapped:
+            return self._read_ahead(items)
+        return rows[self.index[items]]
+
+    @cached_property
+    def _read_ahead(self) -> "ReadAhead":
+        assert isinstance(self.pool.image_features, Rows)
+        return ReadAhead(self.pool.image_features, self.index)
 
     def detail(self, items: slice) -> ZeroShotDetail:
         """Entropies and largest logits of a run of items.
@@ -158,6 +166,33 @@ class StreamData:
         """Zero-shot logits (B, C) of a run of items, whose features are `raw` if at hand."""
         raw = self.features(items) if raw is None else raw
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
+
+
+_AHEAD = 2**14  # items: 32 MiB of 512 dims
+
+
+class ReadAhead:
+    """The features of a stream whose rows lie on the disk: read in blocks, each in files' order."""
+
+    def __init__(self, rows: Rows, index: NDArray[np.integer]) -> None:
+        """`index` (T,) are the items' rows."""
+        self._rows, self._index = rows, index
+        self._first, self._block = 0, np.empty((0, rows.shape[1]), np.float32)
+
+    def __call__(self, items: slice) -> NDArray[np.float32]:
+        """Raw features (B, D) of a run of items, which the caller may change."""
+        start, stop, step = items.indices(len(self._index))
+        assert step == 1, "items in their order"
+        if not self._first <= start <= stop <= self._first + len(self._block):
+            self._first, self._block = start, self._read(start, max(stop, start + _AHEAD))
+        return self._block[start - self._first : stop - self._first].copy()
+
+    def _read(self, start: int, stop: int) -> NDArray[np.float32]:
+        rows = self._index[start:stop]
+        order = np.argsort(rows)
+        block = np.empty((len(rows), self._rows.shape[1]), np.float32)
+        block[order] = self._rows[rows[order]]
+        return block
 
 
 class Evidence(NamedTuple):

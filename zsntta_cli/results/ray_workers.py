@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import EncoderError, StoreError, ZsnttaError
+from zsntta_cli.errors import EncoderError, StoreError, ZsnttaError, first_line
 from zsntta_cli.extraction.connection import last_line
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Silent
@@ -90,8 +90,10 @@ class RunMaker:
             )
         try:
             _ = self._simulator
-        except Exception as error:
+        except ZsnttaError as error:
             return portable(error)
+        except Exception as error:  # of other code than that here, whatever its version says
+            return EncoderError(f"{platform.node()} cannot make any run ({first_line(error)}).")
         return None
 
     def make(self, content: bytes) -> Outcome:

@@ -82,7 +82,8 @@ class Sweep:
         """Make live runs, a GPU each, or as many cores as one process takes."""
         if not runs:
             return []
-        assert isinstance(live, LiveDevices)
+        if not isinstance(live, LiveDevices):  # nothing to encode with, as each run will say
+            return self._run(_ListedRuns(runs), len(runs), None, Place())
         settings, place = _live_place(live.settings)
         by_key = runs_by_key(self.root, runs) if self.keeping else {}
         unknown = [run for run in runs if run not in set(by_key.values())]
@@ -110,9 +111,7 @@ class Sweep:
         """Make what a source has, and keep each record when it comes."""
         if not count:
             return []
-        job = SweepJob(
-            LoadedScripts(), self.root, Path.cwd(), self.keeping, live, place.cores
-        )  # fmt: skip
+        job = SweepJob(LoadedScripts(), self.root, Path.cwd(), self.keeping, live, place.cores)
         with Keeper(self.keeping) as keeper, cluster_errors():
             workers = RayWorkers(job, min(count, self.workers or _places(place)), place)
             work = _SweepWork(self, source, workers, keeper)

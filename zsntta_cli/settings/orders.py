@@ -9,15 +9,23 @@ from zsntta_cli.errors import SettingsError, UnknownName, short
 _PLACING = ("burst", "late", "first")  # they say where OOD samples stand
 PLAIN = ("shuffled", "class", "separate", *_PLACING)
 DIRICHLET, NOTE, CLASSES = "dirichlet", "note", "classes"
-ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{NOTE}:D", f"{CLASSES}:A-B")  # as help texts have them
+BLOCKS = "shuffled-blocks"
+_BLOCK = 65_536  # items of a block where no number is given
+# As help texts have them.
+ORDERS = (*PLAIN, BLOCKS, f"{DIRICHLET}:G", f"{NOTE}:D", f"{CLASSES}:A-B")
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
 _LARGEST = 1e6  # of a concentration; above it is `inf`
+_COUNT = re.compile(r"[1-9]\d{0,9}")
+_EXAMPLES = {DIRICHLET: "0.1", NOTE: "0.1", CLASSES: "1-4", BLOCKS: str(_BLOCK)}
 _SPAN = re.compile(r"([1-9]\d{0,5})-([1-9]\d{0,5})")
 
 
 @dataclass(frozen=True)
 class StreamOrder:
-    """An order's name, and its numbers: a concentration, or the fewest and the most classes."""
+    """An order's name, and its numbers.
+
+    They are a concentration, the fewest and the most classes, or the items of a block.
+    """
 
     name: str
     values: tuple[float, ...] = ()
@@ -38,9 +46,11 @@ def parse_order(text: str) -> StreamOrder:
             return StreamOrder(name, (concentration,))
     if name == CLASSES and (span := _SPAN.fullmatch(rest)) and int(span[1]) <= int(span[2]):
         return StreamOrder(name, (int(span[1]), int(span[2])))
-    if name not in (DIRICHLET, NOTE, CLASSES):
+    if name == BLOCKS and (not colon or _COUNT.fullmatch(rest)):
+        return StreamOrder(name, (int(rest or _BLOCK),))
+    if name not in _EXAMPLES:
         raise UnknownName("order", text, ORDERS)
-    example = f"{name}:1-4" if name == CLASSES else f"{name}:0.1"
+    example = f"{name}:{_EXAMPLES[name]}"
     raise SettingsError(f"order is {short(ascii(text))}, must be as {example}.")
 
 

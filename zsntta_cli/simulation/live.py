@@ -45,7 +45,7 @@ _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divid
 class Running:
     """Accuracies of the decisions so far; injected items do not count."""
 
-    def __init__(self, stream: Stream, labels: NDArray[np.int64]) -> None:
+    def __init__(self, stream: Stream, labels: NDArray[np.int32]) -> None:
         """`labels` (T,), -1 where an item belongs to no class."""
         self._kind, self._labels = stream.kind, labels
         self._right, self._seen = np.zeros(2), np.zeros(2)  # of ID and of OOD samples

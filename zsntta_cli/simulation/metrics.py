@@ -5,7 +5,7 @@ records, tables, CSV, page, plots and board take it from there.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,23 @@ class Measures(dict[str, float]):
 
 
 Counts = NDArray[np.integer]
+Rates = NDArray[np.floating]
+_RUN = 2**20  # points of a curve at a time: floats of all points are too much of long streams
+
+
+def _from_zero(counts: Counts) -> Iterator[Counts]:
+    """Counts (K,) behind a 0, K + 1 in runs.
+
+    A run begins with the point that the one before it ended with.
+    """
+    for start in range(0, len(counts), _RUN):
+        first = counts[start - 1] if start else 0
+        yield np.append(first, counts[start : start + _RUN])
+
+
+def _shares(counts: Counts) -> Iterator[Rates]:
+    """Counts (K,) behind a 0 as shares of the last one, in runs."""
+    return (run / counts[-1] for run in _from_zero(counts))
 
 
 @dataclass(frozen=True)
@@ -32,15 +49,9 @@ class Hits:
     positive: Counts
     negative: Counts
 
-    @cached_property
-    def tpr(self) -> NDArray[np.floating]:
-        """True positive rates of the ROC curve, from 0."""
-        return np.append(0, self.positive) / self.positive[-1]
-
-    @cached_property
-    def fpr(self) -> NDArray[np.floating]:
-        """False positive rates, from 0."""
-        return np.append(0, self.negative) / self.negative[-1]
+    def curve(self) -> Iterator[tuple[Rates, Rates]]:
+        """The ROC curve from 0 in runs of points: false and true positive rates."""
+        return zip(_shares(self.negative), _shares(self.positive), strict=True)
 
     def swapped(self) -> "Hits":
         """Those of the opposite score, with the other kind as the positive one."""
@@ -118,51 +129,64 @@ class Judged:
         return bool(self.is_id.any()) and not self.is_id.all()
 
     @cached_property
-    def _ranking(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The order of the samples, the highest score first, and where each distinct one ends."""
-        order = np.argsort(-self.id_score, kind="stable")
-        score = self.id_score[order]
-        return order, np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    def _at_or_above(self) -> tuple[Counts, Counts, Counts]:
+        """How many samples are at or above each distinct score, the highest first.
 
-    def _at_or_above(self, mask: NDArray[np.bool_]) -> Counts:
-        """How many samples of a kind are at or above each distinct score, the highest first."""
-        order, last_of_ties = self._ranking
-        counts: Counts = np.cumsum(mask[order], dtype=np.intp)[last_of_ties]
-        return counts
+        Of all samples, of the ID ones and of the named ones.
+        """
+        count = np.int32 if len(self.id_score) < 2**31 else np.int64
+        descending = -self.id_score
+        order = np.argsort(descending, kind="stable")
+        descending.sort()
+        last_of_ties = np.append(descending[1:] != descending[:-1], True)
+        del descending
+        is_id, is_named = (
+            np.cumsum(mask[order], dtype=count)[last_of_ties]
+            for mask in (self.is_id, self.is_named)
+        )
+        return (np.flatnonzero(last_of_ties) + 1).astype(count), is_id, is_named
 
     @cached_property
     def hits(self) -> Hits | None:
         """ID samples as the positive ones; None where one kind is missing."""
         if not self.has_both:
             return None
-        at_or_above = self._at_or_above(self.is_id)
-        return Hits(at_or_above, self._ranking[1] + 1 - at_or_above)
+        all_samples, is_id, _ = self._at_or_above
+        return Hits(is_id, all_samples - is_id)
 
     @cached_property
     def hits_ood(self) -> Hits | None:
         """OOD samples as the positive ones."""
         return self.hits and self.hits.swapped()
 
-    @cached_property
-    def named_share(self) -> NDArray[np.floating]:
-        """Share of the ID samples that are named and at or above each distinct score, from 0."""
-        return np.append(0, self._at_or_above(self.is_named)) / self.is_id.sum()
+    def named_share(self) -> Iterator[Rates]:
+        """Share of the ID samples that are named and at or above each distinct score, in runs."""
+        total = self.is_id.sum()
+        return (run / total for run in _from_zero(self._at_or_above[2]))
 
     @cached_property
     def best_acc_h(self) -> float:
         """The largest Acc_H of all thresholds on the ID score, each held for the whole stream."""
         if self.hits is None:
             return math.nan
-        accepted = self.hits.negative
-        acc_s, acc_n = self.named_share, (accepted[-1] - np.append(0, accepted)) / accepted[-1]
-        sums = acc_s + acc_n
-        return float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max())
+        best, total = 0.0, self.hits.negative[-1]
+        runs = zip(self.named_share(), _from_zero(self.hits.negative), strict=True)
+        for acc_s, accepted in runs:
+            acc_n = (total - accepted) / total
+            sums = acc_s + acc_n
+            best = max(best, float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max()))
+        return best
 
 
 def _auroc(samples: Judged) -> float:
     if samples.hits is None:
         return math.nan
-    return float(np.trapezoid(samples.hits.tpr, samples.hits.fpr))
+    return _area((tpr, fpr) for fpr, tpr in samples.hits.curve())
+
+
+def _area(curve: Iterable[tuple[Rates, Rates]]) -> float:
+    """The area under runs of a curve, (y, x), by trapezoids."""
+    return float(sum(np.trapezoid(y, x) for y, x in curve))
 
 
 def _placement_std(samples: Judged) -> float:
@@ -172,22 +196,35 @@ def _placement_std(samples: Judged) -> float:
     """
     if samples.hits is None:
         return math.nan
-    tpr, share = samples.hits.tpr, np.diff(samples.hits.fpr)
-    above = (tpr[:-1] + tpr[1:]) / 2  # of equal scores half
-    return float(np.sqrt(share @ (above - share @ above) ** 2))
+    mean = sum(share @ above for share, above in _placements(samples.hits))
+    square = sum(share @ (above - mean) ** 2 for share, above in _placements(samples.hits))
+    return float(np.sqrt(square))
+
+
+def _placements(hits: Hits) -> Iterator[tuple[Rates, Rates]]:
+    """Share of the OOD samples at each distinct score, and of the ID samples above it, in runs."""
+    for fpr, tpr in hits.curve():
+        yield np.diff(fpr), (tpr[:-1] + tpr[1:]) / 2  # of equal scores half
 
 
 def _fpr95(hits: Hits | None) -> float:
     """The false positive rate at the first threshold with a true positive rate of 95 %."""
-    return math.nan if hits is None else float(hits.fpr[np.searchsorted(hits.tpr, 0.95)])
+    if hits is None:
+        return math.nan
+    return next(float(x[np.searchsorted(y, 0.95)]) for x, y in hits.curve() if y[-1] >= 0.95)
 
 
 def _aupr(hits: Hits | None) -> float:
     """Average precision."""
     if hits is None:
         return math.nan
-    precision = hits.positive / (hits.positive + hits.negative)
-    return float(np.sum(np.diff(hits.tpr) * precision))
+    area = 0.0
+    for positive, negative in zip(
+        _from_zero(hits.positive), _from_zero(hits.negative), strict=True
+    ):
+        precision = positive[1:] / (positive[1:] + negative[1:])
+        area += np.sum(np.diff(positive / hits.positive[-1]) * precision)
+    return float(area)
 
 
 def _oscr(samples: Judged) -> float:
@@ -198,7 +235,8 @@ def _oscr(samples: Judged) -> float:
     """
     if samples.hits is None:
         return math.nan
-    return float(np.trapezoid(samples.named_share, samples.hits.fpr))
+    fpr = _shares(samples.hits.negative)
+    return _area(zip(samples.named_share(), fpr, strict=True))
 
 
 _Probability = NDArray[np.floating] | None
@@ -222,8 +260,11 @@ def _ece(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
     """
     if probability is None or not len(probability):
         return math.nan
-    cells = np.ceil(probability * _BINS).astype(np.intp) - 1
-    off = np.bincount(np.clip(cells, 0, _BINS - 1), probability - came_true)
+    off = np.zeros(_BINS)
+    for run in _runs(len(probability)):
+        cells = np.ceil(probability[run] * _BINS).astype(np.intp) - 1
+        cells = np.clip(cells, 0, _BINS - 1)
+        off += np.bincount(cells, probability[run] - came_true[run], _BINS)
     return float(np.abs(off).sum() / len(probability))
 
 
@@ -231,7 +272,12 @@ def _brier(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
     """Mean squared difference of a probability to 1 where it came true, to 0 where it did not."""
     if probability is None or not len(probability):
         return math.nan
-    return float(np.mean((probability - came_true) ** 2))
+    squares = (np.sum((probability[run] - came_true[run]) ** 2) for run in _runs(len(came_true)))
+    return float(sum(squares) / len(probability))
+
+
+def _runs(count: int) -> Iterator[slice]:
+    return (slice(start, start + _RUN) for start in range(0, count, _RUN))
 
 
 ACCURACIES, FLAGS, DETECTION = "accuracies", "flags", "detection"  # parts of a record

@@ -10,6 +10,10 @@ anywhere among them, so that the share of noise is the same all along:
   by shares from Dir(δ), in which chunks that are full get none; a chunk is class after class.
 - `classes:A-B` windows of 64 samples of A to B classes, StatA's batches with each sample once.
 - `separate` class after class, the classes in a random order.
+
+Of sets that are larger than memory `shuffled-blocks:N` reads runs of rows: ID rows and OOD rows are
+cut into as many runs as there are blocks of N items, each block is a random run of both, shuffled.
+The share of noise is the same in all blocks; what is not mixed is how images lie in their files.
 """
 
 import functools
@@ -20,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.settings.orders import CLASSES, DIRICHLET, NOTE, parse_order
+from zsntta_cli.settings.orders import BLOCKS, CLASSES, DIRICHLET, NOTE, parse_order
 
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
 _SLOT = 128  # ID samples for which there is a slot at most: StatA's online batches
 _WINDOW = 64  # ID samples of a window of few classes
 _LEAST_CHUNK, _TRIES = 10, 100  # samples in each of NOTE's chunks; draws, the best of which counts
 
-Items = NDArray[np.int64]
+Items = NDArray[np.integer]
 _Labels = NDArray[np.integer] | None
 _Generator = np.random.Generator
 
@@ -70,6 +74,26 @@ def _places_by_share(
 
 def _shuffled(generator: _Generator, n_id: int, n_ood: int, _: _Labels) -> Items:
     return generator.permutation(n_id + n_ood)
+
+
+def _shuffled_blocks(
+    generator: _Generator, n_id: int, n_ood: int, _: _Labels, size: float
+) -> Items:
+    blocks = max(1, -(-(n_id + n_ood) // int(size)))
+    bounds = [np.linspace(0, count, blocks + 1).round().astype(np.int64) for count in (n_id, n_ood)]
+    order, start = np.empty(n_id + n_ood, row_type(n_id + n_ood)), 0
+    runs = zip(generator.permutation(blocks), generator.permutation(blocks), strict=True)
+    for of_id, of_ood in runs:
+        (a, b), (c, d) = (of[i : i + 2] for of, i in zip(bounds, (of_id, of_ood), strict=True))
+        block = np.append(np.arange(a, b), n_id + np.arange(c, d))
+        order[start : start + len(block)] = generator.permutation(block)
+        start += len(block)
+    return order
+
+
+def row_type(count: int) -> type[np.integer[Any]]:
+    """The smaller of two types of row numbers that is enough for so many rows."""
+    return np.int32 if count < 2**31 else np.int64
 
 
 def _by_class(generator: _Generator, n_id: int, n_ood: int, labels: _Labels) -> Items:
@@ -212,5 +236,6 @@ def _merged(generator: _Generator, id_order: Items, is_ood: NDArray[np.bool_]) -
 
 _ORDERS: dict[str, Callable[..., Any]] = {
     "shuffled": _shuffled, "class": _by_class, "separate": _separate, "burst": _burst,
-    "late": _late, "first": _first, DIRICHLET: _dirichlet, NOTE: _note, CLASSES: _windows,
+    "late": _late, "first": _first, BLOCKS: _shuffled_blocks, DIRICHLET: _dirichlet, NOTE: _note,
+    CLASSES: _windows,
 }  # fmt: skip

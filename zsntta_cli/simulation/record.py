@@ -146,14 +146,15 @@ class Replay:
     frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
 
     @cached_property
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> NDArray[np.int32]:
         """True class of all items (T,); -1 where an item belongs to none."""
         return true_labels(self.sources, self.stream)
 
     @cached_property
     def judged(self) -> Judged:
         """The decisions on the test samples, in the stream's order; injected items do not count."""
-        tests, decisions = self.stream.kind != NOISE, self.decisions
+        decisions = self.decisions
+        tests = self._tests
         is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
         is_probability = self._method.is_probability and self.settings.threshold.score != MATCH
         of_class = self.frozen_probability
@@ -163,6 +164,12 @@ class Replay:
             self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
             is_probability, None if of_class is None else of_class[tests],
         )  # fmt: skip
+
+    @property
+    def _tests(self) -> NDArray[np.bool_] | slice:
+        """The items that are test samples; all of them, where nothing is injected, as they are."""
+        tests = self.stream.kind != NOISE
+        return slice(None) if tests.all() else tests
 
     @property
     def _method(self) -> Method:
@@ -247,8 +254,9 @@ def resident_peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
-def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int64]:
+def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int32]:
     """True class of all items (T,); -1 where an item belongs to none."""
     is_id = stream.kind == ID
-    rows = np.where(is_id, stream.row, 0)
-    return np.where(is_id, sources.id_set.labels[rows], -1)
+    labels = np.full(len(stream), -1, np.int32)
+    labels[is_id] = sources.id_set.labels[stream.row[is_id]]
+    return labels

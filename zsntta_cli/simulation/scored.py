@@ -105,6 +105,18 @@ def _finite(features: FeatureSet, columns: dict[str, NDArray[Any]]) -> dict[str,
     return columns
 
 
+def _read_in_order(path: Path, rows: NDArray[np.floating]) -> Iterator[NDArray[np.floating]]:
+    """The rows of a memory map in blocks, read as a file is: the system then reads ahead."""
+    if not len(rows):
+        return
+    assert isinstance(rows, np.memmap)
+    with path.open("rb", buffering=0) as file:
+        file.seek(rows.offset)
+        for start in range(0, len(rows), _BLOCK):
+            count = min(_BLOCK, len(rows) - start)
+            yield np.fromfile(file, rows.dtype, count * rows.shape[1]).reshape(count, -1)
+
+
 def _checked_blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
     """The rows in blocks, none of which spans two parts.
 
@@ -115,10 +127,9 @@ def _checked_blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
     first = 0
     for part, rows in zip(features.parts, features.image_features.files(), strict=True):
         digest = hashlib.sha256()
-        for start in range(0, part.images, _BLOCK):
-            block = rows[start : start + _BLOCK]
+        for block in _read_in_order(part.path, rows):
             yield block
-            digest.update(np.ascontiguousarray(block).data)
+            digest.update(block.data)
         digest.update(features.labels[first : first + part.images].data)
         if digest.hexdigest() != part.digest:
             raise StoreError(

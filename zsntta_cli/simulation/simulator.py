@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -16,12 +16,12 @@ from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.methods import FROZEN, METHODS
+from zsntta_cli.methods import FROZEN, METHODS, Method
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import EACH, MATCH
+from zsntta_cli.settings import EACH, MATCH, ThresholdSettings
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
@@ -38,6 +38,7 @@ LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it im
 # The file that a run's checkpoints are in, if it has any.
 CheckpointPlace = Callable[[RunSettings], Path | None]
 
+_BLOCK = 2**18  # items, about
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 
@@ -105,6 +106,7 @@ class Simulator:
         decisions, columns, machine = self._decide(
             settings, sources, stream, data, digests, analyse
         )
+        del data  # of a long stream, hundreds of MB
         seconds = time.perf_counter() - started
         done = stream.first(len(decisions.class_index))
         unfinished = len(stream) - len(done)
@@ -164,7 +166,10 @@ class Simulator:
         return Decisions.joined([self._decide_from_cache(settings, part) for part in parts])
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
-        run = METHODS[settings.method].load()
+        method = METHODS[settings.method]
+        run, rows = method.load(), data.pool.image_features
+        if method.stepper and isinstance(rows, Rows) and rows.is_mapped:
+            run = functools.partial(_push_in_blocks, method)
         # A method's products are small: a second BLAS thread gains nothing and stalls them where
         # the machine is busy.
         with self._blas(settings.method).limit(limits=1, user_api="blas"):
@@ -211,6 +216,17 @@ class Simulator:
             self._library.scale(encoder_name, prompt, id_set),
             _below_each_other(scores),
         )
+
+
+def _push_in_blocks(
+    method: Method, data: StreamData, options: Any, threshold: ThresholdSettings
+) -> Decisions:
+    """Decide on a long stream block by block: what is made of all items on the way is not held."""
+    stepper = method.start(data.part(slice(0, 0)), options, threshold)
+    together = max(method.at_once(options), 1)
+    block = max(_BLOCK // together, 1) * together
+    starts = range(0, max(len(data), 1), block)
+    return Decisions.joined([stepper.push(data.part(slice(i, i + block))) for i in starts])
 
 
 def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:

@@ -4,6 +4,7 @@ The order of the test samples comes from PCG64(seed) alone and does not depend o
 injection; which OOD samples take part comes from a seed of its own, the same for every order.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +13,17 @@ from numpy.typing import NDArray
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import NO_NOISE, StreamSettings
 from zsntta_cli.settings.ratios import NATURAL, changing_shares, mean_share, ratio_text
-from zsntta_cli.simulation.orders import arrival_order
+from zsntta_cli.simulation.orders import arrival_order, row_type
 
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
 ID, OOD, NOISE = 0, 1, 2  # kinds of items
-_LONGEST = 50_000_000  # items: some GB of memory
+_BYTES = 100  # of memory that an item takes at least, with what is decided on it
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class Stream:
     """T items: what kind each is and which row of its feature file."""
 
     kind: NDArray[np.int8]  # (T,) ID, OOD or NOISE
-    row: NDArray[np.int64]  # (T,) index in the ID set, the OOD set or the noise pool
+    row: NDArray[np.integer]  # (T,) index in the ID set, the OOD set or the noise pool
     turn: NDArray[np.int16] | None = None  # (T,) the part of each, where sets come in turn
 
     def __len__(self) -> int:
@@ -69,10 +75,11 @@ def build_stream(
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
     wanted = ood_count(settings, n_id, n_ood)
-    if n_id + wanted > _LONGEST and settings.ood_fill != "cap":
+    most = physical_memory() // _BYTES
+    if n_id + wanted > most and settings.ood_fill != "cap":
         raise SettingsError(
             f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a "
-            f"stream of {n_id + wanted:,} items, must be {_LONGEST:,} at most."
+            f"stream of {n_id + wanted:,} items, and this machine's memory is enough for {most:,}."
         )
     if has_ood(settings, n_id) and not n_ood:
         raise SettingsError(
@@ -80,7 +87,7 @@ def build_stream(
         )
     ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
-    row = np.concatenate([np.arange(n_id), ood_rows])
+    row = np.concatenate([np.arange(n_id), ood_rows]).astype(row_type(max(n_id, n_ood)))
     generator = np.random.Generator(np.random.PCG64(settings.seed if seed is None else seed))
     shares = changing_shares(settings.ratio)
     order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels, shares)
@@ -128,7 +135,7 @@ def _inject(
     is_test = np.ones(total, bool)
     is_test[where] = False
     kind = np.full(total, NOISE, np.int8)
-    row = np.empty(total, np.int64)
+    row = np.empty(total, tests.row.dtype)
     kind[is_test], row[is_test] = tests.kind, tests.row
     row[where] = np.arange(count) % n_noise
     return Stream(kind, row)

@@ -234,7 +234,8 @@ def pool_order(examined: Examined) -> str:
     pool = dataclasses.replace(
         data.pool, image_features=data.pool.image_features[order],
         zero_shot=dataclasses.replace(
-            data.pool.zero_shot, **{k: v[order] for k, v in vars(data.pool.zero_shot).items()}
+            data.pool.zero_shot,
+            **{k: v[order] for k, v in vars(data.pool.zero_shot).items() if v is not None},
         ),
     )  # fmt: skip
     moved = StreamData(pool, place[data.index], data.injected, data.seed)

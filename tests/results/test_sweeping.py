@@ -1,0 +1,262 @@
+"""Whole runs that workers of a Ray cluster make: the records of one process, kept as they come."""
+
+import json
+import pickle
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made import TINY, Notes
+from replayed import grid
+
+from zsntta_cli import plugins
+from zsntta_cli.errors import EncoderError, SettingsError, StoreError
+from zsntta_cli.extraction import connection
+from zsntta_cli.methods import METHODS
+from zsntta_cli.plugins import LoadedScripts, load_script
+from zsntta_cli.results import ray_workers, sweeping
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
+from zsntta_cli.results.obtain import run_all
+from zsntta_cli.results.ray_workers import RunMaker, SentRun, SweepJob
+from zsntta_cli.results.running import OnRay, jobs_of
+from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.simulation import LiveDevices
+from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.revision import revision
+
+# A method that kills its process at its first run on seed 1, or at each run where `cut` is high.
+DYING = '''"""Noise above a cut."""
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.settings.options import Settings, option
+
+DEATH = Path(__file__).with_name("death")
+
+@dataclass(frozen=True)
+class DyingSettings(Settings):
+    cut: float = option(0.5, "Where noise begins.")
+
+def run(data, options, threshold):
+    if options.cut > 0.8 or (len(data.class_index) > 2 and not DEATH.exists()):
+        DEATH.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Decisions(data.class_index, data.noise_score > options.cut, 1 - data.noise_score)
+
+METHODS["dying"] = Method(run, DyingSettings)
+'''
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    """A Ray of this machine with two cores, for all tests of this file."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("OMP_NUM_THREADS", "1")  # live records are those of as many threads
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
+
+
+@pytest.fixture
+def dying(tmp_path, monkeypatch):
+    """That method, loaded from a script."""
+    monkeypatch.setattr(plugins, "_added", {})
+    monkeypatch.setitem(METHODS, "dying", None)
+    del METHODS["dying"]  # so that it is taken away again
+    path = tmp_path / "dying.py"
+    path.write_text(DYING)
+    load_script(path)
+    return path
+
+
+def plain(records):
+    """Records without what may differ between two runs of the same."""
+    return [
+        json.dumps(replace(r, seconds=0, memory=0, created="").to_dict(), default=str)
+        for r in records
+    ]
+
+
+def many(features, methods=("zs-clip", "adand")):
+    return grid(features, methods, ratio=[0.25, 0.5], seed=[0, 1, 2])
+
+
+def sweep(features, runs, path, failures=None, jobs=None, reporter=None, live=None):
+    keeping = Keeping(path, items=True)
+    return run_all(features, runs, jobs or OnRay(), live, reporter, keeping, failures)
+
+
+def kept(features, runs, path):
+    return kept_before(features, runs, Keeping(path, items=True))
+
+
+def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_path):
+    runs = many(features)
+    records = sweep(features, runs, tmp_path / "ray.sqlite")
+    alone = sweep(features, runs, tmp_path / "one.sqlite", jobs=1)
+    assert len(records) == 12
+    assert plain(records) == plain(alone)
+    one, other = (kept(features, runs, tmp_path / name) for name in ("one.sqlite", "ray.sqlite"))
+    for run, record in zip(runs, records, strict=True):
+        assert other[run].record == record, "as it was kept"
+        assert other[run].items.packed() == one[run].items.packed()
+        assert other[run].drawable.keys() == one[run].drawable.keys()
+    notes = Notes()
+    again = sweep(features, runs, tmp_path / "ray.sqlite", reporter=notes)
+    assert again == records
+    assert notes.notes == ["12 of 12 runs were kept from before"]
+
+
+def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, dying):
+    runs = many(features, ["dying", "zs-clip"])
+    records = sweep(features, runs, tmp_path / "ray.sqlite")
+    assert dying.with_name("death").exists(), "a worker was killed"
+    assert plain(records) == plain(run_all(features, runs))
+    assert len(kept(features, runs, tmp_path / "ray.sqlite")) == 12
+
+
+def test_a_run_that_kills_its_workers_ends_alone(
+    ray_cluster, features, tmp_path, dying, monkeypatch
+):
+    monkeypatch.setattr(ray_workers, "_RETRIES", 1)
+    [killer] = grid(features, ["dying"], cut=[0.9])
+    runs, failures = [killer, *many(features, ["zs-clip"])], {}
+    records = sweep(features, runs, tmp_path / "ray.sqlite", failures)
+    assert [record.settings for record in records] == runs[1:]
+    assert failures.keys() == {killer}
+    assert failures[killer].startswith("it has lost its Ray worker 2 times")
+
+
+def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypatch):
+    runs, failures = many(features, ["zs-clip"]), {}
+    digests = Foreseen.digests
+    elsewhere = lambda self, run: {**digests(self, run), "sky": "f" * 64}  # noqa: E731
+    monkeypatch.setattr(Foreseen, "digests", elsewhere)  # in this process alone
+    assert sweep(features, runs, tmp_path / "ray.sqlite", failures) == []
+    assert set(failures) == set(runs)
+    assert failures[runs[0]].endswith(
+        f"has other features of zs-clip on pets against sky at 0.25 in {features} (sky): the same "
+        f"files must lie there."
+    )
+
+
+def test_what_is_finished_is_kept_at_ctrl_c(ray_cluster, features, tmp_path, monkeypatch):
+    runs, path, plain_add, added = many(features), tmp_path / "ray.sqlite", Keeper.add, []
+
+    def add(self, kept):
+        added.append(kept)
+        if len(added) == 4:
+            raise KeyboardInterrupt
+        return plain_add(self, kept)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "add", add)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(features, runs, path)
+    before = kept(features, runs, path)
+    assert 3 <= len(before) < 12
+    assert plain(sweep(features, runs, path)) == plain(run_all(features, runs))
+    after = kept(features, runs, path)
+    assert all(after[run].record == one.record for run, one in before.items())
+
+
+@pytest.mark.slow
+def test_live_runs_are_claimed_while_a_worker_makes_them(ray_cluster, cache, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(sweeping, "POLL", 0.05)
+    axes = {"batch_size": [8], "limit": [40], "seed": [0, 1]}
+    runs = Grid(["tent", "adand"], EncoderChoice("tiny"), ["shapes"], ["glyphs"], axes=axes).runs(
+        cache
+    )
+    live, path = LiveDevices(LiveSettings(device="cpu", workers=1)), tmp_path / "ray.sqlite"
+    plain_add, claims = Keeper.add, {}
+
+    def add(self, one):
+        with sqlite3.connect(path) as database:
+            table = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'claims'")
+            rows = database.execute("SELECT key FROM claims") if table.fetchone() else []
+            claims[one.record.settings] = (one.key, [key for (key,) in rows])
+        database.close()
+        return plain_add(self, one)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "add", add)
+        records = sweep(cache, runs, path, live=live)
+    for run, (key, claimed) in claims.items():
+        assert (key in claimed) == (run.method == "tent")
+    with sqlite3.connect(path) as database:
+        assert not database.execute("SELECT * FROM claims").fetchall()
+    database.close()
+    assert not path.with_name("ray.sqlite.live").exists()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        alone = sweep(cache, runs, tmp_path / "one.sqlite", jobs=1, live=live)
+    finally:
+        torch.set_num_threads(threads)
+    assert plain(records) == plain(alone)
+
+
+def test_the_command_line(ray_cluster, cached, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", ray_cluster)
+    words = ["simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs", "--format", "json"]
+    swept = cached(*words, "--engine", "ray", "--jobs", 1)
+    assert swept.exit_code == 0, swept.output
+    alone = cached(*words, "--fresh")
+    values = [json.loads(result.stdout)[0]["accuracies"] for result in (swept, alone)]
+    assert values[0] == values[1]
+    for options, line in (
+        (["--engine", "spark"], "engine is 'spark', must be one of: local, ray."),
+        (["--engine", "ray", "--jobs", 0], "jobs is 0, must be 1 or more."),
+        (["--engine", "ray", "--scores", "x.csv"], "leave --engine ray out"),
+        (["--engine", "ray", "--fresh", "--method", "tent", "--device", "cuda:1"],
+         "device is 'cuda:1', must be auto, cpu or cuda: Ray chooses which."),
+    ):  # fmt: skip
+        refused = cached(*words, *options)
+        assert refused.exit_code == 2
+        assert line in refused.stderr
+
+
+def test_ray_that_is_not_there(features, monkeypatch):
+    monkeypatch.setattr(connection, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
+        run_all(features, grid(features), OnRay())
+    assert error.value.remedy == "install-ray"
+
+
+def test_which_workers_are_meant():
+    assert jobs_of(None) == 1
+    assert jobs_of(3) == 3
+    assert jobs_of(None, "ray") == OnRay()
+    assert jobs_of(3, "ray") == OnRay(3)
+
+
+def test_a_machine_that_is_not_the_same(features, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = SweepJob(LoadedScripts(), features, Path.cwd(), None, None, 1)
+    maker, [run] = RunMaker(pickle.dumps(job)), grid(features)
+    assert maker.begin(ray_workers.__version__) is None
+    problem = maker.begin("0.0")
+    assert isinstance(problem, EncoderError)
+    assert "not 0.0: install the same on all machines" in str(problem)
+    digests = Foreseen(features).digests(run)
+    outcome = maker.make(pickle.dumps(SentRun(run, digests, revision("zs-clip"), None)))
+    assert plain([outcome.result.record]) == plain(run_all(features, [run]))
+    outcome = maker.make(pickle.dumps(SentRun(run, digests, "0.0", None)))
+    assert "another revision of the method zs-clip" in str(outcome.result)
+    gone = job._replace(root=tmp_path)
+    outcome = RunMaker(pickle.dumps(gone)).make(
+        pickle.dumps(SentRun(run, digests, revision("zs-clip"), None))
+    )
+    assert isinstance(outcome.result, StoreError)
+    assert f"in {tmp_path} (pets, sky, text/pets): the same files" in str(outcome.result)
+    problem = RunMaker(b"no job").begin(ray_workers.__version__)
+    assert isinstance(problem, EncoderError)
+    assert "cannot make any run (invalid load key" in str(problem)
