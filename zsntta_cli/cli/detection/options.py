@@ -16,7 +16,8 @@ from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
-_decision, _result, _watch = (partial(under, panel) for panel in ("Decision", "Result", "Watch"))
+_PANELS = ("Decision", "Result", "Watch", "A file a part")
+_decision, _result, _watch, _parts = (partial(under, panel) for panel in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,27 @@ class ImageOptions:
 
 
 @dataclass(frozen=True)
+class PartOptions:
+    """Verdicts on a set in parts, a file for each."""
+
+    calibrate_on: Annotated[
+        int | None, _parts("The part to learn from: all are judged by what it taught.")
+    ] = None
+    part: Annotated[int | None, _parts("This part alone. [all]")] = None
+    jobs: Annotated[int, _parts("Processes that judge parts.")] = 1
+
+    def check(self, out: Path | None) -> bool:
+        """Whether verdicts go to a file a part; refuse what is of parts alone where they do not."""
+        by_part = out is not None and "{part}" in str(out)
+        if not by_part and (self.calibrate_on or self.part or self.jobs != 1):
+            raise misused(
+                "--calibrate-on, --part and --jobs are of verdicts in a file a part: add "
+                "--out 'verdicts/{part}.csv'."
+            )
+        return by_part
+
+
+@dataclass(frozen=True)
 class DecisionOptions:
     """How images are decided on."""
 
@@ -133,7 +155,10 @@ class DecisionOptions:
 class ResultOptions:
     """Where verdicts go, and what a person said of them."""
 
-    out: Annotated[Path | None, _result("Rows to FILE.csv, .jsonl or .parquet, whole.")] = None
+    out: Annotated[
+        Path | None,
+        _result("Rows to FILE.csv, .jsonl or .parquet, whole; or to DIR/{part}.csv."),
+    ] = None
     only: Annotated[
         Literal["noise", "unsure", "clean"] | None, _result("Rows of this answer alone.")
     ] = None
@@ -175,6 +200,16 @@ class ResultOptions:
         if self.review and watch:
             raise misused("--review is of all images, and a watch goes on: leave one of them out.")
         self._check_folder(watch)
+
+    def check_by_part(self) -> None:
+        """Refuse what is of all images together, where verdicts go to a file a part."""
+        others = {
+            "--review": self.review, "--print0": self.print0, "--copy-to": self.copy_to,
+            "--link-to": self.link_to, "--move-to": self.move_to,
+            "--corrections": self.corrections, "--fail-on-noise": self.fail_on_noise,
+        }  # fmt: skip
+        if given := [option for option, value in others.items() if value]:
+            raise misused(f"verdicts go to a file a part: leave {', '.join(given)} out.")
 
     @property
     def folder(self) -> tuple[Path, Way] | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -100,12 +100,11 @@ class DetectRun:
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
-            path, features = self.cached.path, self.cached.image_features
             load = partial(refuse, "its features are cached, and not where it lies")
-            named = zip(read_sample_ids(path), features, strict=True)
-            encoded = [Encoded(Item(name, load), row) for name, row in named]
-            for start in range(0, len(encoded), AT_ONCE):
-                yield encoded[start : start + AT_ONCE]
+            named = zip(read_sample_ids(self.cached.path), self.cached.image_features, strict=True)
+            encoded = (Encoded(Item(name, load), row) for name, row in named)
+            while some := list(islice(encoded, AT_ONCE)):
+                yield some
             return
         for items in self._items():
             step = AT_ONCE if self.request.on_arrival else len(items)
