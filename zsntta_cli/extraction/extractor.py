@@ -55,7 +55,7 @@ from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, StoreError, short
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
-from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked
+from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
@@ -180,16 +180,35 @@ class Extractor:
                 encoder are there.
         """
         whole = feature_path(self.root, self._folder, sharded.name)
+        with locked(part_path(whole, index), self.reporter.note):
+            return self._part(whole, sharded, index, of, prompts)
+
+    def part_if_free(
+        self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
+    ) -> Extracted | None:
+        """Extract one part as `part` does; None where another process is at work on it."""
+        whole = feature_path(self.root, self._folder, sharded.name)
+        with locked_if_free(part_path(whole, index)) as is_free:
+            return self._part(whole, sharded, index, of, prompts) if is_free else None
+
+    def _part(
+        self,
+        whole: Path,
+        sharded: ShardedSet,
+        index: int,
+        of: int,
+        prompts: Callable[[ImageSet], Sequence[str]],
+    ) -> Extracted:
+        """Extract one part of the set at `whole`, as the only process that does so."""
         path, source = part_path(whole, index), sharded.identity()
-        with locked(path, self.reporter.note):
-            if self._has_part(whole, index, of, source):
-                discard_parts(path)
-                return Extracted(path, hdf5.read_header(path).images, 0, 0.0)
-            claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
-            check_not_whole(whole)
-            part = sharded.part(index, of)
-            templates = prompts(part.images) if index == 1 else ()
-            return self._extract(path, DATASET, part.images, templates, part=part)
+        if self._has_part(whole, index, of, source):
+            discard_parts(path)
+            return Extracted(path, hdf5.read_header(path).images, 0, 0.0)
+        claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
+        check_not_whole(whole)
+        part = sharded.part(index, of)
+        templates = prompts(part.images) if index == 1 else ()
+        return self._extract(path, DATASET, part.images, templates, part=part)
 
     def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
         """Whether a part is there: StoreError where it goes with others than are asked for."""

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import feature_path, folder_name, part_path
+from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.extractor import Extracted, Extractor
-from zsntta_cli.extraction.parts import locked_if_free
 from zsntta_cli.extraction.plan import (
     ExtractPlan,
     engine_for,
@@ -129,17 +128,14 @@ class PartMaker:
         while lacking:
             of_others = []
             for index in lacking:
-                if not self._is_free(index):
+                made = self._extractor.part_if_free(self.sharded, index, self.job.of, self._prompts)
+                if made is None:
                     of_others.append(index)
-                    continue
-                yield self.make(index)
+                else:
+                    yield made
             if len(of_others) == len(lacking):
                 time.sleep(_POLL)
             lacking = of_others
-
-    def _is_free(self, index: int) -> bool:
-        with locked_if_free(part_path(self.path, index)) as is_free:
-            return is_free
 
     def join(self) -> Extracted:
         """Join all parts: StoreError where one lacks, or is another than it should be."""
