@@ -3,6 +3,8 @@
 What follows a colon stands before the path, `mine:fog:5=PATH`: a corruption, of sets that are not
 published corrupted (`corruption/`).
 
+Tars may lie at an address, `mine=https://host/{000..063}.tar`.
+
 Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
 
 A part of a set's images says in its name of which: `cifar10-tune`, `cifar10-rest`.
@@ -13,6 +15,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from zsntta_cli.addresses import is_address
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
@@ -48,12 +51,15 @@ class SetName:
     parameters: str = ""  # "fog:1"
     path: Path | None = None  # of NAME=PATH
     hub: str = ""  # "hf:ORG/NAME:SPLIT", or "clip-benchmark/wds_NAME"
+    address: str = ""  # of tars: "https://host/shards-{000..063}.tar"
 
     @classmethod
     def parse(cls, text: str) -> "SetName":
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
         base, _, parameters = name.partition(":")
+        if equals and path.endswith(".tar") and is_address(path):
+            return cls(base, parameters, address=path)
         if equals and path.startswith(HF):
             return cls(base, parameters, hub=_absolute(path))
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
@@ -70,13 +76,15 @@ class SetName:
     @property
     def says_where(self) -> bool:
         """Whether it says where the images are; of others the catalogue does."""
-        return self.path is not None or bool(self.hub)
+        return self.path is not None or bool(self.hub or self.address)
 
     @property
     def absolute(self) -> str:
         """What names the same images in any working folder."""
         if self.path is not None:
             return f"{self}={self.path.absolute()}"
+        if self.address:
+            return f"{self}={self.address}"
         if self.hub.startswith(HF):
             return f"{self}={self.hub}"
         return self.hub + f":{self.parameters}" * bool(self.parameters) if self.hub else str(self)

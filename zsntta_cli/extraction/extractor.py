@@ -208,7 +208,9 @@ class Extractor:
         check_not_whole(whole)
         part = sharded.part(index, of)
         templates = prompts(part.images) if index == 1 else ()
-        return self._extract(path, DATASET, part.images, templates, part=part)
+        extracted = self._extract(path, DATASET, part.images, templates, part=part)
+        part.discard()
+        return extracted
 
     def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
         """Whether a part is there: StoreError where it goes with others than are asked for."""

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from zsntta_cli.addresses import HUB, MissingAtStore
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.sharing.stores import HUB, LARGEST_TEXT, MissingAtStore, MissingPlace
+from zsntta_cli.sharing.stores import LARGEST_TEXT, MissingPlace
 
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata

@@ -8,13 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zsntta_cli import __version__
+from zsntta_cli.addresses import MissingAtStore
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy, parsed_shot
 from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import sha256 as sha256_of
-from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore, MissingPlace
+from zsntta_cli.sharing.stores import FeaturePlace, MissingPlace
 
 INDEX = "index.json"
 FORMAT = 1

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import datasets
+from zsntta_cli.addresses import MissingAtStore
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import zero_shots
 from zsntta_cli.cache.features import FeatureSet
@@ -21,7 +22,7 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.settings.prompts import set_of
 from zsntta_cli.sharing.card import card
 from zsntta_cli.sharing.index import INDEX, Index, IndexEntry, local_entry, path_of, read_index
-from zsntta_cli.sharing.stores import FeaturePlace, MissingAtStore
+from zsntta_cli.sharing.stores import FeaturePlace
 
 CARD = "README.md"
 OWN = "MIT"  # what this project draws itself, and its lists of words

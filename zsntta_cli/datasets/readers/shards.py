@@ -26,6 +26,7 @@ from zsntta_cli.files import read_input
 from zsntta_cli.settings.prompts import join_templates, prompt_template, templates_of
 
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
+TEXTS = NAMES, TEMPLATES
 _LARGEST = 2**24  # bytes of a text: more is none
 _KEPT = 1_000  # letters of a caption
 _LOOKED_AT = 20  # files of a .tar
@@ -126,7 +127,7 @@ def images_of_some_shards(
 
 def texts_beside(name: str, where: Path) -> dict[str, bytes]:
     """The class names and the prompt templates beside a set's shards, as far as they are there."""
-    return {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(name, where, file))}
+    return {file: text for file in TEXTS if (text := _text_beside(name, where, file))}
 
 
 def _image_set(

@@ -1,0 +1,161 @@
+"""Tars at addresses: fetched part by part, and nothing of them is left."""
+
+import functools
+import http.server
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import TINY, fails
+from web_writer import write_web_set
+
+from zsntta_cli import addresses
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.names import SetName
+from zsntta_cli.errors import StoreError
+
+NAMES = ["cat", "dog", "ox"]
+
+
+@pytest.fixture(scope="module")
+def pets(tmp_path_factory):
+    """A web data set of five shards, whose texts lie beside the tars."""
+    root = tmp_path_factory.mktemp("web") / "pets"
+    write_web_set(root, [i % 3 for i in range(15)], NAMES, form="png", a_shard=3)
+    (root / "classnames.txt").rename(root / "test" / "classnames.txt")
+    return root / "test"
+
+
+@pytest.fixture
+def server(pets):
+    """Serves the folder as any web server does; gives its address."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(pets))
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    thread.join()
+    served.server_close()
+
+
+def features(root, name="pets"):
+    found = hdf5.read_features(Path(root) / "tiny" / f"{name}.h5")
+    return found.image_features[:], found.labels, hdf5.read_sample_ids(found.path), found.digest
+
+
+def assert_same(one, other):
+    for a, b in zip(one, other, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_the_features_are_those_of_local_tars(zsntta, pets, request, scheme):
+    base = request.getfixturevalue("server") if scheme == "http" else f"file://{pets}"
+    remote = zsntta("extract", "--dataset", f"pets={base}/{{0..4}}.tar", *TINY, "--parts", 2,
+                    "--features-dir", "remote")  # fmt: skip
+    assert remote.exit_code == 0, remote.stderr
+    local = zsntta("extract", "--dataset", f"pets={pets}/{{0..4}}.tar", *TINY, "--parts", 3,
+                   "--features-dir", "local")  # fmt: skip
+    assert local.exit_code == 0, local.stderr
+    assert_same(features("remote"), features("local"))
+    assert not list(Path("data").rglob("*.tar"))
+    again = zsntta("extract", "--dataset", f"pets={base}/{{0..4}}.tar", *TINY, "--part", "1/2",
+                   "--features-dir", "remote")  # fmt: skip
+    assert "there already" in again.stdout
+
+
+def test_without_parts(zsntta, server):
+    result = zsntta("extract", "--dataset", f"pets={server}/{{0..4}}.tar", *TINY)
+    fails(result, "fetched part by part", "--parts 8")
+
+
+def test_a_missing_tar(zsntta, server):
+    options = ("extract", "--dataset", f"pets={server}/{{0..5}}.tar", *TINY)
+    assert zsntta(*options, "--part", "1/3").exit_code == 0
+    fails(zsntta(*options, "--part", "3/3"), f"there is no {server}/5.tar")
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_what_came_of_a_tar_is_kept(zsntta, pets, monkeypatch, request, scheme):
+    """A connection that breaks off: the same command goes on behind what came.
+
+    This server knows no ranges, so from it all comes again.
+    """
+    base = request.getfixturevalue("server") if scheme == "http" else f"file://{pets}"
+    append, starts = addresses.append, []
+
+    def broken(system, path, target, begun, size):
+        starts.append(begun)
+        append(system, path, target, begun, size)
+        if len(starts) == 1:
+            content = target.read_bytes()
+            target.write_bytes(content[: len(content) // 2])
+
+    monkeypatch.setattr(addresses, "append", broken)
+    options = ("extract", "--dataset", f"pets={base}/{{0..0}}.tar", *TINY, "--part", "1/1")
+    size = (pets / "0.tar").stat().st_size
+    fails(zsntta(*options), f"ended after {size // 2:,} of {size:,} bytes", "goes on")
+    assert zsntta(*options).exit_code == 0
+    assert starts == [0, size // 2] + [0] * (scheme == "http")
+
+
+def test_nobody_answers(zsntta):
+    result = zsntta("extract", "--dataset", "pets=http://127.0.0.1:9/{0..1}.tar", *TINY,
+                    "--part", "1/2")  # fmt: skip
+    fails(result, "cannot read http://127.0.0.1:9/")
+
+
+def test_what_reads_an_address_is_not_installed(monkeypatch):
+    import fsspec.core
+
+    def lacking(address):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lacking)
+    with pytest.raises(StoreError, match=r"s3:// needs .*zsntta\[remote\]"):
+        addresses.file_system("s3://bucket/0.tar")
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("a=https://host/x/{00..09}.tar", "https://host/x/{00..09}.tar"),
+        ("a=s3://bucket/0.tar", "s3://bucket/0.tar"),
+        ("a=hf://datasets/org/name/0.tar", "hf://datasets/org/name/0.tar"),
+        ("a=hf:org/name:test", ""),
+        ("a=folder/0.tar", ""),
+        ("a=https://host/x.zip", ""),
+    ],
+)
+def test_names(typed, address):
+    name = SetName.parse(typed)
+    assert (name.base, name.address) == ("a", address)
+    assert name.says_where
+    if address:
+        assert name.absolute == typed
+
+
+def test_a_corruption(zsntta, server):
+    result = zsntta(
+        "extract", "--dataset", f"pets:fog:3={server}/{{0..4}}.tar", *TINY, "--parts", 2
+    )
+    fails(result, "cannot be corrupted")
+
+
+def test_other_class_names_are_other_parts(zsntta, server, pets):
+    options = ("extract", "--dataset", f"pets={server}/{{0..4}}.tar", *TINY)
+    assert zsntta(*options, "--part", "1/3").exit_code == 0
+    names = pets / "classnames.txt"
+    before = names.read_text()
+    try:
+        names.write_text("cat\ncow\nox")
+        fails(zsntta(*options, "--part", "2/3"), "other images: digest")
+    finally:
+        names.write_text(before)
