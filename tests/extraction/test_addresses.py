@@ -159,3 +159,38 @@ def test_other_class_names_are_other_parts(zsntta, server, pets):
         fails(zsntta(*options, "--part", "2/3"), "other images: digest")
     finally:
         names.write_text(before)
+
+
+def test_parts_from_an_address(zsntta, pets, tmp_path):
+    options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
+    assert zsntta("extract", *options, "--parts", 3, "--features-dir", "there").exit_code == 0
+    address = f"file://{tmp_path}/there/tiny/pets.parts"
+    result = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "here")
+    assert result.exit_code == 0, result.stderr
+    assert_same(features("here"), features("there"))
+    fails(
+        zsntta("cache", "join", "pets", "--from", f"file://{tmp_path}/there/tiny"),
+        "the address must be that of NAME.parts",
+    )  # fmt: skip
+    fails(zsntta("cache", "join", "pets", "--from", "there"), "is no address", code=2)
+    (tmp_path / "there/tiny/pets.parts/00002.h5").unlink()
+    other = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "x")
+    fails(other, f"there is no {address}/00002.h5")
+    (tmp_path / "there/tiny/pets.parts/identity.json").write_text('{"of": 3}')
+    broken = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "y")
+    fails(broken, "identity.json is broken")
+
+
+def test_a_set_in_parts_is_copied_as_it_is(zsntta, pets):
+    options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
+    assert zsntta("extract", *options, "--parts", 3).exit_code == 0
+    result = zsntta("cache", "push", "file:///tmp/nowhere", "--set", "pets", "--i-may")
+    fails(result, "pets lies in parts", "cache join pets --from ADDRESS")
+
+
+def test_a_set_in_parts_is_exported_whole(zsntta, pets):
+    options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
+    assert zsntta("extract", *options, "--parts", 3).exit_code == 0
+    assert zsntta("cache", "export", "pets", "--output", "pets.npz").exit_code == 0
+    exported = np.load("pets.npz")
+    assert np.array_equal(exported["image_features"], features("features")[0])

@@ -8,20 +8,22 @@ so it does not depend on how many parts there were.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zsntta_cli.addresses import fetch_file, read_text
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, PartFile, PartOf, difference
 from zsntta_cli.cache.folder import part_path, parts_folder
 from zsntta_cli.cache.mapped import MappedRows
 from zsntta_cli.datasets.names import SIZES, SKIPPED
-from zsntta_cli.errors import MissingParts, StoreError
+from zsntta_cli.errors import MissingParts, StoreError, first_line
 from zsntta_cli.files import read_input, write_whole
 
 _IDENTITY = "identity.json"
 _LARGEST = 2**20  # bytes of identity.json
+_MOST = 1_000_000  # parts
 
 
 class PartsIdentity(NamedTuple):
@@ -69,10 +71,43 @@ def read_identity(path: Path) -> PartsIdentity:
     if not file.exists():
         raise StoreError(f"no parts at {file.parent}", remedy="extract-parts")
     try:
-        values = json.loads(read_input(file, _LARGEST))
-        return PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{file} is broken: remove {file.parent} and extract again.") from error
+        content = read_input(file, _LARGEST)
+    except OSError as error:
+        raise StoreError(f"cannot read {file} ({first_line(error)}).") from error
+    return _identity(content, str(file))
+
+
+def _identity(content: bytes, where: str) -> PartsIdentity:
+    """What an identity file says: StoreError where it is none."""
+    try:
+        values = json.loads(content)
+        identity = PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
+        if not (isinstance(identity.source["digest"], str) and 1 <= identity.of <= _MOST):
+            raise ValueError("no digest, or no number of parts")
+        return identity
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(f"{where} is broken: remove what lies there and extract again.") from error
+
+
+def fetch_parts(address: str, path: Path, advance: Callable[[int], None]) -> None:
+    """Bring the parts of a set from an address to where the set at `path` has its own.
+
+    What is there already is not fetched again, and what came of a file before an error is kept.
+
+    Raises:
+        StoreError: the parts there are those of another set or encoder, lack or cannot be had.
+    """
+    address = address.rstrip("/")
+    content = read_text(f"{address}/{_IDENTITY}", _LARGEST)
+    if content is None:
+        raise StoreError(
+            f"there is no {address}/{_IDENTITY}: the address must be that of NAME.parts."
+        )
+    claim_parts(path, _identity(content, f"{address}/{_IDENTITY}"))
+    for number in range(1, read_identity(path).of + 1):
+        file = part_path(path, number)
+        fetch_file(f"{address}/{file.name}", file)
+        advance(1)
 
 
 def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:

@@ -187,6 +187,12 @@ def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[P
 @app.command(cls=Command)
 def join(
     name: Annotated[str, typer.Argument(help="A set whose parts zsntta extract --part has made.")],
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="ADDRESS", help="Fetch the parts first: s3://BUCKET/…/NAME.parts."
+        ),
+    ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -194,9 +200,25 @@ def join(
     from zsntta_cli.cache.folder import parts_of
     from zsntta_cli.cache.parts import join_parts
 
+    if address is not None:
+        _fetch_parts(name, address, encoder, features_dir)
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
         say(f"{path}: {len(joined):,} images in {len(joined.parts):,} parts, {joined.digest[:16]}")
+
+
+def _fetch_parts(name: str, address: str, encoder: str | None, features_dir: Path) -> None:
+    """Fetch the parts of a set, of the encoder whose folder they lie in where none is named."""
+    from zsntta_cli.addresses import is_address
+    from zsntta_cli.cache.folder import feature_path
+    from zsntta_cli.cache.parts import fetch_parts
+    from zsntta_cli.progress import ConsoleReporter
+
+    if not is_address(address):
+        raise misused(f"'{address}' is no address: must be s3://…, https://…, hf://… or file://….")
+    folder = encoder or address.rstrip("/").split("/")[-2]
+    with ConsoleReporter().track(name, 0, "parts") as advance:
+        fetch_parts(address, feature_path(features_dir, folder, name), advance)
 
 
 @app.command("import", cls=Command)
