@@ -12,7 +12,7 @@ from zsntta_cli.simulation.orders import arrival_order
 from zsntta_cli.simulation.stream import ID, build_stream
 
 NAMED = (*PLAIN, "dirichlet:0.1", "dirichlet:inf", "note:0.05", "note:inf", "classes:1-4",
-         "classes:9-9")  # fmt: skip
+         "classes:9-9", "shuffled-blocks", "shuffled-blocks:7")  # fmt: skip
 
 
 def order_of(order, labels, n_ood=0, seed=0):
@@ -27,6 +27,24 @@ def test_every_sample_is_there_once_and_the_seed_says_where(order, labels, n_ood
     items = order_of(order, labels, n_ood, seed)
     assert sorted(items.tolist()) == list(range(len(labels) + n_ood))
     assert (items == order_of(order, labels, n_ood, seed)).all()
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(0, 2**31))
+@settings(max_examples=80)
+def test_blocks_are_runs_of_rows_with_the_same_share_of_noise(of_id, of_ood, blocks, seed):
+    size, n_id = max(of_id + of_ood, 1), of_id * blocks
+    items = order_of(f"shuffled-blocks:{size}", [0] * n_id, of_ood * blocks, seed)
+    for start in range(0, len(items), size):
+        block = items[start : start + size]
+        assert (block < n_id).sum() == of_id
+        assert is_run(block, True, n_id)
+        assert is_run(block, False, n_id)
+
+
+def is_run(items, is_id, n_id):
+    """Whether the items of a kind follow each other in their file, whatever their order."""
+    rows = np.sort(items[(items < n_id) == is_id])
+    return len(rows) == 0 or rows[-1] - rows[0] == len(rows) - 1
 
 
 def classes_in_windows(labels, size=128):

@@ -1,0 +1,188 @@
+"""Streams over sets in parts: the decisions are those of the same features in one file."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET, PartOf, Rows, Shard, Text
+from zsntta_cli.cache.folder import part_path, scores_folder
+from zsntta_cli.cache.parts import PartsIdentity, claim_parts, join_parts
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import ReadAhead
+from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.simulation import scored, simulator, stream
+from zsntta_cli.simulation.metrics import Judged, measure
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import Simulator
+
+PROMPT = "a photo of a {}."
+CACHED = [name for name, line in METHODS.items() if not (line.live or line.needs)]
+
+
+def in_parts(plain, path, sizes):
+    """The features of a plain set once more, in parts of these sizes."""
+    source = {"dataset": plain.name, "images": len(plain), "digest": "1"}
+    claim_parts(path, PartsIdentity(plain.identity, source, len(sizes)))
+    ids, start = hdf5.read_sample_ids(plain.path), 0
+    for index, size in enumerate(sizes, 1):
+        rows = slice(start, start + size)
+        hdf5.write_features(
+            part_path(path, index), kind=DATASET, name=plain.name, encoder=plain.identity,
+            source=source, blocks=[plain.image_features[rows]], labels=plain.labels[rows],
+            sample_ids=ids[rows], class_names=plain.class_names,
+            texts=[Text(t, f) for t, f in plain.text_features.items()] if index == 1 else (),
+            part=PartOf(index, len(sizes), "1", (Shard("x", 0, ""),) if size else ()),
+        )  # fmt: skip
+        start += size
+    assert start == len(plain)
+    join_parts(path)
+
+
+@pytest.fixture(scope="module")
+def root(cache, tmp_path_factory):
+    """Shapes and glyphs in one file each under `plain`, in parts under `parts`."""
+    root = tmp_path_factory.mktemp("parts")
+    shutil.copytree(cache / "tiny", root / "plain" / "tiny")
+    (root / "parts" / "tiny").mkdir(parents=True)
+    shutil.copy(root / "plain/tiny/noise-gaussian.h5", root / "parts/tiny")
+    for name, sizes in (("shapes", (130, 0, 100, 70)), ("glyphs", (1, 299))):
+        plain = hdf5.read_features(root / "plain" / "tiny" / f"{name}.h5")
+        in_parts(plain, root / "parts" / "tiny" / f"{name}.h5", sizes)
+    return root
+
+
+def run_of(method, **stream_settings):
+    return RunSettings(
+        method, "tiny", "shapes", "glyphs", PROMPT,
+        replace(StreamSettings(), **stream_settings), ThresholdSettings(),
+        METHODS[method].settings(),
+    )  # fmt: skip
+
+
+def assert_same(one, other):
+    for name, column in vars(one).items():
+        np.testing.assert_array_equal(column, getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_decisions_do_not_depend_on_the_files(root, method, monkeypatch):
+    monkeypatch.setattr(simulator, "_BLOCK", 96)
+    monkeypatch.setattr("zsntta_cli.methods.base._AHEAD", 50)
+    monkeypatch.setattr(scored, "_BLOCK", 40)
+    options = METHODS[method].settings()
+    if hasattr(options, "no_text"):
+        pytest.skip("reads a file of its own")
+    run = run_of(method, noise="gaussian", ratio=0.4)
+    plain, parts = (Simulator(root / name).replay(run) for name in ("plain", "parts"))
+    assert_same(plain.decisions, parts.decisions)
+    assert plain.record().detection == pytest.approx(parts.record().detection, nan_ok=True)
+
+
+@pytest.mark.parametrize("method", ["adand+tda", "ridge+stata"])
+def test_decisions_of_pairs(root, method):
+    run = run_of(method, noise="none", ratio=0.5)
+    plain, parts = (Simulator(root / name).replay(run) for name in ("plain", "parts"))
+    assert_same(plain.decisions, parts.decisions)
+
+
+def test_scores_are_found_once(root, tmp_path, monkeypatch):
+    shutil.copytree(root / "parts", tmp_path / "parts")
+    run, folder = run_of("zs-clip", noise="none"), tmp_path / "parts" / "tiny"
+    shutil.rmtree(scores_folder(folder / "shapes.h5"), ignore_errors=True)
+    first = Simulator(tmp_path / "parts").replay(run)
+    [kept] = scores_folder(folder / "shapes.h5").iterdir()
+    assert kept.stat().st_size < 16 * 300 + 5000
+
+    def fail(*_):
+        raise AssertionError("scores are found again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scored, "zero_shot_columns", fail)
+        assert_same(first.decisions, Simulator(tmp_path / "parts").replay(run).decisions)
+        content = bytearray(kept.read_bytes())
+        content[-5] ^= 1
+        kept.write_bytes(bytes(content))
+        with pytest.raises(AssertionError, match="found again"):
+            Simulator(tmp_path / "parts").replay(run)
+    again = Simulator(tmp_path / "parts").replay(run)  # what is broken is made again
+    assert_same(first.decisions, again.decisions)
+    features = hdf5.read_features(folder / "shapes.h5")
+    other = features.text_features[PROMPT][::-1].copy()
+    scored.kept_zero_shot(features, other, 100.0)
+    scored.kept_zero_shot(features, other, 50.0)
+    assert len(list(scores_folder(folder / "shapes.h5").iterdir())) == 3
+
+
+def test_what_is_kept_is_what_is_found(root):
+    from zsntta_cli.methods.scores import cosine_logits as logits_of
+    from zsntta_cli.methods.scores import entropy, max_logit, zero_shot, zero_shot_columns
+
+    features = hdf5.read_features(root / "plain/tiny/shapes.h5")
+    rows, text = features.image_features, features.text_features[PROMPT]
+    columns, scores = zero_shot_columns(rows, text, 20.0), zero_shot(rows, text, 20.0)
+    assert (columns["class_index"] == scores.class_index).all()
+    assert (columns["noise_score"] == scores.noise_score).all()
+    logits = logits_of(rows, text, 20.0)
+    assert (columns["entropy"] == entropy(logits)).all()
+    assert (columns["largest_logit"] == max_logit(logits)).all()
+
+
+def test_rows_that_changed(root, tmp_path):
+    shutil.copytree(root / "parts", tmp_path / "parts")
+    folder = tmp_path / "parts" / "tiny"
+    shutil.rmtree(scores_folder(folder / "shapes.h5"), ignore_errors=True)
+    row = hdf5.read_features(folder / "shapes.h5").image_features[200:201]
+    file = part_path(folder / "shapes.h5", 3)
+    content = bytearray(file.read_bytes())
+    content[content.index(row.tobytes())] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(StoreError, match=r"00003\.h5 is broken: its content does not match"):
+        Simulator(tmp_path / "parts").replay(run_of("zs-clip", noise="none"))
+    assert not list(scores_folder(folder / "shapes.h5").glob("*.h5"))
+
+
+def test_rows_that_are_not_finite(root, tmp_path):
+    plain = hdf5.read_features(root / "plain" / "tiny" / "shapes.h5")
+    rows = plain.image_features.copy()
+    rows[200, 3] = np.inf
+    path = tmp_path / "tiny" / "shapes.h5"
+    in_parts(replace(plain, image_features=rows), path, (130, 0, 100, 70))
+    with pytest.raises(StoreError, match=r"1 features are not finite \(the first in row 200\)"):
+        Simulator(tmp_path).replay(replace(run_of("zs-clip", noise="none", ratio=0), ood_set=None))
+    assert not list(scores_folder(path).glob("*.h5"))
+
+
+def test_rows_are_read_ahead_in_any_order():
+    generator = np.random.default_rng(0)
+    stored = generator.standard_normal((500, 4)).astype(np.float16)
+    index = generator.integers(0, 500, 900)
+    ahead = ReadAhead(Rows([stored[:100], stored[100:]]), index)
+    for start, stop in ((0, 10), (10, 900), (0, 900), (880, 1000), (5, 5), (3, 400), (2, 4)):
+        rows = ahead(slice(start, stop))
+        assert np.array_equal(rows, stored[index[start:stop]].astype(np.float32))
+        rows[:] = 0  # whoever asked may do so
+
+
+def test_a_stream_that_memory_is_too_small_for(monkeypatch):
+    monkeypatch.setattr(stream, "physical_memory", lambda: 100_000)
+    with pytest.raises(SettingsError, match=r"stream of 2,000 items, .* enough for 1,000"):
+        stream.build_stream(StreamSettings(ratio=0.5), 1000, 1000, 0)
+    assert len(stream.build_stream(StreamSettings(ratio=0.5, noise="none"), 400, 400, 0)) == 800
+
+
+@pytest.mark.parametrize("run", [1, 3, 50])
+def test_metrics_do_not_depend_on_how_curves_are_cut(monkeypatch, run):
+    generator = np.random.default_rng(1)
+    score = np.round(generator.random(400), 2)  # with ties
+    labels = np.where(generator.random(400) < 0.6, generator.integers(0, 3, 400), -1)
+    samples = (labels, generator.integers(0, 3, 400), generator.random(400) < 0.3, score, True,
+               generator.random(400))  # fmt: skip
+    whole = measure(Judged(*samples))
+    monkeypatch.setattr("zsntta_cli.simulation.metrics._RUN", run)
+    cut = measure(Judged(*samples))
+    for group, values in whole.items():
+        assert cut[group] == pytest.approx(values, rel=1e-12)
