@@ -1,16 +1,15 @@
-"""What parts cost beside the encoder: shards by workers, rows a second of join, memory by rows.
+"""What parts cost beside the encoder: shards by workers, rows a second of join.
 
     .venv/bin/python benchmarks/scale.py --shards 32 --images 8 --sleep 0.5 --join-rows 1000000
 
 Workers are processes that make parts of one web data set at once, with an encoder that sleeps
 instead of computing: what a shard takes above that is reading, writing and waiting for each other.
-Join is of parts of random features; its memory is that of a process that does nothing else.
+Join is of parts of random features. Memory by rows is what large_streams.py shows.
 """
 
 import argparse
 import io
 import multiprocessing
-import resource
 import tarfile
 import tempfile
 import time
@@ -153,19 +152,17 @@ def write_parts(path: Path, rows: int, parts: int, dim: int) -> None:
 
 
 def measure_join(path: Path, answer: Connection) -> None:
-    """Join the parts of a set, in a process of its own; send seconds and MiB it took."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Join the parts of a set, in a process of its own; send seconds and bytes it took."""
     started = time.perf_counter()
     join_parts(path)
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer.send((seconds, (peak - before) / 1024, path.stat().st_size))
+    answer.send((seconds, path.stat().st_size))
 
 
 def show_joins(options: argparse.Namespace) -> None:
     """Print what the join of sets of some sizes takes."""
     table = Table(title=f"join, {options.dim} dims", title_justify="left")
-    for head in ("rows", "parts", "seconds", "rows/s", "memory, MiB", "file, bytes a row"):
+    for head in ("rows", "parts", "seconds", "rows/s", "file, bytes a row"):
         table.add_column(head, justify="right")
     context = multiprocessing.get_context("spawn")
     for rows in map(int, options.join_rows.split(",")):
@@ -176,11 +173,11 @@ def show_joins(options: argparse.Namespace) -> None:
                 answer, end = context.Pipe()
                 process = context.Process(target=measure_join, args=(path, end))
                 process.start()
-                seconds, memory, size = answer.recv()
+                seconds, size = answer.recv()
                 process.join()
             table.add_row(
                 f"{rows:,}", f"{parts:,}", f"{seconds:.2f}", f"{rows / seconds:,.0f}",
-                f"{memory:,.0f}", f"{size / rows:.1f}",
+                f"{size / rows:.1f}",
             )  # fmt: skip
     Console(width=100).print(table)
 

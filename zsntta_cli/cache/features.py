@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.mapped import MappedRows, StoredRows
+from zsntta_cli.cache.mapped import MappedRows, StoredRows, places_in
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
@@ -113,13 +113,24 @@ class Rows:
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
-        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        return self.converted(self.stored(rows), rows)
+
+    def stored(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
+        """Some rows (M, D) as the files have them."""
         stored = np.empty((len(rows), self.shape[1]), self._dtype)
-        for i, part in enumerate(self._parts):
-            here = np.flatnonzero(part_of == i)
-            stored[here] = part.take(rows[here] - self._starts[i], axis=0)
+        for i, here in places_in(self._starts, rows):
+            stored[here] = self._parts[i].take(rows[here] - self._starts[i], axis=0)
+        return stored
+
+    def converted(
+        self, stored: NDArray[np.floating], rows: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """What the files have of some rows as float32, each multiplied by its part's factor."""
         features = float32_of(stored)
-        return features if (self._factors == 1).all() else features * self._factors[part_of, None]
+        if (self._factors == 1).all():
+            return features
+        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        return features * self._factors[part_of, None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -11,6 +11,23 @@ _BLOCK = 4096  # rows at a time, where all are wanted one by one
 _OPEN = 128  # files that are mapped at a time: each takes a descriptor
 
 
+def places_in(
+    starts: NDArray[np.integer], rows: NDArray[np.integer]
+) -> Iterator[tuple[int, slice | NDArray[np.integer]]]:
+    """Which of some rows (M,) are in each of several runs that begin at `starts` (N + 1,).
+
+    Of rows in ascending order they are slices.
+    """
+    if len(rows) and (rows[1:] >= rows[:-1]).all():
+        bounds = np.searchsorted(rows, starts)
+        for i in np.flatnonzero(np.diff(bounds)).tolist():
+            yield i, slice(bounds[i], bounds[i + 1])
+        return
+    run_of = np.searchsorted(starts, rows, side="right") - 1
+    for i in np.unique(run_of).tolist():
+        yield i, np.flatnonzero(run_of == i)
+
+
 class MappedRows:
     """Features (N, D) of several files, one below the other, as they are stored.
 
@@ -55,14 +72,11 @@ class MappedRows:
             if step == 1:
                 return self._run(start, max(start, stop))
             rows = np.arange(start, stop, step)
-        if rows.dtype == bool:
-            rows = np.flatnonzero(rows)
-        features = np.empty((len(rows), self.shape[1]), self.dtype)
-        file_of = np.searchsorted(self._starts, rows, side="right") - 1
-        for i in np.unique(file_of).tolist():
-            here = np.flatnonzero(file_of == i)
+        numbers: NDArray[Any] = np.flatnonzero(rows) if rows.dtype == bool else rows
+        features = np.empty((len(numbers), self.shape[1]), self.dtype)
+        for i, here in places_in(self._starts, numbers):
             # By an index, not by `take`: that copies all of an array that is not aligned.
-            features[here] = np.asarray(self._rows_of(i))[rows[here] - self._starts[i]]
+            features[here] = np.asarray(self._rows_of(i))[numbers[here] - self._starts[i]]
         return features
 
     def _run(self, start: int, stop: int) -> NDArray[np.floating]:

@@ -177,7 +177,7 @@ class ReadAhead:
     def __init__(self, rows: Rows, index: NDArray[np.integer]) -> None:
         """`index` (T,) are the items' rows."""
         self._rows, self._index = rows, index
-        self._first, self._block = 0, np.empty((0, rows.shape[1]), np.float32)
+        self._first, self._block = 0, rows.stored(index[:0])
 
     def __call__(self, items: slice) -> NDArray[np.float32]:
         """Raw features (B, D) of a run of items, which the caller may change."""
@@ -185,13 +185,16 @@ class ReadAhead:
         assert step == 1, "items in their order"
         if not self._first <= start <= stop <= self._first + len(self._block):
             self._first, self._block = start, self._read(start, max(stop, start + _AHEAD))
-        return self._block[start - self._first : stop - self._first].copy()
+        stored = self._block[start - self._first : stop - self._first]
+        return self._rows.converted(stored, self._index[start:stop])
 
-    def _read(self, start: int, stop: int) -> NDArray[np.float32]:
+    def _read(self, start: int, stop: int) -> NDArray[np.floating]:
+        """Rows as the files have them, in the order of the stream."""
         rows = self._index[start:stop]
         order = np.argsort(rows)
-        block = np.empty((len(rows), self._rows.shape[1]), np.float32)
-        block[order] = self._rows[rows[order]]
+        stored = self._rows.stored(rows[order])
+        block = np.empty_like(stored)
+        block[order] = stored
         return block
 
 
