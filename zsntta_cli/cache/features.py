@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.mapped import MappedRows, StoredRows, places_in
+from zsntta_cli.cache.mapped import MappedRows, StoredRows, places_in, row_numbers
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
@@ -111,9 +111,8 @@ class Rows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        if isinstance(rows, slice):
-            rows = np.arange(*rows.indices(len(self)))
-        return self.converted(self.stored(rows), rows)
+        numbers = row_numbers(rows, len(self))
+        return self.converted(self.stored(numbers), numbers)
 
     def stored(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
         """Some rows (M, D) as the files have them."""

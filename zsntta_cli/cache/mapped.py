@@ -28,6 +28,26 @@ def places_in(
         yield i, np.flatnonzero(run_of == i)
 
 
+def row_numbers(rows: slice | NDArray[Any], count: int) -> NDArray[np.integer]:
+    """The numbers of some of `count` rows, which are given by a slice, a mask or numbers.
+
+    Numbers below 0 are from the end.
+
+    Raises:
+        IndexError: there is no such row.
+    """
+    if isinstance(rows, slice):
+        return np.arange(*rows.indices(count))
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    if not len(rows) or (rows.min() >= 0 and rows.max() < count):
+        return rows
+    beyond = rows[(rows < -count) | (rows >= count)]
+    if len(beyond):
+        raise IndexError(f"index {beyond[0]} is out of bounds for {count:,} rows")
+    return np.where(rows < 0, rows + count, rows)
+
+
 class MappedRows:
     """Features (N, D) of several files, one below the other, as they are stored.
 
@@ -71,8 +91,7 @@ class MappedRows:
             start, stop, step = rows.indices(len(self))
             if step == 1:
                 return self._run(start, max(start, stop))
-            rows = np.arange(start, stop, step)
-        numbers: NDArray[Any] = np.flatnonzero(rows) if rows.dtype == bool else rows
+        numbers = row_numbers(rows, len(self))
         features = np.empty((len(numbers), self.shape[1]), self.dtype)
         for i, here in places_in(self._starts, numbers):
             # By an index, not by `take`: that copies all of an array that is not aligned.
