@@ -202,7 +202,10 @@ def _file(path: Path) -> Stored:
     from zsntta_cli.cache import hdf5  # names alone, as a shell completes them, want no h5py
 
     try:
-        return Stored(path, path.stat().st_size, hdf5.read_header(path))
+        header, size = hdf5.read_header(path), path.stat().st_size
+        if header.parts:
+            size += sum(part.stat().st_size for part in parts_folder(path).glob("[0-9]*.h5"))
+        return Stored(path, size, header)
     except StoreError as error:
         reason = re.search(r"\((.*)\)", str(error))
         return Stored(
