@@ -34,6 +34,7 @@ def joined(parts: Sequence[FeatureSet], name: str) -> FeatureSet:
         digest=_digest([part.digest for part in parts]),
         image_features=np.concatenate([part.image_features for part in parts]),
         labels=np.concatenate([_labels(first, part) for part in parts]),
+        parts=(),  # their rows are in memory now
     )
 
 
