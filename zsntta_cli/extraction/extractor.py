@@ -53,7 +53,7 @@ from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, StoreError, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
@@ -235,7 +235,10 @@ class Extractor:
 
     def is_joined(self, name: str) -> bool:
         """Whether the file of a set is there and was joined from parts, and is to stay."""
-        path = feature_path(self.root, self._folder, name)
+        try:
+            path = feature_path(self.root, self._folder, name)
+        except SettingsError:  # no name of a set: who loads its images says so
+            return False
         if self.settings.overwrite or not path.exists():
             return False
         return hdf5.read_header(path).parts > 0

@@ -192,5 +192,5 @@ def test_a_set_in_parts_is_exported_whole(zsntta, pets):
     options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
     assert zsntta("extract", *options, "--parts", 3).exit_code == 0
     assert zsntta("cache", "export", "pets", "--output", "pets.npz").exit_code == 0
-    exported = np.load("pets.npz")
-    assert np.array_equal(exported["image_features"], features("features")[0])
+    with np.load("pets.npz") as exported:
+        assert np.array_equal(exported["image_features"], features("features")[0])
