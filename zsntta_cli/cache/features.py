@@ -118,7 +118,11 @@ class Rows:
         """Some rows (M, D) as the files have them."""
         stored = np.empty((len(rows), self.shape[1]), self._dtype)
         for i, here in places_in(self._starts, rows):
-            stored[here] = self._parts[i].take(rows[here] - self._starts[i], axis=0)
+            part, numbers = self._parts[i], rows[here] - self._starts[i]
+            if isinstance(part, MappedRows) and isinstance(here, slice):
+                part.copy_to(stored[here], numbers)
+            else:
+                stored[here] = part.take(numbers, axis=0)
         return stored
 
     def converted(

@@ -93,10 +93,18 @@ class MappedRows:
                 return self._run(start, max(start, stop))
         numbers = row_numbers(rows, len(self))
         features = np.empty((len(numbers), self.shape[1]), self.dtype)
-        for i, here in places_in(self._starts, numbers):
-            # By an index, not by `take`: that copies all of an array that is not aligned.
-            features[here] = np.asarray(self._rows_of(i))[numbers[here] - self._starts[i]]
+        self.copy_to(features, numbers)
         return features
+
+    def copy_to(self, features: NDArray[np.floating], numbers: NDArray[np.integer]) -> None:
+        """Copy some rows, by their numbers from 0, into an array (M, D) of the same type."""
+        for i, here in places_in(self._starts, numbers):
+            rows = np.asarray(self._rows_of(i))
+            wanted = numbers[here] - self._starts[i]
+            if isinstance(here, slice) and rows.flags.aligned:  # else `take` copies all of them
+                np.take(rows, wanted, axis=0, out=features[here], mode="clip")
+            else:
+                features[here] = rows[wanted]
 
     def _run(self, start: int, stop: int) -> NDArray[np.floating]:
         """A run of rows."""

@@ -1,7 +1,7 @@
 """What a cached method is given and what it returns, at once or step by step."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -192,10 +192,9 @@ class ReadAhead:
         """Rows as the files have them, in the order of the stream."""
         rows = self._index[start:stop]
         order = np.argsort(rows)
-        stored = self._rows.stored(rows[order])
-        block = np.empty_like(stored)
-        block[order] = stored
-        return block
+        place = np.empty(len(rows), np.intp)
+        place[order] = np.arange(len(rows))
+        return self._rows.stored(rows[order]).take(place, axis=0)
 
 
 class Evidence(NamedTuple):
@@ -240,6 +239,22 @@ class Decisions:
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
+
+
+def collected(total: int, runs: Iterable[Decisions]) -> Decisions:
+    """Collect the answers for runs of items, `total` in all, as they come: none is held twice."""
+    columns: dict[str, Any] = {}
+    start = 0
+    for run in runs:
+        stop = start + len(run.class_index)
+        for name, values in vars(run).items():
+            if name not in columns:
+                columns[name] = None if values is None else np.empty(total, values.dtype)
+            if values is not None:
+                columns[name][start:stop] = values
+        start = stop
+    assert start == total, f"{start} answers for {total} items"
+    return Decisions(**columns)
 
 
 class Judge(Protocol):

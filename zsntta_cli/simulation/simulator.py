@@ -17,7 +17,7 @@ from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS, Method
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, Pool, StreamData, collected
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -226,18 +226,16 @@ def _push_in_blocks(
     together = max(method.at_once(options), 1)
     block = max(_BLOCK // together, 1) * together
     starts = range(0, max(len(data), 1), block)
-    return Decisions.joined([stepper.push(data.part(slice(i, i + block))) for i in starts])
+    return collected(len(data), (stepper.push(data.part(slice(i, i + block))) for i in starts))
 
 
 def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
     """The scores of several sets as one's; of a single set its own, which may lie on the disk."""
     if len(scores) == 1:
         return scores[0]
-    logits = [score.largest_logit for score in scores if score.largest_logit is not None]
     return ZeroShot(
         np.concatenate([score.class_index for score in scores]),
         np.concatenate([score.noise_score for score in scores]),
-        np.concatenate(logits) if len(logits) == len(scores) else None,
     )
 
 
