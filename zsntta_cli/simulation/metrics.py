@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,17 +135,18 @@ class Judged:
 
         Of all samples, of the ID ones and of the named ones.
         """
-        count = np.int32 if len(self.id_score) < 2**31 else np.int64
-        descending = -self.id_score
-        order = np.argsort(descending, kind="stable")
-        descending.sort()
-        last_of_ties = np.append(descending[1:] != descending[:-1], True)
-        del descending
-        is_id, is_named = (
-            np.cumsum(mask[order], dtype=count)[last_of_ties]
-            for mask in (self.is_id, self.is_named)
-        )
-        return (np.flatnonzero(last_of_ties) + 1).astype(count), is_id, is_named
+        count: Any = np.int32 if len(self.id_score) < 2**31 else np.int64
+        # Backwards, and not by negative scores: copies of long streams are what memory goes to.
+        order = np.argsort(self.id_score, kind="stable")[::-1]
+        score = np.sort(self.id_score)[::-1]
+        last_of_ties = np.append(score[1:] != score[:-1], True)
+        del score
+        is_id = np.cumsum(self.is_id[order], dtype=count)[last_of_ties]
+        is_named = np.cumsum(self.is_named[order], dtype=count)[last_of_ties]
+        del order
+        all_samples = np.flatnonzero(last_of_ties).astype(count)
+        all_samples += 1
+        return all_samples, is_id, is_named
 
     @cached_property
     def hits(self) -> Hits | None:
@@ -243,8 +245,8 @@ _Probability = NDArray[np.floating] | None
 _BINS = 15  # of equal width, each with its upper edge
 
 
-def _noise_probability(samples: Judged) -> _Probability:
-    return 1 - samples.id_score if samples.is_probability else None
+def _id_probability(samples: Judged) -> _Probability:
+    return samples.id_score if samples.is_probability else None
 
 
 def _class_probability(samples: Judged) -> _Probability:
@@ -253,27 +255,35 @@ def _class_probability(samples: Judged) -> _Probability:
     return None if probability is None else probability[samples.is_id]
 
 
-def _ece(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
+def _ece(
+    probability: _Probability, came_true: NDArray[np.bool_], of_opposite: bool = False
+) -> float:
     """Expected calibration error, arXiv 1706.04599: by how much probabilities are off on average.
 
-    In each bin, the mean probability against the share of what came true.
+    In each bin, the mean probability against the share of what came true. `of_opposite`: the
+    probability is that of what did not.
     """
     if probability is None or not len(probability):
         return math.nan
     off = np.zeros(_BINS)
     for run in _runs(len(probability)):
-        cells = np.ceil(probability[run] * _BINS).astype(np.intp) - 1
-        cells = np.clip(cells, 0, _BINS - 1)
-        off += np.bincount(cells, probability[run] - came_true[run], _BINS)
+        foreseen = 1 - probability[run] if of_opposite else probability[run]
+        cells = np.clip(np.ceil(foreseen * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
+        off += np.bincount(cells, foreseen - came_true[run], _BINS)
     return float(np.abs(off).sum() / len(probability))
 
 
-def _brier(probability: _Probability, came_true: NDArray[np.bool_]) -> float:
+def _brier(
+    probability: _Probability, came_true: NDArray[np.bool_], of_opposite: bool = False
+) -> float:
     """Mean squared difference of a probability to 1 where it came true, to 0 where it did not."""
     if probability is None or not len(probability):
         return math.nan
-    squares = (np.sum((probability[run] - came_true[run]) ** 2) for run in _runs(len(came_true)))
-    return float(sum(squares) / len(probability))
+    total = 0.0
+    for run in _runs(len(probability)):
+        foreseen = 1 - probability[run] if of_opposite else probability[run]
+        total += float(np.sum((foreseen - came_true[run]) ** 2))
+    return float(total / len(probability))
 
 
 def _runs(count: int) -> Iterator[slice]:
@@ -348,11 +358,12 @@ METRICS = {
         Metric("oscr", "OSCR", DETECTION, _oscr, ("open-set",)),
         Metric(
             "ece_noise", "ECE(noise)", DETECTION,
-            lambda s: _ece(_noise_probability(s), ~s.is_id), ("calibration",), lower_is_better=True,
+            lambda s: _ece(_id_probability(s), ~s.is_id, True), ("calibration",),
+            lower_is_better=True,
         ),
         Metric(
             "brier_noise", "Brier(noise)", DETECTION,
-            lambda s: _brier(_noise_probability(s), ~s.is_id), ("calibration",),
+            lambda s: _brier(_id_probability(s), ~s.is_id, True), ("calibration",),
             lower_is_better=True,
         ),
         Metric(
