@@ -1,10 +1,11 @@
 """Files at addresses, https://…, s3://…, hf://… or file://…: the only module that knows fsspec."""
 
+import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from zsntta_cli.errors import StoreError, first_line
@@ -103,10 +104,11 @@ def fetch_file(address: str, target: Path) -> None:
         return
     with reaching(address):
         system, path = file_system(address)
-        size = system.info(path).get("size")
+        info = system.info(path)
+        size = info.get("size")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-    begun = target.with_name(f".{target.name}.begun")
+    begun = target.with_name(f".{target.name}.{_version(info)}.begun")
     with reaching(address):
         start = begun.stat().st_size if begun.exists() and size is not None else 0
         try:
@@ -123,6 +125,12 @@ def fetch_file(address: str, target: Path) -> None:
         )
     with writing(target):
         take_name(begun, target)
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """What tells one content of an address from another, as far as its file system says so."""
+    told = [str(info.get(key, "")) for key in ("ETag", "etag", "LastModified", "mtime", "size")]
+    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:8]
 
 
 def read_text(address: str, most: int) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import os
 import threading
 from pathlib import Path
 
@@ -194,3 +195,36 @@ def test_a_set_in_parts_is_exported_whole(zsntta, pets):
     assert zsntta("cache", "export", "pets", "--output", "pets.npz").exit_code == 0
     with np.load("pets.npz") as exported:
         assert np.array_equal(exported["image_features"], features("features")[0])
+
+
+def test_what_a_killed_command_left_is_no_other_sets(zsntta, pets, tmp_path):
+    """Tars of another address, or of another features folder, lie elsewhere."""
+    import shutil
+
+    from zsntta_cli.datasets.sharding import fetched_apart, remote_shards
+
+    other = shutil.copytree(pets, tmp_path / "other")
+    shutil.copy(pets / "4.tar", other / "0.tar")
+    left = remote_shards(f"pets=file://{pets}/{{0..0}}.tar", tmp_path / "data")
+    fetched_apart(left, tmp_path / "features", "tiny").part(1, 1)  # and it is killed
+    spec = f"pets=file://{other}/{{0..0}}.tar"
+    assert zsntta("extract", "--dataset", spec, *TINY, "--parts", 1).exit_code == 0
+    local = f"pets={other}/{{0..0}}.tar"
+    options = ("--parts", 1, "--features-dir", "local")
+    assert zsntta("extract", "--dataset", local, *TINY, *options).exit_code == 0
+    assert_same(features("features"), features("local"))
+    tags = {fetched_apart(left, tmp_path / root, e).folder for root in "ab" for e in ("x", "y")}
+    assert len(tags) == 4
+
+
+def test_a_file_that_was_replaced_while_it_was_fetched(tmp_path):
+    source, target = tmp_path / "0.tar", tmp_path / "here" / "0.tar"
+    source.write_bytes(b"a" * 3000)
+    system, path = addresses.file_system(f"file://{source}")
+    target.parent.mkdir()
+    begun = f".0.tar.{addresses._version(system.info(path))}.begun"
+    (target.parent / begun).write_bytes(b"a" * 1200)
+    source.write_bytes(b"b" * 3000)
+    os.utime(source, (1, 1))
+    addresses.fetch_file(f"file://{source}", target)
+    assert target.read_bytes() == b"b" * 3000

@@ -24,7 +24,7 @@ def places_in(
             yield i, slice(bounds[i], bounds[i + 1])
         return
     run_of = np.searchsorted(starts, rows, side="right") - 1
-    for i in np.unique(run_of).tolist():
+    for i in np.flatnonzero(np.bincount(run_of)).tolist():  # np.unique would import numpy.ma
         yield i, np.flatnonzero(run_of == i)
 
 

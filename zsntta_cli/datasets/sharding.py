@@ -272,6 +272,19 @@ def remote_shards(
     return RemoteShards(name.base, addresses, folder.absolute(), shown, class_names)
 
 
+def fetched_apart(sharded: ShardedSet, root: Path, encoder: str) -> ShardedSet:
+    """The set, with a folder of its own for what is fetched, by addresses and by whose parts it is.
+
+    Of one encoder and features folder only one worker at a time makes a part, so nobody else reads,
+    writes or removes what lies there.
+    """
+    if not isinstance(sharded, RemoteShards):
+        return sharded
+    said = "\0".join([*sharded.addresses, str(root.absolute()), encoder])
+    tag = hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:16]
+    return replace(sharded, folder=sharded.folder / tag)
+
+
 def tar_shards(
     spec: str, data_root: Path, shown: bool = False, class_names: Path | None = None
 ) -> TarShards | None:
