@@ -53,7 +53,7 @@ OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and 
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
-    "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items",
+    "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items", "--shards", "--sleep",
 }  # fmt: skip
 
 
