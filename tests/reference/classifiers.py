@@ -26,12 +26,13 @@ def frozen(data):
 def onzeta(data, o, offered):
     features, logits, text = frozen(data)
     classes, w, rho, seen, scores = len(text), text.copy(), np.zeros(len(text)), 0, []
+    items = o.onzeta_mix_items or sum(~data.injected)  # n of the paper's β √(i / n)
     for v, logit, learn in zip(features, logits, offered, strict=True):
         i = seen + 1
         q = softmax(logit) * np.exp(rho)
         q /= q.sum()
         y = softmax(w @ v / o.onzeta_temperature)
-        beta = o.onzeta_mix * np.sqrt(min(1, i / o.onzeta_mix_items))
+        beta = o.onzeta_mix * np.sqrt(min(1, i / items))
         scores.append(beta * y + (1 - beta) * q)
         if learn:
             seen = i

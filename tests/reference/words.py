@@ -97,7 +97,7 @@ def adaneg(data: StreamData, o, threshold):
         z = s * text @ x
         s_text = id_share(z[:c], z[c:], groups, mean)
         # "ID iff S > τ + g (1 - τ), noise iff S < τ - g τ": τ = 1 - θ
-        tau = 1 - by_text(1 - s_text)
+        tau = 1 - by_text(1 - s_text) if o.adaneg_sure is None else o.adaneg_sure
         if data.injected[t] or s_text < tau - o.gap * tau:
             offer(memory, c + int(np.argmax(z[c:])), entropy(z[c:]), x, o.adaneg_shots)
         elif s_text > tau + o.gap * (1 - tau):

@@ -258,8 +258,9 @@ CLASSIFIERS: dict[str, Classifier] = {
         cost=_TDA_COST,
     ),
     "oga": Classifier(
-        "classifiers.oga:classes", settings.OGASettings, cites=("fuchs2025online",),
-        cost="keeps oga-shots images a class and a covariance of D² numbers",
+        "classifiers.oga:classes", settings.OGASettings, cites=("fuchs2025online",), revision=2,
+        cost="keeps oga-shots images a class and a covariance of D² numbers, whose inverse is made "
+        "anew with each image that is kept",
     ),
     "onzeta": Classifier(
         "classifiers.onzeta:classes", settings.OnZetaSettings, cites=("qian2024online",),
@@ -271,8 +272,9 @@ CLASSIFIERS: dict[str, Classifier] = {
     ),
     "dota": Classifier(
         "classifiers.dota:classes", settings.DOTASettings,
-        note=settings.DOTASettings.note, cites=("han2025dota",),
-        cost="keeps a mean and a covariance, D² numbers, a class, or one of all (dota-memory)",
+        note=settings.DOTASettings.note, cites=("han2025dota",), revision=2,
+        cost="keeps a mean and a covariance, D² numbers, a class, or one of all (dota-memory); "
+        "their mean's inverse is made anew with each item",
     ),
     "dla": Classifier(
         "classifiers.dla:classes", settings.DLASettings, cites=("wu2026dynamic",),

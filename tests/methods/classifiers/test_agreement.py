@@ -20,6 +20,13 @@ from zsntta_cli.methods.settings import (
     OnZetaSettings,
 )
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.simulation.runs import PRESETS
+
+
+def official(settings):
+    """What the released code of a method takes."""
+    values = {k: v for k, v in PRESETS["official"].items() if hasattr(settings, k)}
+    return replace(settings, **values)
 
 
 def of_classes(*given):
@@ -32,10 +39,12 @@ def pooled(*given):
 
 CASES = {
     "oga": (oga, OGASettings(), reference.oga),
-    "oga each": (oga, OGASettings(oga_every=1, oga_shots=4), reference.oga),
+    "oga official": (oga, official(OGASettings()), reference.oga),
+    "oga rarely": (oga, OGASettings(oga_every=128, oga_shots=4), reference.oga),
     "oga short": (oga, OGASettings(oga_every=7, oga_short_means=True), reference.oga),
     "oga strong": (oga, OGASettings(oga_every=20, oga_scale=0.5), reference.oga),
     "onzeta": (onzeta, OnZetaSettings(), reference.onzeta),
+    "onzeta official": (onzeta, official(OnZetaSettings()), reference.onzeta),
     "onzeta soon": (
         onzeta, OnZetaSettings(onzeta_mix_items=50, onzeta_balance=0.4), reference.onzeta,
     ),
@@ -57,14 +66,13 @@ CASES = {
         ecalp, ECALPSettings(ecalp_sharpness=1.0, ecalp_neighbours=2), reference.ecalp,
     ),
     "dota": (dota, DOTASettings(dota_every=20), of_classes),
-    "dota each": (
-        dota, DOTASettings(dota_every=1, dota_weight=0.4), of_classes,
-    ),
+    "dota each": (dota, DOTASettings(dota_weight=0.4), of_classes),
+    "dota rarely": (dota, DOTASettings(dota_every=128), of_classes),
     "dota pooled": (
         dota, DOTASettings(dota_every=20, dota_memory=0), pooled,
     ),
     "dota pooled late": (
-        dota, DOTASettings(dota_memory=0, dota_weight=0.4), pooled,
+        dota, DOTASettings(dota_memory=0, dota_every=128, dota_weight=0.4), pooled,
     ),
 }  # fmt: skip
 SIZES = [(1, 20, 8), (2, 100, 5), (10, 120, 16), (60, 60, 80)]  # classes, items, dims
@@ -161,3 +169,19 @@ def test_alone_it_is_behind_zs_clip(name):
     )
     assert alone.decides
     assert name in {*METHODS} & {n.removeprefix("adand+") for n in METHODS}
+
+
+def test_the_official_preset_is_the_released_rule_after_every_item():
+    assert (official(OGASettings()).oga_every, official(OGASettings()).oga_short_means) == (1, True)
+    assert official(DOTASettings()).dota_every == 1
+    assert official(OnZetaSettings()).onzeta_mix_items == 0
+
+
+def test_onzeta_of_the_whole_stream_counts_its_items_without_injected_ones():
+    data = stream(10, 300, 24, scale=12.0)
+    injected = some(300, 9, 0.2)
+    own = replace(data, injected=injected)
+    whole = onzeta.classes(own, OnZetaSettings(onzeta_mix_items=0), ~injected)
+    given = OnZetaSettings(onzeta_mix_items=int((~injected).sum()))
+    assert np.array_equal(whole, onzeta.classes(own, given, ~injected))
+    assert (whole != onzeta.classes(own, OnZetaSettings(), ~injected)).any()

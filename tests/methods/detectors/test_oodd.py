@@ -104,3 +104,19 @@ def test_decisions_of_a_stream_that_fills_the_dictionary(batch_size, known, seed
 def test_a_dictionary_has_more_items_than_the_neighbour_that_counts():
     with pytest.raises(SettingsError, match="oodd-items is 5, must be above oodd-neighbour, 5"):
         OoddSettings(oodd_items=5)
+
+
+def test_a_temperature_is_that_of_the_softmax_over_cosines():
+    # Temperature 1 of two classes at cosines 1 and 0: q = e / (e + 1), whatever the model's scale.
+    text = np.eye(2, dtype=np.float32)
+    scores = ZeroShot(np.zeros(3, np.int32), np.zeros(3))
+    pool = Pool(np.array([[2, 0], [0, 5], [3, 3]], np.float32), text, 100.0, scores)
+    data = StreamData(pool, np.array([2, 0, 1]), np.zeros(3, bool))
+    options = OoddSettings(oodd_temperature=1.0, oodd_items=5, oodd_neighbour=4)
+    q = np.e / (np.e + 1)
+    np.testing.assert_allclose(oodd.noise_scores(data, options), [0.5, 1 - q, 1 - q], rtol=1e-6)
+    ranked = OoddSettings(oodd_temperature=1.0, oodd_items=2, oodd_neighbour=1)
+    first, second, third = oodd.noise_scores(data, ranked)
+    assert first == pytest.approx(0.5)
+    assert second == pytest.approx((1 - q + 1) / 2)
+    assert third == pytest.approx((1 - q + np.sqrt(0.5)) / 2)  # no more unlike ID than either

@@ -25,6 +25,7 @@ SETTINGS = {
     "adaneg": [
         {},
         {"adaneg_shots": 2, "gap": 0.2, "adaneg_text": 0.7},
+        {"adaneg_shots": 9, "adaneg_sure": 0.5},
         {"group_mass": "mean", "grouping": "ranked", "groups": 3, "negatives": 20},
     ],
     "tanl": [

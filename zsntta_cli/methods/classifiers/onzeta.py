@@ -5,8 +5,9 @@ least α / C of the items, and visual proxies w, which start as the texts and mo
 are. A sample is classified by what was learned before it; then it is learned.
 
 The paper's weight of the proxies β √(i / n) needs the length n of the stream; here it reaches β
-after a given number of items. With α = 1, as published, predictions go to equal shares of the
-classes: right for balanced test sets, wrong for skewed streams, which a smaller α suits.
+after a given number of items, or at the stream's end where that number is 0. With α = 1, as
+published, predictions go to equal shares of the classes: right for balanced test sets, wrong for
+skewed streams, which a smaller α suits.
 """
 
 import numpy as np
@@ -25,9 +26,10 @@ def classes(
     o = options
     proxies = data.pool.text_features.astype(np.float64)
     weights, room = np.zeros(len(proxies)), np.empty((2, len(proxies)))
+    mix_items = o.onzeta_mix_items or np.count_nonzero(~data.injected)
     values = np.array([
         o.onzeta_balance, o.onzeta_prior_rate, o.onzeta_proxy_rate, o.onzeta_temperature,
-        o.onzeta_mix, o.onzeta_mix_items,
+        o.onzeta_mix, max(mix_items, 1),
     ])  # fmt: skip
     class_index, seen = np.empty(len(data), np.int32), 0
     for part in blocks(len(data)):

@@ -4,10 +4,10 @@ A dictionary keeps the N items of lowest ID-ness q seen so far; the score of an 
 K-th largest cosine to them. An item enters before it is scored: itself is its first neighbour.
 
 q is MCM at the model's scale. The released CLIP variant takes the softmax of raw cosines, which is
-about 1/C for any image: only the cosine is left of its score. Here the score is brought to [0, 1]:
-(q + 1 - cos) / 2, cosines below 0 counting as 0 (any two images of CLIP have more). So the noise
-score is the mean of u = 1 - q and that cosine, and a step of 0.01 of the threshold's grid is one of
-0.02 of their sum. While there are K entries or fewer it is u alone.
+about 1/C for any image: only the cosine is left of its score (`--oodd-temperature 1`). Here the
+score is brought to [0, 1]: (q + 1 - cos) / 2, cosines below 0 counting as 0 (any two images of CLIP
+have more). So the noise score is the mean of u = 1 - q and that cosine, and a step of 0.01 of the
+threshold's grid is one of 0.02 of their sum. While there are K entries or fewer it is u alone.
 
 Known noise always enters, in place of the entry of highest q, and stays while its own q lets it.
 
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import leaving
-from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.ood_scores import image_scores
+from zsntta_cli.methods.scores import mcm, unit
 from zsntta_cli.methods.settings import OoddSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -41,14 +42,22 @@ def run(data: StreamData, options: OoddSettings, threshold: ThresholdSettings) -
 def noise_scores(data: StreamData, options: OoddSettings) -> NDArray[np.float64]:
     """Noise scores (T,) in [0, 1] of all items in order."""
     dictionary = Dictionary(options, data.pool.image_features.shape[1])
-    scores, step = data.noise_score.copy(), _BLOCK // options.batch_size or 1
+    noise_score = _noise_scores_alone(data, options.oodd_temperature)
+    scores, step = noise_score.copy(), _BLOCK // options.batch_size or 1
     for start in range(0, len(data), step * options.batch_size):
         block = slice(start, min(start + step * options.batch_size, len(data)))
-        u = data.noise_score[block]
+        u = noise_score[block]
         cosine = dictionary.push(unit(data.features(block)), u, data.injected[block])
         has_neighbours = ~np.isnan(cosine)
         scores[block][has_neighbours] = (u + np.clip(cosine, 0, 1))[has_neighbours] / 2
     return scores
+
+
+def _noise_scores_alone(data: StreamData, temperature: float | None) -> NDArray[np.float64]:
+    """Noise scores u = 1 - q (T,) of all items, without the dictionary."""
+    if temperature is None:
+        return data.noise_score
+    return 1 - image_scores(data, mcm, scale=1 / temperature)
 
 
 class Dictionary:

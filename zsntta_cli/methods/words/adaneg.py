@@ -5,10 +5,10 @@ images is a proxy w. An image's score is NegLabel's on proxies, plus λ times th
 score on texts is sure of enters the memory before it is scored: an ID image beside the name that it
 is nearest to, noise beside the nearest negative.
 
-What "sure" is follows the online threshold of the text score with a gap, not the paper's fixed 0.5,
-which the released code sets to nearly 0 where there are few classes. Known noise enters as noise.
-A row holds L images as the paper has it; the code's hold L - 1. λ weighs the score by texts, but
-the proxies where classes are told apart: both as released.
+What "sure" is follows the online threshold of the text score with a gap, not the paper's fixed 0.5
+(`--adaneg-sure`), which the released code sets to nearly 0 where there are few classes. Known noise
+enters as noise. A row holds L images as the paper has it; the code's hold L - 1. λ weighs the score
+by texts, but the proxies where classes are told apart: both as released.
 
 What enters follows from texts alone. So a block of items is one product with the proxies at its
 start and one with those that its items make, each of which counts from its item on.
@@ -42,7 +42,10 @@ def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings)
     for block in item_blocks(len(data), len(vocabulary.text)):
         logits = cosine_logits(data.features(block), vocabulary.text, pool.logit_scale)
         by_text = vocabulary.id_share(logits).astype(np.float64)
-        offers = _offers(1 - by_text, text_threshold, data.injected[block], options.gap)
+        sure = text_threshold(1 - by_text)
+        if options.adaneg_sure is not None:
+            sure = np.full(len(by_text), 1 - options.adaneg_sure)
+        offers = _offers(1 - by_text, sure, data.injected[block], options.gap)
         seen = _by_proxies(data, block, logits, offers, memory, vocabulary.classes)
         score[block] = vocabulary.id_share(seen) + weight * by_text
         c = vocabulary.classes
@@ -110,9 +113,11 @@ class _Offers:
 
 
 def _offers(
-    u: NDArray[np.float64], threshold: OnlineThreshold, injected: NDArray[np.bool_], gap: float
+    u: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    injected: NDArray[np.bool_],
+    gap: float,
 ) -> _Offers:
-    thresholds = threshold(u)
     as_noise = is_surely_noise(u, thresholds, gap) | injected
     return _Offers(is_surely_id(u, thresholds, gap) & ~injected, as_noise)
 

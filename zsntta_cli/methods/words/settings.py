@@ -63,7 +63,7 @@ class CspSettings(NegLabelSettings):
 class AdaNegSettings(NegLabelSettings):
     """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that images of the stream adapt.
 
-    Its fixed thresholds are the online one here.
+    The score by texts says what is sure by its online threshold; `official` has the fixed one.
     """
 
     groups: int = option(5, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
@@ -72,6 +72,9 @@ class AdaNegSettings(NegLabelSettings):
     )
     adaneg_shots: int = option(10, "L, images a word in the memory.", within=_FROM_ONE)
     adaneg_text: float = option(0.1, "λ, weight of the score by texts.", within=_FROM_ZERO)
+    adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet
+        None, "Fixed threshold of the score by texts; none: the online one.", within=_SHARE
+    )
     gap: float = option(0.5, GAP, within=_SHARE)
 
 
