@@ -108,6 +108,13 @@ def extract(
             "does.",
         ),
     ] = False,
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="float16|float32",
+            help="Type of the features in the file; float32 takes twice the space.",
+        ),
+    ] = _EXTRACT.store,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
     tpt: Annotated[
@@ -194,7 +201,7 @@ def extract(
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     if part is not None or parts is not None:
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
         of_parts = PartsWish(plan, choice, device, features_dir, settings, plan_parts, rate, wait)
         if part is not None:
             extract_one_part(of_parts, part, reporter)
@@ -204,7 +211,7 @@ def extract(
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
         live = _live_settings(plan, choice, device, workers) if tpt else None
         named = choice if model.names_model else None
         wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
@@ -218,7 +225,7 @@ def extract(
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
-    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine)
+    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
     photos = None
     if class_photos:
         from zsntta_cli.datasets.decoding import limited_to

@@ -27,6 +27,7 @@ def extract(
     skip_broken: bool = False,
     overwrite: bool = False,
     as_shown: bool = False,
+    store: str = "float16",
     reporter: "Reporter | None" = None,
 ) -> "list[Extracted]":
     """Encode data sets once, as `zsntta extract` does: known ones, NAME=PATH, or of the hub.
@@ -45,7 +46,9 @@ def extract(
         sets, Path(data_root), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,
     )  # fmt: skip
-    settings = ExtractSettings(batch_size, skip_broken=skip_broken, overwrite=overwrite)
+    settings = ExtractSettings(
+        batch_size, skip_broken=skip_broken, overwrite=overwrite, store=store
+    )
     choice = EncoderChoice(model, pretrained, precision)
     reporter = reporter or Silent()
     return list(plan.extract(wanted, choice, device, Path(features_dir), settings, reporter))

@@ -54,11 +54,11 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
-from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for
+from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for, no_features
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings import FLOAT16, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
 from zsntta_cli.settings.published import by_tag
 from zsntta_cli.settings.sentences import Sentences
@@ -224,7 +224,12 @@ class Extractor:
                 f"{mismatch.one}, not {mismatch.other})",
                 remedy="other-folder",
             )
-        return is_whole_part(whole, index, identity)
+        is_whole = is_whole_part(whole, index, identity)
+        file = part_path(whole, index)
+        header = hdf5.read_header(file)
+        if header.images and header.dtype != self.settings.store:
+            raise _other_type(file, header.dtype, self.settings.store)
+        return is_whole
 
     def joined(self, sharded: ShardedSet, of: int) -> Extracted:
         """Join the parts of a set: StoreError where one lacks, or is another than it should be."""
@@ -277,7 +282,7 @@ class Extractor:
             pool = hdf5.read_features(path) if path.exists() else None
             if pool is not None:
                 check_encoder(pool, self._request)
-                if len(pool) >= count:
+                if len(pool) >= count and self._has_type(pool):
                     return Extracted(path, len(pool), 0, 0.0)
             return self._extract(path, NOISE, make(self.encoder.image_size), (), pool)
 
@@ -326,7 +331,16 @@ class Extractor:
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it is to be made."""
-        return None if self.settings.overwrite else existing_features(path, images, self._request)
+        if self.settings.overwrite:
+            return None
+        existing = existing_features(path, images, self._request)
+        if existing is not None and not self._has_type(existing):
+            raise _other_type(path, existing.image_features.dtype, self.settings.store)
+        return existing
+
+    def _has_type(self, existing: FeatureSet) -> bool:
+        """Whether features are of the type that is asked for; no features are of any type."""
+        return not len(existing) or existing.image_features.dtype == self.settings.store
 
     def _add_texts(self, existing: FeatureSet, templates: Sequence[str]) -> None:
         missing = [t for t in templates if t not in existing.text_features]
@@ -382,8 +396,8 @@ class Extractor:
         """
         size, encoder = self.settings.batch_size, self.encoder
         started = time.monotonic()  # the encoder is loaded: its time is no image's
-        no_rows = np.empty((0, encoder.embed_dim), np.float16)
-        same = pool is not None and pool.identity == encoder.identity
+        no_rows = no_features(encoder, self.settings.store)
+        same = pool is not None and pool.identity == encoder.identity and self._has_type(pool)
         kept = pool.image_features[:] if pool and same else no_rows
         kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
         rows = range(len(kept), len(images))
@@ -431,7 +445,9 @@ class Extractor:
     def _identity(self, images: ImageSet, kind: str) -> Mapping[str, Any]:
         """What parts must agree in; a pool of noise may grow while its parts stay."""
         source = images.fingerprint if kind == NOISE else images.identity()
-        return {"encoder": self.encoder.identity, "source": source}
+        store = self.settings.store
+        type_of_rows = {} if store == FLOAT16 else {"store": store}
+        return {"encoder": self.encoder.identity, "source": source, **type_of_rows}
 
     def _encode(
         self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
@@ -479,6 +495,12 @@ def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
                 f"{mismatch.one}, now {mismatch.other})",
                 remedy="other-folder",
             )
+
+
+def _other_type(path: Path, stored_type: object, store: str) -> StoreError:
+    return StoreError(
+        f"{path} has features in {stored_type}, and {store} is asked for", remedy="overwrite"
+    )
 
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:

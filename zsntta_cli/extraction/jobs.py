@@ -23,7 +23,7 @@ from zsntta_cli.errors import DatasetError, EncoderError
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 EncodedPart = tuple[
-    range, NDArray[np.float16], NDArray[np.bool_]
+    range, NDArray[np.floating], NDArray[np.bool_]
 ]  # features of its readable images
 Encoded = Generator[EncodedPart, None, None]
 Advance = Callable[[int], None]
@@ -79,26 +79,32 @@ def encode_parts(
     batches = [rows[i : i + size] for rows in parts for i in range(0, len(rows), size)]
     loaded = load_batches(images, batches, encoder.resize, settings.workers, settings.skip_broken)
     for rows in parts:
-        features, readable = [np.empty((0, encoder.embed_dim), np.float16)], []
+        features, readable = [no_features(encoder, settings.store)], []
         for _ in range(0, len(rows), size):
             pixels, is_readable = next(loaded)
             if len(pixels):
-                features.append(_half(encoder.encode_pixels(pixels)))
+                features.append(_as_stored(encoder.encode_pixels(pixels), settings.store))
             readable.append(is_readable)
             advance(len(is_readable))
         yield rows, np.concatenate(features), np.concatenate(readable)
 
 
-def _half(features: NDArray[np.float32]) -> NDArray[np.float16]:
-    """Features as they are stored.
+def no_features(encoder: Encoder, store: str) -> NDArray[np.floating]:
+    """Features (0, D) of the type that is stored."""
+    return np.empty((0, encoder.embed_dim), store)
+
+
+def _as_stored(features: NDArray[np.float32], store: str) -> NDArray[np.floating]:
+    """Features (B, D) of the type that is stored.
 
     Raises:
         EncoderError: a feature that is not finite.
     """
-    half = features.astype(np.float16)
-    if not np.isfinite(half).all():
-        raise EncoderError("the encoder gives features that are not finite in half precision.")
-    return half
+    with np.errstate(over="ignore"):
+        stored = features.astype(store, copy=False)
+    if not np.isfinite(stored).all():
+        raise EncoderError(f"the encoder gives features that are not finite in {store}.")
+    return stored
 
 
 def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advance) -> Encoded:

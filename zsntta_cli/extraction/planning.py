@@ -9,6 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.sharding import RowShards
 from zsntta_cli.encoders.clip import Encoder
@@ -81,14 +83,16 @@ def forecast(job: PartsJob, rate: float | None, reporter: Reporter) -> PartsFore
     total = len(sharded.images) if isinstance(sharded, RowShards) else count * len(sharded.shards)
     return PartsForecast(
         sharded.name, job.of, len(sharded.shards), sharded.size, total, is_counted,
-        total * _bytes_an_image(images, encoder), pace,
+        total * _bytes_an_image(images, encoder, job.settings.store), pace,
         "" if rate else str(encoder.device),
     )  # fmt: skip
 
 
-def _bytes_an_image(images: ImageSet, encoder: Encoder) -> int:
-    """Bytes of a feature in half precision, a label and a sample id."""
-    return 2 * encoder.embed_dim + 4 + len(str(images.sample_ids[0]).encode())
+def _bytes_an_image(images: ImageSet, encoder: Encoder, store: str) -> int:
+    """Bytes of a feature as it is stored, a label and a sample id."""
+    return (
+        np.dtype(store).itemsize * encoder.embed_dim + 4 + len(str(images.sample_ids[0]).encode())
+    )
 
 
 def measure_rate(images: ImageSet, encoder: Encoder, settings: ExtractSettings) -> float:

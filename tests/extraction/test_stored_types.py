@@ -1,0 +1,113 @@
+"""`extract --store float32`: features as the encoder gives them, and nothing of both types."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import PROMPT, TINY, ZSNTTA, Notes
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.drawn.builtin import noise_images
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.extraction import extractor as extraction
+from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+
+@pytest.fixture
+def extractor(tmp_path, tiny):
+    def make(store="float16", **settings):
+        settings = ExtractSettings(batch_size=8, workers=2, store=store, **settings)
+        return Extractor(
+            EncoderChoice("tiny"), lambda: tiny, tmp_path / "features", settings, Notes()
+        )
+
+    return make
+
+
+def shapes(count=40):
+    return limited(datasets.load_images("shapes", Path()), count)
+
+
+def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_rounded(
+    extractor, tiny
+):
+    images = shapes(16)
+    exact = hdf5.read_features(extractor("float32").dataset(images, [PROMPT]).path)
+    pixels = np.stack([tiny.resize(images.read(i)) for i in range(16)])
+    by_encoder = np.concatenate([tiny.encode_pixels(pixels[i : i + 8]) for i in (0, 8)])
+    rows = exact.image_features[:]
+    assert exact.image_features.dtype == np.float32
+    np.testing.assert_array_equal(rows, by_encoder)
+    rounded = hdf5.read_features(extractor(overwrite=True).dataset(images, [PROMPT]).path)
+    np.testing.assert_array_equal(rounded.image_features[:], rows.astype(np.float16))
+    assert rounded.digest != exact.digest
+
+
+def test_a_file_of_the_other_type_is_kept_until_it_is_to_be_replaced(extractor):
+    path = extractor().dataset(shapes(), [PROMPT]).path
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="features in float16, and float32 is asked for"):
+        extractor("float32").dataset(shapes(), [PROMPT])
+    assert path.read_bytes() == before
+    assert extractor("float32", overwrite=True).dataset(shapes(), [PROMPT]).encoded == 40
+
+
+def test_parts_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monkeypatch):
+    monkeypatch.setattr(extraction, "_BATCHES_A_PART", 1)
+    stopped, written = extractor(), []
+
+    def stop_at_the_third(parts, *part, write=extraction.Parts.write):
+        write(parts, *part)
+        written.append(part)
+        if len(written) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction.Parts, "write", stop_at_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.dataset(shapes(), [PROMPT])
+    again = extractor("float32")
+    extracted = again.dataset(shapes(), [PROMPT])
+    assert extracted.encoded == 40
+    assert hdf5.read_features(extracted.path).image_features.dtype == np.float32
+    assert any("made again" in note for note in again.reporter.notes)
+
+
+def test_a_pool_of_noise_of_the_other_type_is_encoded_anew(extractor):
+    def make(size):
+        return noise_images("gaussian", 16, size)
+
+    extractor().noise("gaussian", make, 16)
+    again = extractor("float32").noise("gaussian", make, 16)
+    assert again.encoded == 16
+    assert hdf5.read_features(again.path).image_features.dtype == np.float32
+    assert extractor("float32").noise("gaussian", make, 16).encoded == 0
+
+
+def test_no_other_type():
+    with pytest.raises(SettingsError, match="must be one of: float16, float32"):
+        ExtractSettings(store="float64")
+
+
+def test_by_the_command_line_and_replayed(tmp_path):
+    def run(*words):
+        return subprocess.run(
+            [ZSNTTA, *words, *TINY, "--features-dir", str(tmp_path / "features")],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    wanted = ("extract", "--dataset", "shapes", "--dataset", "glyphs", "--limit", "60")
+    assert run(*wanted, "--noise", "none", "--store", "float32").returncode == 0
+    shown = run("simulate", "--id", "shapes", "--ood", "glyphs", "--method", "zs-clip",
+                "--noise", "none")  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert "Acc_H" in shown.stdout
+    refused = run(*wanted, "--noise", "none")
+    assert refused.returncode != 0
+    [line] = [line for line in refused.stderr.splitlines() if line.startswith("error: ")]
+    assert "features in float32, and float16 is asked for" in line
+    assert "--overwrite" in line
