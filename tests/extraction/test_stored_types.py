@@ -106,7 +106,7 @@ def test_by_the_command_line_and_replayed(tmp_path):
                 "--noise", "none")  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     assert "Acc_H" in shown.stdout
-    refused = run(*wanted, "--noise", "none")
+    refused = run("extract", "--dataset", "shapes", "--limit", "60", "--noise", "none")
     assert refused.returncode != 0
     [line] = [line for line in refused.stderr.splitlines() if line.startswith("error: ")]
     assert "features in float32, and float16 is asked for" in line

@@ -6,8 +6,10 @@ one that is: there the model's name decides, and `activation_note` says so.
 """
 
 import hashlib
+import pickle
 import textwrap
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,11 @@ _REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip
     "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
 }
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
+_NO_CHECKPOINT = "the file is no checkpoint"
+_HAS_OBJECTS = (
+    "the file has objects beside weights, which are not unpickled: save the model's state_dict() "
+    "alone"
+)
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
@@ -251,7 +258,9 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         )
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     if not tag:
-        return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
+        said = f"cannot load {choice.model} with weights '{choice.pretrained}'"
+        fault = _fault(Path(choice.pretrained))
+        return f"{said}: {fault}." if fault else f"{said} ({reason})."
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
     url = str(tag.get("url", ""))
@@ -261,6 +270,33 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         f"{_WEIGHTS} from https://huggingface.co/{hub} and take its path as the weights of "
         f"{choice.model.removesuffix(suffix)}{suffix}{openai} ({reason})."
     )
+
+
+def _fault(path: Path) -> str:
+    """Why a file cannot be read as weights; nothing where it can, or where there is none."""
+    if not path.is_file():
+        return ""
+    try:
+        return "" if isinstance(_content(path), Mapping) else _NO_CHECKPOINT
+    except (OSError, MemoryError) as error:
+        return f"the file cannot be read ({first_line(error)})"
+    except pickle.UnpicklingError as error:
+        has_objects = "Unsupported global" in str(error)
+        return _HAS_OBJECTS if has_objects else _NO_CHECKPOINT
+    except Exception:  # of what is no checkpoint, torch raises nearly anything
+        return _NO_CHECKPOINT
+
+
+def _content(path: Path) -> object:
+    """What a file of weights holds, as open_clip reads it."""
+    import torch
+    from safetensors.torch import load_file
+
+    if path.suffix == ".safetensors":
+        return load_file(path)
+    if _is_torchscript(path):
+        return torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _reason(error: Exception) -> str:
