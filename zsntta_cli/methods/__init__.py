@@ -263,7 +263,7 @@ CLASSIFIERS: dict[str, Classifier] = {
         "anew with each image that is kept",
     ),
     "onzeta": Classifier(
-        "classifiers.onzeta:classes", settings.OnZetaSettings, cites=("qian2024online",),
+        "classifiers.onzeta:classes", settings.OnZetaSettings, cites=("qian2024online",), revision=2,
         cost="keeps a proxy of D numbers and a weight a class",
     ),
     "bca": Classifier(
