@@ -263,7 +263,8 @@ CLASSIFIERS: dict[str, Classifier] = {
         "anew with each image that is kept",
     ),
     "onzeta": Classifier(
-        "classifiers.onzeta:classes", settings.OnZetaSettings, cites=("qian2024online",), revision=2,
+        "classifiers.onzeta:classes", settings.OnZetaSettings, revision=2,
+        cites=("qian2024online",),
         cost="keeps a proxy of D numbers and a weight a class",
     ),
     "bca": Classifier(

@@ -24,7 +24,7 @@ from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
-from zsntta_cli.detection.sources.left_out import LeftOut
+from zsntta_cli.detection.sources.left_out import LeftOut, said_again
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 from zsntta_cli.methods.scores import scale_under
@@ -128,6 +128,8 @@ class DetectRun:
             left += len(items) - len(kept)
             if kept:
                 yield kept
+        if again := said_again(self.left_out.again):
+            self.encoding.reporter.note(again)
         if left:
             where = ", ".join(map(str, scan.without))
             self.encoding.reporter.note(

@@ -83,6 +83,8 @@ class Growing:
         self._scan = scan or Scan()
         self._waiting: dict[WatchedPlace, _Waiting] = {}
         self._ready: dict[str, WatchedPlace] = {}  # by source
+        self._owners: dict[tuple[int, int], WatchedPlace] = {}  # by device and inode
+        self.again = 0  # images that are there by another name as well
         self._hot = max(2, math.ceil(_SETTLED / max(interval, 1e-3)))
         self._per_look, self._folders_per_look, self._listed_per_look, self._busy = (
             max(64, math.ceil(most * interval)) for most in (_FILES, _FOLDERS, _LISTED, _BUSY)
@@ -110,7 +112,7 @@ class Growing:
             for place, waiting in self._waiting.items()
             if waiting.still >= _STILL
         )
-        self._ready = {source: place for _, source, place in ready}
+        self._ready = {source: place for _, source, place in ready if self._owns(place)}
         return [self._scan.current(of_file(Path(source))) for source in self._ready]
 
     def take(self, items: Sequence[Item]) -> list[tuple[WatchedPlace, Status]]:
@@ -123,6 +125,23 @@ class Growing:
             self._keep(place)
             taken.append((place, waiting.status))
         return taken
+
+    def _owns(self, place: WatchedPlace) -> bool:
+        """Whether an image that stands still is none that another link leads to as well.
+
+        The first name that is judged owns an image, as long as it leads there.
+        """
+        key = _key(Path(self._path(place)))
+        if key is None or not key[1]:  # moved meanwhile, or a share without inodes
+            return True
+        owner = self._owners.setdefault(key, place)
+        if owner != place and _key(Path(self._path(owner))) == key:
+            self.seen[place] = self._waiting.pop(place).status
+            self._keep(place)
+            self.again += 1
+            return False
+        self._owners[key] = place
+        return True
 
     def place(self, item: Item) -> WatchedPlace:
         """Where an image of the last look is."""
@@ -237,6 +256,8 @@ class Growing:
             return
         if self.seen.get(place) == now:
             self._keep(place, inode)
+            if key := _key(Path(path)):
+                self._owners.setdefault(key, place)
         else:
             self._waiting[place] = _Waiting(Path(path), now)
 

@@ -28,6 +28,7 @@ from zsntta_cli.detection.runs.growing import Growing, WatchedPlace
 from zsntta_cli.detection.runs.request import Watch
 from zsntta_cli.detection.runs.seen_files import SeenFile, add_seen, begin_seen, resume_seen
 from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.detection.sources.left_out import said_again
 from zsntta_cli.errors import StoreError
 
 FORMAT = 3  # of what a state says of its watch, and of the rows that go with it
@@ -170,9 +171,12 @@ class Watching:
             on_arrival(run.detector, run.request.rule.flag, ranking), run.encoding.name
         )
         self._save(ranking, rows_file)
-        looks = 0
+        looks, is_said = 0, False
         while True:
             ready = growing.look()
+            if not is_said and (again := said_again(growing.again)):
+                run.encoding.reporter.note(again)
+                is_said = True
             for start in range(0, len(ready), AT_ONCE):
                 items = ready[start : start + AT_ONCE]
                 places = [growing.place(item) for item in items]

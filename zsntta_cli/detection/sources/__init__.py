@@ -105,13 +105,47 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
         DatasetError: a source is not there, holds no image, or is a list or archive that cannot be
             read. An image that cannot be read is an item that says so.
     """
+    seen = set[_Identity]()
     for source in sources:
         if source == PIPE:
             for items in _piped(scan):
-                yield [scan.current(item) for item in items]
+                yield _each_once((scan.current(item) for item in items), seen, scan)
             continue
         for path in _whole(source):
-            yield from _of_path(path, scan)
+            for items in _of_path(path, scan):
+                yield _each_once(items, seen, scan)
+
+
+_Identity = tuple[int, int, str, int | None]  # device and inode, member of an archive, frame
+
+
+def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
+    """The images that are not among those `seen` before, by whatever name or link; they are then.
+
+    What cannot be looked at is an image of its own.
+    """
+    kept = []
+    for item in items:
+        identity = _identity(item)
+        if identity is None or identity not in seen:
+            kept.append(item)
+        elif scan.left_out:
+            scan.left_out.again += 1
+        if identity is not None:
+            seen.add(identity)
+    return kept
+
+
+def _identity(item: Item) -> _Identity | None:
+    """What tells an image from others; None where nothing does: of a pipe, or on some shares."""
+    path = item.file or item.video
+    try:
+        status = os.stat(path) if path else None
+    except (OSError, ValueError):
+        return None
+    if status is None or not status.st_ino:
+        return None
+    return status.st_dev, status.st_ino, item.member, item.frame
 
 
 def _standard_input(most: int) -> bytes:

@@ -35,10 +35,14 @@ _SHOWN = 3  # names of a kind
 
 @dataclass
 class LeftOut:
-    """Counts files that may be of interest and are not looked at, by their kind."""
+    """Counts files that may be of interest and are not looked at, by their kind.
+
+    Also images that are given `again`, by whatever name or link: each is judged once.
+    """
 
     _counts: dict[str, int] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)  # of each kind, the first few
+    again: int = 0
 
     def add(self, name: str) -> None:
         """Count a file, by its name, if it is of one of the kinds."""
@@ -68,3 +72,14 @@ class LeftOut:
                 noun = kind if count == 1 else _MANY.get(kind, f"{kind}s")
                 names = ", ".join(self._names[kind]) + (", …" if count > _SHOWN else "")
                 yield f"{count:,} {noun} ({names})"
+
+
+def said_again(count: int) -> str:
+    """What is to be said of so many images that are given more than once; nothing of none."""
+    if not count:
+        return ""
+    images, is_judged = ("image is", "it is") if count == 1 else ("images are", "each is")
+    return (
+        f"note: {count:,} {images} given more than once, by a folder, a name or a link: "
+        f"{is_judged} judged once."
+    )

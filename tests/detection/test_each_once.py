@@ -1,0 +1,137 @@
+"""One image by several names is judged once: folders given twice, nested, by links; linked files."""
+
+import itertools
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import TINY, ZSNTTA
+from PIL import Image
+
+from zsntta_cli.detection.runs.growing import Growing
+from zsntta_cli.detection.sources import Scan, batches
+from zsntta_cli.detection.sources.left_out import LeftOut
+
+
+def write_image(path, seed):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 255, (32, 32, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Eight images in a folder and one within it; a link to the folder, and links to files."""
+    folder = tmp_path / "photos"
+    for i in range(4):
+        write_image(folder / f"{i}.png", i)
+        write_image(folder / "within" / f"{i}.png", 10 + i)
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "one.png").symlink_to(folder / "0.png")
+    os.link(folder / "1.png", tmp_path / "hard.png")
+    return tmp_path
+
+
+SOURCES = (
+    "photos", "photos", "photos/within", "photos/../photos", "link", "link/within", "one.png",
+    "hard.png", "photos/2.png", "photos/*.png", "list.txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_image_comes_once_whatever_names_it(photos, seed, monkeypatch):
+    monkeypatch.chdir(photos)
+    (photos / "list.txt").write_text("photos/3.png\nlink/3.png\nphotos/within/0.png\n")
+    chosen = random.Random(seed).sample(SOURCES, 4)
+    left_out = LeftOut()
+    given = [i for source in chosen for items in batches([source]) for i in items]
+    shown = [i for items in batches(chosen, Scan(left_out=left_out)) for i in items]
+    real = [os.stat(item.file).st_ino for item in shown]
+    assert len(real) == len(set(real))
+    assert set(real) == {os.stat(item.file).st_ino for item in given}
+    within_a_source = sum(
+        len(items) for source in chosen for items in batches([source], Scan(left_out=LeftOut()))
+    )
+    assert left_out.again >= within_a_source - len(shown)
+
+
+def test_what_cannot_be_looked_at_stays_an_image_of_its_own(tmp_path):
+    names = [str(tmp_path / "gone.png")] * 2
+    listed = tmp_path / "list.txt"
+    listed.write_text("\n".join(names))
+    assert sum(len(items) for items in batches([str(listed)])) == 2
+
+
+def test_a_member_of_an_archive_is_one_image_and_two_members_are_two(photos, tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("0.png", "1.png"):
+            archive.write(photos / "photos" / name, name)
+    path = str(tmp_path / "a.zip")
+    assert sum(len(items) for items in batches([path])) == 2
+    assert sum(len(items) for items in batches([path, path])) == 2
+
+
+def detect(tmp_path, *sources, more=()):
+    out = tmp_path / "verdicts.csv"
+    out.unlink(missing_ok=True)
+    done = subprocess.run(
+        [ZSNTTA, "detect", *sources, *TINY, "--classes", "circle,square", "--out", out, *more],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    rows = out.read_text().splitlines()[1:]
+    return rows, [line for line in done.stderr.splitlines() if "given more than once" in line]
+
+
+def test_the_command_says_once_how_many_there_were(photos):
+    rows, said = detect(photos, "photos", "link", "one.png", "hard.png")
+    assert len(rows) == 8
+    assert said == [
+        "note: 10 images are given more than once, by a folder, a name or a link: each is judged "
+        "once."
+    ]
+    assert detect(photos, "photos")[1] == []
+
+
+def test_a_watch_judges_linked_files_once_and_again_after_it_was_stopped(photos):
+    os.link(photos / "photos" / "2.png", photos / "photos" / "hard.png")
+    (photos / "photos" / "soft.png").symlink_to("3.png")
+    watch = ("--watch", "--looks", "4", "--interval", "0.2", "--state", "state")
+    rows, said = detect(photos, "photos", "link", more=watch)
+    assert len(rows) == 8
+    assert len(said) == 1
+    out = photos / "verdicts.csv"
+    before = out.read_text()
+    subprocess.run(
+        [ZSNTTA, "detect", "photos", "link", *TINY, "--classes", "circle,square", "--out", out,
+         *watch], check=True, capture_output=True, cwd=photos,
+    )  # fmt: skip
+    assert out.read_text() == before
+
+
+def ready(growing, looks=4):
+    items = list(itertools.chain.from_iterable(_take(growing) for _ in range(looks)))
+    return sorted(Path(item.source).name for item in items)
+
+
+def _take(growing):
+    items = growing.look()
+    growing.take(items)
+    return items
+
+
+def test_another_name_is_judged_when_the_first_one_is_gone(tmp_path):
+    folder = tmp_path / "watched"
+    write_image(folder / "a.png", 0)
+    growing = Growing({0: folder})
+    assert ready(growing) == ["a.png"]
+    os.link(folder / "a.png", folder / "b.png")
+    assert ready(growing) == []
+    assert growing.again == 1
+    (folder / "a.png").unlink()
+    os.link(folder / "b.png", folder / "c.png")
+    assert len(ready(growing)) == 1
