@@ -381,10 +381,10 @@ def test_a_file_in_the_way_of_a_folder_is_one_line(here):
 def test_a_name_that_is_taken_meanwhile_is_not_replaced(here, monkeypatch):
     write_new = placing.write_new
 
-    def slow(content, path, scratch):
+    def slow(content, path, scratch, *original):
         if path.name == "1.png" and path.parent.name == "cat":
             path.write_bytes(b"came first")
-        write_new(content, path, scratch)
+        write_new(content, path, scratch, *original)
 
     monkeypatch.setattr("zsntta_cli.report.verdict_folders.write_new", slow)
     sort(here / "out", answers(here))

@@ -267,3 +267,21 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
         "string", "string",
     ]  # fmt: skip
     assert table.to_pylist() == [row(), broken("b\\udcff.png")]
+
+
+def test_what_lies_behind_the_rows_of_the_state_is_kept_aside(tmp_path):
+    path = tmp_path / "verdicts.csv"
+    file = GrowingFile(path).begin(Written())
+    written = file.written
+    file.close()
+    for number, line in enumerate((b"mine,1\nmine,2\n", b"cut off"), 1):
+        with path.open("ab") as appended:
+            appended.write(line)
+        again = GrowingFile(path).begin(written)
+        assert again.aside == (2 if number == 1 else 1)
+        again.close()
+        assert path.stat().st_size == written.size
+    assert (tmp_path / "verdicts.csv.aside").read_bytes() == b"mine,1\nmine,2\ncut off\n"
+    again = GrowingFile(path).begin(written)
+    assert again.aside == 0
+    again.close()

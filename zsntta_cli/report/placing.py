@@ -4,9 +4,11 @@ What is new gets its name by a hard link, which fails where the name is taken. A
 two steps leaves each content under one name at least.
 """
 
+import contextlib
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -14,6 +16,8 @@ from pathlib import Path
 from zsntta_cli.files import open_regular, scratch_file, sync, writing
 from zsntta_cli.report.placed_list import LINK, PlacedImage
 
+_LONGEST_NAME = 255  # bytes of a file's name, on most file systems
+_SHORT_NAME = 60  # characters of a name that was made writable
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # of a file system or a file
 
 
@@ -50,16 +54,53 @@ def original_is_there(image: PlacedImage) -> bool:
     return content == image.content
 
 
-def write_new(content: bytes, path: Path, scratch: Path) -> None:
-    """Write a new file, whole or not at all.
+def write_new(
+    content: bytes, path: Path, scratch: Path, original: Path | None = None, is_whole: bool = False
+) -> None:
+    """Write a new file, whole or not at all, which no more people may read than its original.
+
+    A copy of the whole original has its times, too; one of a part of it, of an archive or a video,
+    is of now. What came through a pipe has no original.
 
     Raises:
         FileExistsError: its name is taken. OSError: it cannot be written.
     """
     with scratch_file(scratch) as temporary:
+        if original:
+            temporary.chmod(0o600)
         temporary.write_bytes(content)
+        if original:
+            with contextlib.suppress(OSError):  # a file system that knows no modes, or no times
+                (shutil.copystat if is_whole else shutil.copymode)(original, temporary)
         sync(temporary)
         give_name(temporary, path)
+
+
+def is_unwritable(error: OSError) -> bool:
+    """Whether a file system takes no such name: too long, or of characters that it has not."""
+    return error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
+
+
+def numbered_name(name: str, number: int) -> str:
+    """A file's name with a number, cut in its middle where it would be too long to be written."""
+    stem, suffix = os.path.splitext(name)
+    end = f"-{number}{suffix}"
+    return f"{_cut(stem, _LONGEST_NAME - len(os.fsencode(end)))}{end}"
+
+
+def writable_name(name: str, digest: str) -> str:
+    """A name that any file system takes: short, of plain characters, with digits of the content."""
+    stem, suffix = os.path.splitext(name)
+    plain_stem, plain_suffix = (re.sub(r"[^A-Za-z0-9_.-]+", "_", text) for text in (stem, suffix))
+    begin = plain_stem[:_SHORT_NAME].strip("._") or "image"
+    return f"{begin}-{digest[:12]}{plain_suffix[:8].rstrip('.')}"
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of a text that has at most so many bytes in a file's name."""
+    while len(os.fsencode(text)) > most:
+        text = text[:-1]
+    return text
 
 
 def give_name(old: Path, path: Path) -> None:

@@ -134,9 +134,13 @@ class GrowingFile(RowSink):
         """Take the form that its ending, one of GROWING, asks for."""
         self.path, self._form = path, _LINES[path.suffix.lower()]
         self.numbers: dict[str, int] = {}  # of the rows that were added last, by their sources
+        self.aside = 0  # lines that were put aside
 
     def begin(self, written: Written) -> "GrowingFile":
-        """Go on behind what was written: what lies there is cut off. Without a digest, begin it.
+        """Go on behind what was written: what lies there is put aside. Without a digest, begin it.
+
+        What is put aside are rows of a watch that was stopped, which it judges again, or what
+        somebody else added.
 
         Raises:
             StoreError: it is shorter or another file, has content where a new one is to begin, or
@@ -157,10 +161,26 @@ class GrowingFile(RowSink):
                 )
             self._file = path.open("r+b" if path.exists() else "w+b")
             self._digest, self._rows = self._digest_of(written), written.rows
+            self._put_aside()
             self._file.truncate(written.size)
             self._file.seek(written.size)
             self._append(b"" if written.size else self._form.head)
         return self
+
+    def _put_aside(self) -> None:
+        """Keep what lies behind the rows of the state in a file beside this one."""
+        behind = self._file.read()
+        if behind:
+            with self.aside_path.open("ab") as file:
+                file.write(behind.removesuffix(b"\n") + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            self.aside = len(behind.splitlines())
+
+    @property
+    def aside_path(self) -> Path:
+        """Where lines are kept that lay behind the rows that the state knows."""
+        return self.path.with_name(f"{self.path.name}.aside")
 
     def _digest_of(self, written: Written) -> Any:
         """The digest of what was written, to go on with: StoreError where it is of other rows."""

@@ -4,7 +4,6 @@ A second run makes the folder anew, and touches what the list names alone, where
 put: what a person put there or changed stays as it is.
 """
 
-import contextlib
 import hashlib
 import itertools
 import os
@@ -35,8 +34,11 @@ from zsntta_cli.report.placed_list import (
 from zsntta_cli.report.placing import (
     digest_at,
     is_as_put,
+    is_unwritable,
     move_file,
+    numbered_name,
     original_is_there,
+    writable_name,
     write_new,
 )
 from zsntta_cli.report.verdict_frames import FrameFiles, flagged_frames, frame_name
@@ -98,7 +100,8 @@ class Step(NamedTuple):
     image: PlacedImage  # as it is listed then
     places: Sequence[PlacedImage] = ()  # where it lies by now; after a kill more than one
     content: Callable[[], bytes] | None = None
-    file: Path | None = None  # that it is read from
+    file: Path | None = None  # that it is read from, as a whole
+    original: Path | None = None  # that it is of, or lies in
 
 
 @dataclass
@@ -119,6 +122,7 @@ class Sorter(RowSink):
     _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of names, up to which
     _handled: set[_Key] = field(default_factory=set, init=False)  # in this run
     _left: dict[str, list[str]] = field(default_factory=dict, init=False)  # sources, by the reason
+    _unwritable: set[_Key] = field(default_factory=set, init=False)  # whose own names cannot be
 
     def open(self, run: DetectRun) -> None:
         """Name the folders of the classes, and look at what the list says.
@@ -212,13 +216,15 @@ class Sorter(RowSink):
             act, place = _KEEP, places[0].copy
         else:
             mine = [one.copy for one in listed if one not in places and one.folder == folder]
-            act, place = _RENAME if places else _PUT, self._free_name(folder, copy.name, mine)
+            name = writable_name(copy.name, copy.digest) if key in self._unwritable else copy.name
+            act, place = _RENAME if places else _PUT, self._free_name(folder, name, mine)
         self._own(key, place)
         image = PlacedImage(
             *(key[0], place, self.how, row["answer"], row["class"], _cell(row["margin"])),
             *(key[1], _cell(row["time_s"]), copy.digest, self._made_above(place)),
         )
-        return Step(act, image, places, copy.content, item.file)
+        whole = None if item.member or item.frame is not None else item.file
+        return Step(act, image, places, copy.content, whole, item.file or item.video)
 
     def _unfit(self, item: Item, copy: Saved | None) -> str:
         """Why an image cannot be put anywhere; nothing where it can."""
@@ -274,10 +280,9 @@ class Sorter(RowSink):
 
     def _free_name(self, folder: str, name: str, mine: Sequence[str]) -> str:
         """The first name that is free in a folder; before all a listed one with nothing there."""
-        stem, suffix = os.path.splitext(name)
         first = f"{folder}/{name}"
         numbers = itertools.count(self._numbers.get(first, 2))
-        numbered = ((n, f"{folder}/{stem}-{n}{suffix}") for n in numbers)
+        numbered = ((n, f"{folder}/{numbered_name(name, n)}") for n in numbers)
         for number, place in itertools.chain(((2, one) for one in (*mine, first)), numbered):
             is_free = place in mine or place.casefold() not in self._taken
             if is_free and (place in self._freed or not os.path.lexists(self.root / place)):
@@ -306,12 +311,23 @@ class Sorter(RowSink):
         elif step.act == _PUT and not (write := self._writer(step, path)):
             self._forget(step.image)
             return True
-        if write and not _is_new(path, write):
+        if write and not self._is_written(step, path, write):
             self._forget(step.image)
             return False
         self._end_others(step, path)
         self.counts[step.act] += 1
         return True
+
+    def _is_written(self, step: Step, path: Path, write: Callable[[], object]) -> bool:
+        """Write to a path; False where its name is taken, or none that can be written there."""
+        try:
+            return _is_new(path, write)
+        except OSError as error:
+            key = _key(step.image)
+            if key in self._unwritable or not is_unwritable(error):
+                raise StoreError(f"cannot write {path}: {first_line(error)}.") from error
+            self._unwritable.add(key)
+            return False
 
     def _writer(self, step: Step, path: Path) -> Callable[[], object] | None:
         """What puts an image to a path; None where it is not what it was when it was judged."""
@@ -332,7 +348,7 @@ class Sorter(RowSink):
         if hashlib.sha256(content).hexdigest() != image.content:
             self._leave(_CHANGED_SINCE, image.source)
             return None
-        return partial(write_new, content, path, self.root)
+        return partial(write_new, content, path, self.root, step.original, step.file is not None)
 
     def _end_others(self, step: Step, path: Path) -> None:
         """Have an image in one place alone, where a kill or a verdict before left it in others."""
@@ -393,6 +409,11 @@ class Sorter(RowSink):
             first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
             about = reason.format(count=f"{len(sources):,}", done=DONE[self.how], root=self.root)
             self.reporter.note(printable(f"note: {about}{first}."))
+        if renamed := len(self._unwritable):
+            self.reporter.note(
+                f"note: {renamed:,} put under another name, since {self.root} cannot have their "
+                f"own: {LIST} there has both."
+            )
         for text in self._frames.notes():
             self.reporter.note(f"note: {text}")
 
@@ -424,7 +445,13 @@ def _is_new(path: Path, write: Callable[[], object]) -> bool:
     """Write to a path, with the folders above it; False where it is taken."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with writing(path), contextlib.suppress(FileExistsError):
+    try:
         write()
-        return True
-    return False
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if is_unwritable(error):
+            raise
+        with writing(path):
+            raise
+    return True

@@ -177,6 +177,13 @@ def run_watch(
         outputs.open(run)
         if file:
             file.begin(kept.written)
+            if file.aside:
+                lines = "line" if file.aside == 1 else "lines"
+                encoding.reporter.note(
+                    f"note: {file.aside:,} {lines} at the end of {file.path}, which {state} does "
+                    f"not know, went to {file.aside_path}: of a watch that was stopped, whose "
+                    f"images are judged again, or somebody else's."
+                )
         if run.detector.seen:
             encoding.reporter.note(f"{state}: goes on after {run.detector.seen:,} images.")
         if sys.stderr.isatty():

@@ -83,7 +83,7 @@ class Growing:
         self._scan = scan or Scan()
         self._waiting: dict[WatchedPlace, _Waiting] = {}
         self._ready: dict[str, WatchedPlace] = {}  # by source
-        self._owners: dict[tuple[int, int], WatchedPlace] = {}  # by device and inode
+        self._owners: dict[str, WatchedPlace] = {}  # by the path that links lead to
         self.again = 0  # images that are there by another name as well
         self._hot = max(2, math.ceil(_SETTLED / max(interval, 1e-3)))
         self._per_look, self._folders_per_look, self._listed_per_look, self._busy = (
@@ -127,21 +127,21 @@ class Growing:
         return taken
 
     def _owns(self, place: WatchedPlace) -> bool:
-        """Whether an image that stands still is none that another link leads to as well.
+        """Whether an image that stands still is none that another name leads to as well.
 
         The first name that is judged owns an image, as long as it leads there.
         """
-        key = _key(Path(self._path(place)))
-        if key is None or not key[1]:  # moved meanwhile, or a share without inodes
+        real = os.path.realpath(self._path(place))
+        owner = self._owners.setdefault(real, place)
+        owner_path = self._path(owner)
+        leads_there = os.path.lexists(owner_path) and os.path.realpath(owner_path) == real
+        if owner == place or not leads_there:
+            self._owners[real] = place
             return True
-        owner = self._owners.setdefault(key, place)
-        if owner != place and _key(Path(self._path(owner))) == key:
-            self.seen[place] = self._waiting.pop(place).status
-            self._keep(place)
-            self.again += 1
-            return False
-        self._owners[key] = place
-        return True
+        self.seen[place] = self._waiting.pop(place).status
+        self._keep(place)
+        self.again += 1
+        return False
 
     def place(self, item: Item) -> WatchedPlace:
         """Where an image of the last look is."""
@@ -256,8 +256,7 @@ class Growing:
             return
         if self.seen.get(place) == now:
             self._keep(place, inode)
-            if key := _key(Path(path)):
-                self._owners.setdefault(key, place)
+            self._owners.setdefault(os.path.realpath(path), place)
         else:
             self._waiting[place] = _Waiting(Path(path), now)
 

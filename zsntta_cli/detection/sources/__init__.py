@@ -116,14 +116,11 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
                 yield _each_once(items, seen, scan)
 
 
-_Identity = tuple[int, int, str, int | None]  # device and inode, member of an archive, frame
+_Identity = tuple[str, str, int | None]  # path, member of an archive, frame
 
 
 def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
-    """The images that are not among those `seen` before, by whatever name or link; they are then.
-
-    What cannot be looked at is an image of its own.
-    """
+    """The images that are not among those `seen` before, by any name or link; they are then."""
     kept = []
     for item in items:
         identity = _identity(item)
@@ -137,15 +134,20 @@ def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[
 
 
 def _identity(item: Item) -> _Identity | None:
-    """What tells an image from others; None where nothing does: of a pipe, or on some shares."""
+    """Where an image lies, whatever links lead there; None of what came through a pipe.
+
+    Two hard links are two images: either can be moved.
+    """
     path = item.file or item.video
-    try:
-        status = os.stat(path) if path else None
-    except (OSError, ValueError):
+    if path is None:
         return None
-    if status is None or not status.st_ino:
-        return None
-    return status.st_dev, status.st_ino, item.member, item.frame
+    place = os.path.abspath(path)
+    if os.path.islink(place):
+        real = os.path.realpath(place)
+    else:
+        folder, name = os.path.split(place)
+        real = os.path.join(_real(folder), name)
+    return real, item.member, item.frame
 
 
 def _standard_input(most: int) -> bytes:

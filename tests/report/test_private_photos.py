@@ -1,0 +1,144 @@
+"""Copies of photos: as private and as old as these are, under names that can be written."""
+
+import errno
+import os
+import subprocess
+import zipfile
+
+import numpy as np
+import pytest
+from made import TINY, ZSNTTA
+from PIL import Image
+
+from zsntta_cli.report import placing
+from zsntta_cli.report.placing import numbered_name, writable_name, write_new
+
+LONG = "ü" * 125 + "x"  # 251 bytes, and an ending: as long as a name may be
+
+
+def write_image(path, seed):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 255, (32, 32, 3), np.uint8)
+    Image.fromarray(pixels).save(path, "PNG")
+
+
+def sort(folder, *sources):
+    """Sort photos into `sorted`: the photos there, and what was said."""
+    done = subprocess.run(
+        [ZSNTTA, "detect", *sources, *TINY, "--classes", "circle", "--copy-to", "sorted"],
+        capture_output=True, text=True, check=False, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    placed = [p for p in (folder / "sorted").rglob("*") if p.is_file() and p.suffix != ".csv"]
+    return sorted(placed), done.stderr
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_a_private_photo_stays_private_and_keeps_its_time(tmp_path):
+    for number, rights in enumerate((0o600, 0o640, 0o444)):
+        path = tmp_path / "photos" / f"{number}.png"
+        write_image(path, number)
+        path.chmod(rights)
+        os.utime(path, ns=(10**18 + number, 10**18 + number))
+    placed, _ = sort(tmp_path, "photos")
+    copies = sorted(placed, key=lambda copy: copy.name)
+    assert [mode(p) for p in copies] == [0o600, 0o640, 0o444]
+    assert [p.stat().st_mtime_ns for p in copies] == [10**18 + n for n in range(3)]
+    subprocess.run([ZSNTTA, "detect", "--undo", "sorted"], check=True, cwd=tmp_path)
+    assert not (tmp_path / "sorted").exists()
+
+
+def test_a_member_of_a_private_archive_is_as_private(tmp_path):
+    write_image(tmp_path / "0.png", 0)
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
+        archive.write(tmp_path / "0.png", "0.png")
+    (tmp_path / "photos.zip").chmod(0o600)
+    [placed], _ = sort(tmp_path, "photos.zip")
+    assert mode(placed) == 0o600
+
+
+def test_nobody_else_can_read_a_copy_while_it_is_written(tmp_path, monkeypatch):
+    original, seen = tmp_path / "private.png", []
+    original.write_bytes(b"private")
+    original.chmod(0o600)
+    monkeypatch.setattr(placing, "sync", lambda path: seen.append(mode(path)))
+    copystat = placing.shutil.copystat
+    monkeypatch.setattr(
+        placing.shutil, "copystat", lambda old, new: (seen.append(mode(new)), copystat(old, new))
+    )
+    write_new(b"private", tmp_path / "copy.png", tmp_path, original, True)
+    assert seen == [0o600, 0o600]
+
+
+def test_long_names_that_collide_are_cut(tmp_path):
+    for number in range(12):
+        write_image(tmp_path / f"photos/{number}/{LONG}.png", number)
+    placed, _ = sort(tmp_path, "photos")
+    assert len(placed) == 12
+    assert len({p.read_bytes() for p in placed}) == 12
+    assert all(len(os.fsencode(p.name)) <= 255 for p in placed)
+    again, _ = sort(tmp_path, "photos")
+    assert again == placed
+
+
+@pytest.mark.parametrize("number", [2, 10, 123456])
+@pytest.mark.parametrize(
+    "name", [f"{LONG}.png", "a.png", "ab", f"{'y' * 255}", "\udcff" * 250 + ".jpeg"]
+)
+def test_a_numbered_name_can_be_written_and_keeps_its_ending(tmp_path, name, number):
+    numbered = numbered_name(name, number)
+    (tmp_path / numbered).touch()
+    stem, suffix = os.path.splitext(name)
+    assert numbered.endswith(f"-{number}{suffix}")
+    assert stem.startswith(numbered.removesuffix(f"-{number}{suffix}"))
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b?.png", "ä\udcff.jpg", "CON .png", "x" * 300, "..", ".png", "*"]
+)
+def test_a_writable_name_is_plain_and_short(name):
+    written = writable_name(name, "0123456789abcdef")
+    assert "0123456789ab" in written
+    assert written.isascii()
+    assert not set(written) & set('\\/:*?"<>| ')
+    assert len(written) < 100
+    assert not written.startswith(".")
+    assert not written.endswith(".")
+
+
+@pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ])
+def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
+    tmp_path, monkeypatch, reason
+):
+    from collections.abc import Sequence
+
+    from typer.testing import CliRunner
+
+    from zsntta_cli.cli import app
+
+    link = os.link
+
+    def as_on_fat(old, new, **how):
+        if ":" in os.path.basename(new):
+            raise OSError(reason, os.strerror(reason), str(new))
+        return link(old, new, **how)
+
+    monkeypatch.setattr(os, "link", as_on_fat)
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("at 12:30.png", "plain.png")):
+        write_image(tmp_path / "photos" / name, number)
+    words: Sequence[str] = ["detect", "photos", *TINY, "--classes", "circle", "--copy-to", "sorted"]
+    for is_told in (True, False):  # the second run leaves it where it is
+        done = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        names = sorted(p.name for p in (tmp_path / "sorted").rglob("*.png"))
+        assert len(names) == 2
+        assert names[0].startswith("at_12_30-")
+        assert names[1] == "plain.png"
+        listed = (tmp_path / "sorted/verdicts.csv").read_text()
+        assert "at 12:30.png" in listed
+        assert names[0] in listed
+        assert ("put under another name" in done.output) == is_told
