@@ -1,5 +1,6 @@
 """A Ray of the command's own is for this machine alone: nothing of it listens elsewhere."""
 
+import contextlib
 import ipaddress
 import os
 from pathlib import Path
@@ -15,18 +16,13 @@ def family(process: int) -> set[int]:
     """A process and all that it has started, as /proc has them."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int(
-                (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            )
-        except OSError:
-            pass  # it has ended
+        with contextlib.suppress(OSError):  # it has ended
+            _, _, after_the_name = (folder / "stat").read_text().rpartition(")")
+            parents[int(folder.name)] = int(after_the_name.split()[1])
     members, before = {process}, set()
     while members != before:
-        before, members = (
-            members,
-            members | {p for p, parent in parents.items() if parent in members},
-        )
+        before = members
+        members = before | {child for child, parent in parents.items() if parent in before}
     return members
 
 
@@ -35,10 +31,8 @@ def sockets(processes) -> set[str]:
     links = set()
     for process in processes:
         for path in Path(f"/proc/{process}/fd").glob("*"):
-            try:
+            with contextlib.suppress(OSError):
                 links.add(os.readlink(path))
-            except OSError:
-                pass
     return {link[8:-1] for link in links if link.startswith("socket:[")}
 
 

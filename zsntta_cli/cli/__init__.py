@@ -118,6 +118,7 @@ def _main(
         ),
     ] = None,
 ) -> None:
+    del version, plugin  # their callbacks do it
     if debug:
         _tell_what_is_logged()
 
