@@ -22,10 +22,11 @@ from zsntta_cli.cache.verify import problems
 
 MOMENTS = int(os.environ.get("ZSNTTA_MOMENTS", "100" if LONG else "2"))
 TINY = ("--model=tiny", "--device=cpu")
-MADE = ("--encoder=made", "--id=pets", "--ood=sky", "--warmup=1", "--update-every=16")
+SETS = ("--encoder=made", "--id=pets", "--ood=sky")
 COMMANDS = {
     "extract": ("extract", "--dataset=shapes", "--limit=60", "--batch-size=8", *TINY),
-    "simulate": ("simulate", "--method=adand", "--method=ridge", *MADE, "--output=out.csv"),
+    "simulate": ("simulate", "--method=adand", "--method=ridge", *SETS, "--warmup=1",
+                 "--output=out.csv"),
     "detect": ("detect", "photos", "--classes=cat,dog,ox", *TINY, "--out=out.csv"),
     "paper": ("paper", "10", *TINY, "--output=out.csv"),
     "board": ("board", "--encoder=made", "--pair=pets,sky", "--method=zs-clip", "--seed=0",
@@ -60,7 +61,7 @@ def prepared(tmp_path_factory):
     write_web_set(folder / "web", [i % 3 for i in range(12)], ["cat", "dog", "ox"], a_shard=3)
     for part in ("1/2", "2/2") if LONG else ():
         run("extract", f"--dataset=web={folder / 'web'}", "--part", part, *TINY, cwd=folder)
-    run("simulate", "--method=zs-clip", "--method=mcm", *MADE, cwd=folder)
+    run("simulate", "--method=zs-clip", "--method=mcm", *SETS, cwd=folder)
     run("records", "export", "--output", "theirs.jsonl", cwd=folder)
     for path in (folder / "features").glob("records.sqlite*"):
         path.unlink()
@@ -100,7 +101,7 @@ def hit(words, number, moment, cwd) -> list[str]:
     return [f"after {moment:.3f} s: {one}" for one in wrong]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["INT", "HUP"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_at_any_moment(prepared, tmp_path, name, number):
     if not LONG and (name not in ALWAYS or number == signal.SIGHUP):
@@ -130,8 +131,10 @@ def named(folder) -> set[str]:
     return {str(p) for p in paths if not p.name.startswith(".") and "sqlite-" not in p.name}
 
 
-PIPED = [("datasets", "list"), ("methods", "list"), ("encoders",), ("records", "export"),
-         ("simulate", "--method=zs-clip", *MADE, "--format=csv"), ("--help",), ("cache", "show")]  # fmt: skip
+PIPED = [
+    ("datasets", "list"), ("methods", "list"), ("encoders",), ("records", "export"), ("--help",),
+    ("simulate", "--method=zs-clip", *SETS, "--format=csv"), ("cache", "show"),
+]  # fmt: skip
 
 
 @pytest.mark.skipif(not LONG, reason="make torture")
