@@ -1,7 +1,6 @@
 """`zsntta`, also as `python -m zsntta_cli`: what may happen before a command runs and after it."""
 
 import contextlib
-import gc
 import io
 import os
 import signal
@@ -11,6 +10,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
+from zsntta_cli import garbage
+
 
 def main() -> None:
     """The entry point: whatever ends the program, it says so in one line."""
@@ -18,15 +19,13 @@ def main() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have what the terminal has not
         sys.stdout.reconfigure(errors="backslashreplace")
-    gc.disable()  # until a command runs: what is imported stays
     try:
-        command = _loaded()
-        try:
-            command()
-        finally:
-            sys.stdout.flush()
-            if "torch" not in sys.modules:  # whose libraries tell of what they find left over
-                gc.freeze()  # no search for cycles, 30 ms, in what goes anyway
+        with garbage.held_back():
+            command = _loaded()
+            try:
+                command()
+            finally:
+                sys.stdout.flush()
     except KeyboardInterrupt:  # before a command runs, while its options are made
         _stop(signal.SIGINT, None)
     except (OSError, MemoryError, ImportError) as error:

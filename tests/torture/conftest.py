@@ -1,7 +1,13 @@
+import json
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from torture.tool import Zsntta
+from torture.tool import TALLY, Zsntta
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, Text
 
@@ -40,3 +46,29 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     make_sets(folder / "features")
     return folder
+
+
+def pytest_configure(config):
+    """Where the counts of all workers go: they inherit the variable."""
+    if not hasattr(config, "workerinput") and TALLY not in os.environ:
+        descriptor, os.environ[TALLY] = tempfile.mkstemp(prefix="zsntta-tally-")
+        os.close(descriptor)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was tried how often, and what of it was bad."""
+    path = Path(os.environ[TALLY])
+    tried, bad = Counter(), Counter()
+    for line in path.read_text().splitlines():
+        what, times, failures = json.loads(line)
+        tried[what] += times
+        bad[what] += failures
+    if tried:
+        terminalreporter.section("tried, bad")
+    for what in sorted(tried):
+        terminalreporter.write_line(f"{tried[what]:>10,} {bad[what]:>5,}  {what}")
+
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        Path(os.environ.pop(TALLY, "")).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from torture.tool import LONG, ROOT, command, environment
+from torture.tool import LONG, ROOT, command, count, environment
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.verify import problems
 
@@ -24,8 +24,8 @@ def test_extractions(tmp_path):
         [sys.executable, script, tmp_path, str(EXTRACTIONS)], env=environment(),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{EXTRACTIONS} kills")
+    is_right = done.returncode == 0 and done.stdout.startswith(f"{EXTRACTIONS} kills")
+    count("kills: extractions", EXTRACTIONS, [] if is_right else [done.stdout + done.stderr])
 
 
 def test_parts(tmp_path):
@@ -35,8 +35,25 @@ def test_parts(tmp_path):
         [sys.executable, script, tmp_path, str(ROUNDS)], env=environment(),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{ROUNDS} rounds")
+    is_right = done.returncode == 0 and done.stdout.startswith(f"{ROUNDS} rounds")
+    count("rounds of two kills: parts", ROUNDS, [] if is_right else [done.stdout + done.stderr])
+
+
+@pytest.mark.skipif(not LONG, reason="fewer are in the rooms' tests")
+@pytest.mark.parametrize(("name", "kills"), [("results", 400), ("live", 50), ("watches", 200)])
+def test_what_is_shared_or_watched(features, cache, drawn, tmp_path, name, kills):
+    """Grids of two processes, a queue of live runs, a folder that fills up."""
+    before = {
+        "results": (features, "made", "pets", "sky", tmp_path),
+        "live": (cache, tmp_path),
+        "watches": (drawn, tmp_path),
+    }[name]
+    script = ROOT / "tests" / "whole" / f"kill_{name}.py"
+    done = subprocess.run(
+        [sys.executable, script, *before, str(kills)], env=environment(),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    count(f"kills: {name}", kills, [done.stdout + done.stderr] if done.returncode else [])
 
 
 def test_imports(tmp_path):

@@ -118,7 +118,22 @@ def _main(
         ),
     ] = None,
 ) -> None:
-    pass
+    del version, plugin  # their callbacks do it
+    if debug:
+        _tell_what_is_logged()
+
+
+def _tell_what_is_logged() -> None:
+    """Show what the library logs, as notes: of kept machine code that is not used."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"note: {record.getMessage()}", err=True)
+
+    logger = logging.getLogger("zsntta_cli")
+    logger.handlers = [Notes()]
+    logger.setLevel(logging.INFO)
 
 
 def main() -> None:

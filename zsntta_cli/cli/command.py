@@ -1,6 +1,5 @@
 """How every command parses, shows its help, and ends: all errors become one line here."""
 
-import gc
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from zsntta_cli import garbage
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
@@ -70,7 +70,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""
-        _collect_seldom()
+        garbage.search_seldom()
         try:
             with _usage_in_a_line(ctx):
                 return super().invoke(ctx)
@@ -90,17 +90,6 @@ class Command(TyperCommand):
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
             end(f"error: {foreign(error)}", 1, error)
-
-
-def _collect_seldom() -> None:
-    """Search for cycles of objects again, and not in what was imported while that was off.
-
-    At the usual threshold the search takes a tenth of the time of replays, which make no cycles.
-    """
-    if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(50_000)
-        gc.enable()
 
 
 @contextmanager

@@ -1,14 +1,18 @@
 """The connection to a Ray cluster, which encoding and whole runs share."""
 
+import contextlib
 import logging
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 from zsntta_cli.errors import EncoderError, SettingsError
 
+_NETWORKED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # on Linux too, whatever its name says
+
 
 class Connection:
-    """The Ray cluster at RAY_ADDRESS, or one of this machine's own."""
+    """The Ray cluster at RAY_ADDRESS, or one of this machine's own, which no other can reach."""
 
     def __init__(self) -> None:
         """Nothing is connected yet.
@@ -33,10 +37,13 @@ class Connection:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would phone home
         address = os.environ.get("RAY_ADDRESS") or "local"
         self._is_own = True
+        within = _on_the_loopback() if address == "local" else contextlib.nullcontext()
         try:
-            ray.init(
-                address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False
-            )
+            with within:
+                ray.init(
+                    address, log_to_driver=False, logging_level=logging.ERROR,
+                    include_dashboard=False,
+                )  # fmt: skip
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise EncoderError(
                 f"no Ray cluster at '{address}' ({last_line(error)}): set RAY_ADDRESS, or unset it "
@@ -50,6 +57,28 @@ class Connection:
         if self._is_own:
             ray.shutdown()
             self._is_own = False
+
+
+@contextlib.contextmanager
+def _on_the_loopback() -> Iterator[None]:
+    """Let a Ray that starts listen at 127.0.0.1 alone, with all of its processes.
+
+    It would listen at every address, and run what anybody sends it. `_node_ip_address="127.0.0.1"`
+    is of no use: Ray takes the machine's own address for it, but for this.
+    """
+    import ray
+
+    constants = ray._private.ray_constants
+    before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    networked = os.environ.get(_NETWORKED)
+    os.environ[_NETWORKED] = "0"  # of the processes that it starts
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[_NETWORKED]
+        if networked is not None:
+            os.environ[_NETWORKED] = networked
 
 
 def last_line(error: Exception) -> str:

@@ -9,7 +9,8 @@ Code is kept in NUMBA_CACHE_DIR if that is set, beside the module, in the user's
 none of them can be written (a read-only container, a service user), in a temporary folder of the
 user's own; where there is none either, or it is full, it is compiled in memory. Whichever it is,
 results are the same. What is kept is found by all that decides it: the function, what it calls, its
-constants, types, the processor and LLVM.
+constants, types, the processor and LLVM. It is run, so it is kept and loaded only where nobody but
+this user and root can write (guarded.py); anywhere else it counts as not there.
 """
 
 import contextlib
@@ -28,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli.errors import StoreError
-from zsntta_cli.files import write_whole
+from zsntta_cli.kernels.guarded import UnsafeError, read_guarded, write_guarded
 
 Type = tuple[np.dtype[Any], int] | type  # of an array and its dimensions, or of a number
 SYMBOL = "kernel"  # of what is called
@@ -71,8 +71,12 @@ def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., An
     """What to call: kept code, or code that is made now, and kept if there is a place for it."""
     name = _file_name(function, types)
     for folder in _places(function):
-        with contextlib.suppress(OSError, ValueError):
+        try:
             return _linked(_read(folder / name), types)
+        except UnsafeError as error:
+            _say(f"kept machine code is not used: {error}.")
+        except (OSError, ValueError):  # not there, or damaged
+            pass
     function_in_c = import_module(_COMPILING).c_function(function, types)
     try:
         code = import_module(_COMPILING).machine_code(function_in_c)
@@ -137,14 +141,21 @@ def _own_folder(make: bool) -> Path | None:
     return folder if is_private and folder.is_dir() and not folder.is_symlink() else None
 
 
+def _say(text: str) -> None:
+    """Tell whoever listens, as `--debug` does; imported here, where it is seldom needed."""
+    import logging
+
+    logging.getLogger(__name__).info(text)
+
+
 def _read(path: Path) -> bytes:
     """Kept code; the digest before it is there because LLVM crashes on what is no code.
 
     Raises:
-        OSError: it is not there.
+        OSError: it is not there. UnsafeError: somebody else can have written it.
         ValueError: it is damaged.
     """
-    content = path.read_bytes()
+    content = read_guarded(path)
     digest, code = content[:32], content[32:]
     if hashlib.sha256(code).digest() != digest:
         raise ValueError(f"{path} is damaged.")
@@ -153,8 +164,8 @@ def _read(path: Path) -> bytes:
 
 def _keep(code: bytes, name: str, function: FunctionType) -> None:
     for folder in _places(function, make=True):
-        with contextlib.suppress(StoreError):
-            write_whole(folder / name, hashlib.sha256(code).digest() + code)
+        with contextlib.suppress(OSError):
+            write_guarded(folder / name, hashlib.sha256(code).digest() + code)
             return
 
 
