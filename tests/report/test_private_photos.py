@@ -86,14 +86,16 @@ def test_long_names_that_collide_are_cut(tmp_path):
 
 @pytest.mark.parametrize("number", [2, 10, 123456])
 @pytest.mark.parametrize(
-    "name", [f"{LONG}.png", "a.png", "ab", f"{'y' * 255}", "\udcff" * 250 + ".jpeg"]
+    "name",
+    [f"{LONG}.png", "a.png", "ab", f"{'y' * 255}", "a." + "x" * 253, "\udcff" * 250 + ".jpeg"],
 )
 def test_a_numbered_name_can_be_written_and_keeps_its_ending(tmp_path, name, number):
     numbered = numbered_name(name, number)
     (tmp_path / numbered).touch()
     stem, suffix = os.path.splitext(name)
-    assert numbered.endswith(f"-{number}{suffix}")
-    assert stem.startswith(numbered.removesuffix(f"-{number}{suffix}"))
+    end = f"-{number}{suffix[:40]}"
+    assert numbered.endswith(end)
+    assert stem.startswith(numbered.removesuffix(end))
 
 
 @pytest.mark.parametrize(

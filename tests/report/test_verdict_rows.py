@@ -274,9 +274,9 @@ def test_what_lies_behind_the_rows_of_the_state_is_kept_aside(tmp_path):
     file = GrowingFile(path).begin(Written())
     written = file.written
     file.close()
-    for number, line in enumerate((b"mine,1\nmine,2\n", b"cut off"), 1):
+    for number, lines in enumerate((b"mine,1\nmine,2\n", b"cut off"), 1):
         with path.open("ab") as appended:
-            appended.write(line)
+            appended.write(lines)
         again = GrowingFile(path).begin(written)
         assert again.aside == (2 if number == 1 else 1)
         again.close()

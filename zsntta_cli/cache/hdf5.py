@@ -36,6 +36,7 @@ _KINDS = {  # what is in a file, the attribute with its format, what to do where
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
+_UNBOUNDED = 2**62  # bytes that a file of one's own may take when it is read back
 _FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
@@ -93,6 +94,7 @@ def write_features(
             _write_text(file, text)
         if part and shards is not None:
             _write_part(file, part, shards)
+        _seal(file)
     return digest
 
 
@@ -144,6 +146,7 @@ def write_joined(
             for part in whole.parts
         ]
         _write_strings(file, "parts", lines)
+        _seal(file)
 
 
 def _write_rows(
@@ -199,6 +202,49 @@ def _write_text(file: h5py.File, text: Text) -> None:
     if text.logit_scale is not None:
         _write_attrs(group, logit_scale=repr(float(text.logit_scale)))
     group["text_features"] = text.features
+
+
+_SEAL = "whole_digest"  # of all that the features' own digest does not cover
+
+
+def _seal(file: h5py.File) -> None:
+    """Say the digest of what belongs together: the features', the encoder, the names, the texts."""
+    group = GuardedGroup(file, Budget(_UNBOUNDED))
+    names = group.strings("class_names") if "class_names" in group else ()
+    _write_attrs(file, **{_SEAL: _sealed_digest(group, names)})
+
+
+def _sealed_digest(file: GuardedGroup, class_names: Sequence[str]) -> str:
+    """SHA-256 over the features' digest and what the features are read by.
+
+    Of text features their own digest counts, which is checked where they are read.
+    """
+    texts = sorted(
+        (
+            text.text("template"), text.text("digest"),
+            text.text("logit_scale") if text.says("logit_scale") else "",
+        )
+        for text in file.groups("text")
+    )  # fmt: skip
+    values = [
+        file.text("digest"), file.text("encoder"), bool(file.number("normalized")),
+        list(class_names), texts,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+
+
+def _check_seal(path: Path, file: GuardedGroup, class_names: Sequence[str]) -> None:
+    """Refuse a file in which the encoder, names or texts are of another: older ones do not say.
+
+    Raises:
+        StoreError: they are.
+    """
+    if file.says(_SEAL) and file.text(_SEAL) != _sealed_digest(file, class_names):
+        raise StoreError(
+            f"{path} is not as it was written: its encoder, class names or text features are "
+            f"another file's",
+            remedy="make-again",
+        )
 
 
 @contextlib.contextmanager
@@ -402,6 +448,7 @@ def _content(
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
+    _check_seal(path, file, class_names)
     return FeatureSet(
         path, file.text("kind"), _name(path, file), file.mapping("encoder"),
         file.mapping("source"), file.text("digest"), features, labels, class_names,
@@ -491,6 +538,7 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
         with _writable(temporary, "r+") as file:
             for text in texts:
                 _write_text(file, text)
+            _seal(file)
 
 
 def write_table(

@@ -17,6 +17,7 @@ from zsntta_cli.files import open_regular, scratch_file, sync, writing
 from zsntta_cli.report.placed_list import LINK, PlacedImage
 
 _LONGEST_NAME = 255  # bytes of a file's name, on most file systems
+_LONGEST_ENDING = 40  # bytes of an ending, as far as it is kept
 _SHORT_NAME = 60  # characters of a name that was made writable
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # of a file system or a file
 
@@ -72,6 +73,7 @@ def write_new(
         if original:
             with contextlib.suppress(OSError):  # a file system that knows no modes, or no times
                 (shutil.copystat if is_whole else shutil.copymode)(original, temporary)
+                temporary.chmod(temporary.stat().st_mode & 0o777)  # none that a program would have
         sync(temporary)
         give_name(temporary, path)
 
@@ -84,7 +86,7 @@ def is_unwritable(error: OSError) -> bool:
 def numbered_name(name: str, number: int) -> str:
     """A file's name with a number, cut in its middle where it would be too long to be written."""
     stem, suffix = os.path.splitext(name)
-    end = f"-{number}{suffix}"
+    end = f"-{number}{_cut(suffix, _LONGEST_ENDING)}"
     return f"{_cut(stem, _LONGEST_NAME - len(os.fsencode(end)))}{end}"
 
 
@@ -98,7 +100,7 @@ def writable_name(name: str, digest: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     """The beginning of a text that has at most so many bytes in a file's name."""
-    while len(os.fsencode(text)) > most:
+    while text and len(os.fsencode(text)) > most:
         text = text[:-1]
     return text
 

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import itertools
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from zsntta_cli.detection.runs.detecting import Batch, RowSink
 from zsntta_cli.detection.runs.watching import Written
 from zsntta_cli.detection.verdicts import FIELDS, VerdictRow, row_schema
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import whole_file, writing
+from zsntta_cli.files import sync, whole_file, writing
 
 _PIECE = 2**20  # bytes that are read at a time
 _IN_MEMORY = 2**24  # bytes of rows that wait for a whole file
@@ -169,13 +170,22 @@ class GrowingFile(RowSink):
 
     def _put_aside(self) -> None:
         """Keep what lies behind the rows of the state in a file beside this one."""
-        behind = self._file.read()
-        if behind:
-            with self.aside_path.open("ab") as file:
-                file.write(behind.removesuffix(b"\n") + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            self.aside = len(behind.splitlines())
+        pieces = iter(lambda: self._file.read(_PIECE), b"")
+        if not (first := next(pieces, b"")):
+            return
+        mode = os.fstat(self._file.fileno()).st_mode & 0o777
+        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        with os.fdopen(os.open(self.aside_path, how, mode), "ab") as file:
+            for piece in itertools.chain([first], pieces):
+                self.aside += piece.count(b"\n")
+                file.write(piece)
+                is_cut_off = not piece.endswith(b"\n")
+            if is_cut_off:
+                self.aside += 1
+                file.write(b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync(self.path.parent)
 
     @property
     def aside_path(self) -> Path:
