@@ -35,7 +35,7 @@ COMMANDS = {
     "cache join": ("cache", "join", "web"),
     "records import": ("records", "import", "theirs.jsonl"),
 }  # fmt: skip
-ALWAYS = ("extract", "simulate", "records import")  # without `make torture`
+ALWAYS = ("simulate", "records import")  # without `make torture`
 ENDS = {signal.SIGINT: (0, 130, -signal.SIGINT), signal.SIGHUP: (0, 129, -signal.SIGHUP)}
 
 

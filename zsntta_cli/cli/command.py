@@ -157,6 +157,13 @@ class Group(TyperGroup):
         values["context_settings"] = _HELP | (values.get("context_settings") or {})
         super().__init__(*args, **values)
 
+    def make_context(self, *args: Any, **values: Any) -> Any:
+        """Parse; Ctrl-C meanwhile is said, where typer would end without a word."""
+        try:
+            return super().make_context(*args, **values)
+        except KeyboardInterrupt as error:
+            end("interrupted.", 130, error)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the default command in where there is none, or show the help and end."""
         if not (args or self.default or ctx.resilient_parsing):
