@@ -18,10 +18,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.errors import SettingsError, StoreError, first_line
 
 _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
 _OWN_FOLDER = re.compile(r"\.zsntta-[0-9a-f]{16}\.tmp")
+
+
+def checked_path(value: str | Path, what: str) -> Path:
+    """A path that a caller gives, as one that the system takes.
+
+    Raises:
+        SettingsError: it has a NUL, at which the system's own paths end.
+    """
+    if "\0" in str(value):
+        raise SettingsError(f"{what} is {str(value)!r}: a path has no NUL.")
+    return Path(value)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ def photo_items(folder: Path) -> dict[str, list[Item]]:
     """
     try:
         entries = sorted(folder.iterdir(), key=lambda path: path.name)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a NUL in its path
         wrong = f"cannot read the example photos in {folder} ({first_line(error)})."
         raise DatasetError(wrong) from error
     shown = (path for path in entries if not path.name.startswith("."))

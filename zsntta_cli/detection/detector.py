@@ -19,6 +19,7 @@ from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.files import checked_path
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import (
     Evidence,
@@ -479,8 +480,9 @@ class OnlineDetector:
             StoreError: it cannot be written, or another process writes it; what was there before
                 still is.
         """
-        own_as_long_as(self._lock, Path(path))  # which `online` shares, and no copy does
-        kept.write(Path(path), self, self._origin)
+        place = checked_path(path, "the state's file")
+        own_as_long_as(self._lock, place)  # which `online` shares, and no copy does
+        kept.write(place, self, self._origin)
 
     @classmethod
     def load(cls, path: str | Path) -> "OnlineDetector":

@@ -39,11 +39,14 @@ def extract(
         ZsnttaError: what the command would end with.
     """
     from zsntta_cli.extraction import plan
+    from zsntta_cli.files import checked_path
     from zsntta_cli.progress import Silent
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
+    for one in (*sets, *words):
+        checked_path(one, "what is to be extracted")
     wanted = plan.ExtractPlan(
-        sets, Path(data_root), tuple(words), limit, tuple(prompts),
+        sets, checked_path(data_root, "data_root"), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,
     )  # fmt: skip
     settings = ExtractSettings(
@@ -51,4 +54,5 @@ def extract(
     )
     choice = EncoderChoice(model, pretrained, precision)
     reporter = reporter or Silent()
-    return list(plan.extract(wanted, choice, device, Path(features_dir), settings, reporter))
+    root = checked_path(features_dir, "features_dir")
+    return list(plan.extract(wanted, choice, device, root, settings, reporter))

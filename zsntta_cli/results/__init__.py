@@ -63,6 +63,7 @@ def simulate(
         ZsnttaError: what the command would end with.
     """
     command = _call_in_python(dict(locals()))
+    from zsntta_cli.files import checked_path
     from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
@@ -74,15 +75,15 @@ def simulate(
     from zsntta_cli.simulation.notes import notes_before
 
     for script in plugins:
-        load_script(Path(script))
+        load_script(checked_path(script, "a plugin"))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
         {name: _several(value) for name, value in settings.items()},
         {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
     )  # fmt: skip
-    root = Path(features_dir)
-    path = Path(records) if records else None
+    root = checked_path(features_dir, "features_dir")
+    path = checked_path(records, "records") if records else None
     keeping = Keeping.beside(root, path, fresh, command=command)
     session = LiveDevices(live or LiveSettings())
     run = functools.partial(

@@ -37,7 +37,11 @@ class TomlTable:
 
     def take(self, name: str) -> Any:
         """A key's value; None where there is none."""
-        return self._plain.get(name.replace("-", "_"))
+        value = self._plain.get(name.replace("-", "_"))
+        texts = (one for one in (value if isinstance(value, list) else [value]))
+        if any("\0" in text for text in texts if isinstance(text, str)):
+            self.fail(name, "has a NUL, which no name or path has")
+        return value
 
     def only(self, *keys: str) -> None:
         """Refuse all other keys."""
