@@ -93,6 +93,7 @@ def write_features(
             _write_text(file, text)
         if part and shards is not None:
             _write_part(file, part, shards)
+        _write_seal(file)
     return digest
 
 
@@ -144,6 +145,7 @@ def write_joined(
             for part in whole.parts
         ]
         _write_strings(file, "parts", lines)
+        _write_seal(file)
 
 
 def _write_rows(
@@ -199,6 +201,45 @@ def _write_text(file: h5py.File, text: Text) -> None:
     if text.logit_scale is not None:
         _write_attrs(group, logit_scale=repr(float(text.logit_scale)))
     group["text_features"] = text.features
+
+
+_SEAL = "seal"
+_OWN_SIZE = 2**40  # bytes: what is written here needs no bound
+_SEALED, _SEALED_OF_TEXT = ("encoder", "digest"), ("template", "digest", "logit_scale")
+
+
+def _write_seal(file: h5py.File) -> None:
+    """Seal a file that is finished: say the digest of what its own `digest` does not cover."""
+    file.flush()
+    group = GuardedGroup(file, Budget(_OWN_SIZE))
+    if _SEAL in file.attrs:
+        del file.attrs[_SEAL]
+    _write_attrs(file, seal=_seal_of(group))
+
+
+def _seal_of(file: GuardedGroup) -> str:
+    """SHA-256 over the encoder's identity, the class names, the texts and the file's digest.
+
+    Of features and texts their digests stand in it, so that it is known without reading them.
+    """
+    sealed = {
+        **{name: file.text(name) for name in _SEALED},
+        "normalized": bool(file.number("normalized")),
+        "class_names": file.strings("class_names") if "class_names" in file else (),
+        "texts": sorted(
+            [group.text(name) if group.says(name) else "" for name in _SEALED_OF_TEXT]
+            for group in file.groups("text")
+        ),
+    }
+    return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
+
+
+def _check_seal(file: GuardedGroup) -> None:
+    """Refuse what was exchanged since the file was written; older files have no seal."""
+    if file.says(_SEAL) and file.text(_SEAL) != _seal_of(file):
+        raise ValueError(
+            "its encoder, class names or text features are not those that it was written with"
+        )
 
 
 @contextlib.contextmanager
@@ -399,6 +440,7 @@ def _content(
     features: StoredRows,
     labels: NDArray[np.int32],
 ) -> FeatureSet:
+    _check_seal(file)
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
@@ -458,6 +500,7 @@ def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
     with open_checked(path) as file:
         images, dim = _rows_and_dim(file)
+        _check_seal(file)
         return Header(
             file.text("kind"), images, dim, str(file.dtype("image_features")),
             file.count("class_names") if "class_names" in file else 0,
@@ -491,6 +534,7 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
         with _writable(temporary, "r+") as file:
             for text in texts:
                 _write_text(file, text)
+            _write_seal(file)
 
 
 def write_table(
