@@ -29,7 +29,7 @@ FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
 _LARGEST = 2**62  # of numbers
 _KINDS = ("id", "ood", "noise")  # of items
-_Run = TypeVar("_Run", Kept, "RecordedRun")
+_Run = TypeVar("_Run", Kept, "RecordedRun", None)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,28 @@ def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
         objects = [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
     if not objects:
         raise StoreError(f"{path} holds no results: it is empty.")
+    if _may_have_surrogates(text):
+        for where, plain in objects:
+            _read(path, where, plain, check_texts)
     return objects
+
+
+def _may_have_surrogates(text: str) -> bool:
+    """Whether some text of a JSON text may be none, which is told quickly."""
+    return "\\ud" in text or "\\uD" in text
+
+
+def check_texts(plain: Any) -> None:
+    """Refuse texts with half a character; a file's name that is no UTF-8 is a text here.
+
+    Raises:
+        SettingsError: which half it is.
+    """
+    try:
+        json.dumps(plain, ensure_ascii=False).encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise SettingsError(f"a text has {half}, half a character: must be UTF-8") from error
 
 
 def _records_alone(path: Path, text: str) -> list[Any] | None:
@@ -188,6 +209,8 @@ def read_row(key: str, record: str, curves: str, items: bytes | None) -> Kept | 
         StoreError: its items are broken.
     """
     try:
+        if _may_have_surrogates(record):
+            check_texts(json.loads(record))
         read, plain_curves = _record(json.loads(record)), json.loads(curves)
     except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return None
