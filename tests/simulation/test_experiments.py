@@ -327,15 +327,15 @@ def test_the_no_text_file_of_a_record_is_never_opened(simulate, zsntta, tmp_path
     [record] = json.loads(Path("r.json").read_text())
     record["settings"]["options"]["no_text"] = "/etc/passwd"
     Path("r.json").write_text(json.dumps(record))
-    result = zsntta("simulate", "--from", "r.json")
+    result = zsntta("simulate", "--from", "r.json", "--features-dir", features_at)
     assert result.exit_code == 2
     assert "the file that a record names is not opened: --no-text FILE.npy" in result.stderr
     assert "passwd" not in result.stderr
-    result = zsntta("simulate", "--from", "r.json", "--no-text", "no.npy", "--format", "json")
+    result = zsntta("simulate", "--from", "r.json", "--features-dir", features_at, "--no-text", "no.npy", "--format", "json")
     assert result.exit_code == 0, result.stderr
     [again] = json.loads(result.stdout)
     assert again["detection"] == record["detection"]
-    result = zsntta("simulate", "--from", "r.json", "--no-text", "other.npy")
+    result = zsntta("simulate", "--from", "r.json", "--features-dir", features_at, "--no-text", "other.npy")
     assert result.exit_code == 1, "it is known by its digest"
 
 

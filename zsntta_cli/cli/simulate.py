@@ -170,9 +170,8 @@ def simulate(
     differing: Sequence[OtherFeatures] = ()
     if record:
         from zsntta_cli.results.exchange import read_recorded  # not for every start
-        from zsntta_cli.results.repeating import check_present
+        from zsntta_cli.results.repeating import check_present, with_no_text
         from zsntta_cli.results.repeating import other_features as differing_from
-        from zsntta_cli.results.repeating import with_no_text
 
         recorded = with_no_text(read_recorded(record), _only(values.get("no_text", ())))
         if published:

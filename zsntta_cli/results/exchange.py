@@ -202,19 +202,68 @@ def _kept(plain: Any) -> Kept:
     return Kept(record, plain.get("curves", {}), _items(record, packed), plain.get("key", ""))
 
 
-def read_row(key: str, record: str, curves: str, items: bytes | None) -> Kept | None:
-    """A run from its row in a store; None where this version cannot read it.
+def read_row(key: Any, record: Any, curves: Any, items: Any) -> Kept | None:
+    """A run from its row in a store; None where this version cannot read it."""
+    try:
+        return _row_read(key, record, curves, items)
+    except _BROKEN_ROW:
+        return None
+
+
+def row_fault(key: Any, record: Any, curves: Any, items: Any) -> str | None:
+    """What is wrong with a row of a store; None where it can be read."""
+    from zsntta_cli.results.schema import RecordLine, check_schema
+
+    try:
+        kept = _row_read(key, record, curves, items)
+        check_schema(RecordLine, {"record": json.loads(record), "curves": kept.curves})
+    except _BROKEN_ROW as error:
+        return short(f"{first_line(error) or type(error).__name__}".removesuffix("."), 200)
+    return None
+
+
+_BROKEN_ROW = (
+    SettingsError, StoreError, AttributeError, LookupError, TypeError, ValueError, RecursionError,
+    OverflowError,
+)  # fmt: skip
+
+
+def _row_read(key: Any, record: Any, curves: Any, items: Any) -> Kept:
+    """A run from its row in a store: one of `_BROKEN_ROW` is raised where it is broken."""
+    for name, value, kinds in (
+        ("key", key, str), ("record", record, str), ("curves", curves, str),
+        ("items", items, bytes | None),
+    ):  # fmt: skip
+        if not isinstance(value, kinds):
+            raise TypeError(f"its {name} is of another type")
+    plain = json.loads(record)
+    if _may_have_surrogates(record):
+        check_texts(plain)
+    _check_loose(plain)
+    read = _record(plain)
+    return Kept(read, json.loads(curves), _items(read, items), key)
+
+
+_SCALAR = (str, int, float, bool, type(None))
+
+
+def _check_loose(plain: Any) -> None:
+    """Hold to their types the parts of a record that its reader takes as they are.
 
     Raises:
-        StoreError: its items are broken.
+        TypeError, LookupError, AttributeError: one is of another type.
     """
-    try:
-        if _may_have_surrogates(record):
-            check_texts(json.loads(record))
-        read, plain_curves = _record(json.loads(record)), json.loads(curves)
-    except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        return None
-    return Kept(read, plain_curves, _items(read, items), key)
+    for note in plain.get("notes", ()):
+        texts = [note[name] for name in ("kind", "about", "text")]
+        if not all(isinstance(t, str) for t in texts) or not isinstance(
+            note.get("weight", 0), int | float
+        ):
+            raise TypeError("a note is no text")
+    if "features" in plain:
+        origins_in(plain["features"])
+    own = plain.get("own")
+    if own is not None and not all(isinstance(v, _SCALAR) for v in own["changed"].values()):
+        raise TypeError("a setting is no value")
 
 
 def _items(record: Record, packed: bytes | None) -> KeptItems | None:
