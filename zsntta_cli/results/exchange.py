@@ -27,6 +27,7 @@ from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
+MOST_TO_RUN = 20_000  # records: to check so many takes ten seconds
 _LARGEST = 2**62  # of numbers
 _KINDS = ("id", "ood", "noise")  # of items
 _Run = TypeVar("_Run", Kept, "RecordedRun", None)
@@ -89,7 +90,13 @@ def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
         StoreError: the file holds something else; it says in which line.
     """
     read = functools.partial(_recorded, to_run=to_run)
-    return [_read(path, where, plain, read) for where, plain in _read_objects(path)]
+    objects = _read_objects(path)
+    if to_run and len(objects) > MOST_TO_RUN:
+        raise StoreError(
+            f"{path} has {len(objects):,} runs, and at most {MOST_TO_RUN:,} are run again by one "
+            f"command: split the file (split -l {MOST_TO_RUN} {path})."
+        )
+    return [_read(path, where, plain, read) for where, plain in objects]
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
