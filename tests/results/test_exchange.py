@@ -239,6 +239,6 @@ def test_names_of_files_that_are_no_utf_8_and_pairs_are_read(a_line, tmp_path):
 def test_more_runs_than_one_command_runs_are_refused_at_once(a_line, tmp_path, monkeypatch):
     monkeypatch.setattr("zsntta_cli.results.exchange.MOST_TO_RUN", 2)
     (path := tmp_path / "r.jsonl").write_text(f"{a_line}\n" * 3)
-    with pytest.raises(StoreError, match="has 3 runs, and at most 2 .*: split the file"):
+    with pytest.raises(StoreError, match=r"has 3 runs, and at most 2 .*: split the file"):
         read_recorded(path)
     assert len(read_recorded(path, to_run=False)) == 3
