@@ -48,7 +48,7 @@ def exchange(what, file, other):
     if what == "class_names":
         del file[what]
         file.copy(other[what], file, what)
-    elif what in ("encoder", "whole_digest"):
+    elif what in ("encoder", "seal"):
         file.attrs[what] = other.attrs[what]
     elif what == "normalized":
         file.attrs[what] = not file.attrs[what]
@@ -72,7 +72,7 @@ def exchange(what, file, other):
 
 
 EXCHANGED = ("encoder", "class_names", "texts", "a text is gone", "templates", "scale",
-             "whole_digest")  # fmt: skip
+             "seal")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_whatever_was_exchanged_is_found(two, what):
     with h5py.File(first, "r+") as file, h5py.File(second, "r") as other:
         for one in what:
             exchange(one, file, other)
-    with pytest.raises(StoreError, match="is not as it was written: its encoder, class names or"):
+    with pytest.raises(StoreError, match="are not those that it was written with"):
         hdf5.read_features(first)
-    with pytest.raises(StoreError, match="is not as it was written"):
+    with pytest.raises(StoreError, match="are not those that it was written with"):
         hdf5.read_without_rows(first)
 
 
 def test_older_files_say_nothing_of_it_and_are_read(two):
     first, second = two
     with h5py.File(first, "r+") as file, h5py.File(second, "r") as other:
-        del file.attrs["whole_digest"]
+        del file.attrs["seal"]
         exchange("encoder", file, other)
     assert hdf5.read_features(first).identity["model"] == "b"
 
@@ -104,7 +104,7 @@ def test_added_texts_are_part_of_it(two):
     assert {*hdf5.read_features(first).text_features} == {"a {}.", "b {}.", "c {}."}
     with h5py.File(first, "r+") as file, h5py.File(second, "r") as other:
         exchange("encoder", file, other)
-    with pytest.raises(StoreError, match="is not as it was written"):
+    with pytest.raises(StoreError, match="are not those that it was written with"):
         hdf5.read_features(first)
 
 
@@ -125,5 +125,5 @@ def test_verify_and_simulate_say_so_in_a_line(two, tmp_path):
     for words in (["cache", "verify"], ["cache", "show", "--encoder", "a", "set"]):
         done = CliRunner().invoke(app, [*words, "--features-dir", str(tmp_path / "features")])
         assert done.exit_code != 0
-        assert "is not as it was written" in done.output
+        assert "are not those that it was written with" in done.output
         assert "Traceback" not in done.output

@@ -1,6 +1,7 @@
 """What comes from strangers, one thing at a time: feature files, parts, archives."""
 
 import gzip
+import hashlib
 import io
 import tarfile
 
@@ -98,7 +99,7 @@ def test_texts_of_any_length_are_read(write):
         del file["class_names"]
         names = file.create_dataset("class_names", (2,), h5py.string_dtype())
         names[:] = ["cat" * 999, "é"]
-        del file.attrs["whole_digest"]  # as older files are, and a stranger's may be
+        del file.attrs["seal"]
     assert hdf5.read_features(path).class_names == ("cat" * 999, "é")
 
 
@@ -158,3 +159,68 @@ def test_an_archive_short_of_its_checksum_is_refused(archive, tmp_path, parts_of
         path.write_bytes(packed[:-missing])
         with pytest.raises(DatasetError, match="no whole"):
             open_archive("a", path)
+
+
+def exchanged(path, other, name):
+    """A file with an attribute of another file in the place of its own."""
+    with h5py.File(path, "r+") as file, h5py.File(other) as stranger:
+        file.attrs[name] = stranger.attrs[name]
+
+
+@pytest.fixture
+def two(write, tmp_path):
+    other = tmp_path / "other.h5"
+    write(encoder={"model": "n", "logit_scale": 10}, class_names=["fox", "hen"]).rename(other)
+    return write(), other
+
+
+READERS = (hdf5.read_features, hdf5.read_header, hdf5.read_without_rows)
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("names", [["encoder"], ["normalized"], ["encoder", "digest"], ["seal"]])
+def test_an_encoder_that_was_exchanged_is_refused(two, read, names):
+    path, other = two
+    for name in names:
+        exchanged(path, other, name)
+    with h5py.File(path, "r+") as file:
+        if names == ["normalized"]:
+            file.attrs["normalized"] = True
+        if names == ["seal"]:
+            file.attrs["seal"] = "0" * 64
+    with pytest.raises(StoreError, match="not those that it was written with"):
+        read(path)
+    assert "not those that it was written with" in problems(path)[0]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_class_names_and_texts_that_were_exchanged_are_refused(two, read):
+    path, other = two
+    with h5py.File(path, "r+") as file, h5py.File(other) as stranger:
+        file["class_names"][:] = stranger["class_names"][:]
+    with pytest.raises(StoreError, match="class names"):
+        read(path)
+
+
+def test_a_text_that_was_exchanged_with_its_digest_is_refused(write):
+    path = write()
+    swapped = np.ascontiguousarray(UNIT[::-1])
+    with h5py.File(path, "r+") as file:
+        [group] = file["text"].values()
+        group["text_features"][:] = swapped
+        group.attrs["digest"] = np.bytes_(hashlib.sha256(swapped.data).hexdigest())
+    with pytest.raises(StoreError, match="text features are not those"):
+        hdf5.read_header(path)
+
+
+def test_files_of_before_the_seal_are_read_and_texts_can_be_added(write):
+    path = write()
+    with h5py.File(path, "r+") as file:
+        del file.attrs["seal"]
+    assert not problems(path)
+    hdf5.add_texts(path, [Text("a {}", UNIT)])
+    with h5py.File(path) as file:
+        assert len(file.attrs["seal"]) == 64
+    assert not problems(path)
+    hdf5.add_texts(path, [Text("the {}", UNIT)])
+    assert len(hdf5.read_features(path).texts()) == 3

@@ -218,3 +218,27 @@ def test_two_peoples_stores_merge_and_other_features_stay_apart(features, tmp_pa
     assert taken[runs[1]].record.digests == kept["more"].record.digests
     with RecordStore(Path("mine.sqlite")) as store:
         assert len(store.summaries()) == 3
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\uDBFF", "\\udc00", "\\ud800\\ud800"])
+@pytest.mark.parametrize("before", ['"pets', '"adand', '"versions": {"', '"created": "'])
+def test_half_a_character_is_refused_in_one_line(a_line, tmp_path, half, before):
+    (path := tmp_path / "r.jsonl").write_text(a_line + "\n" + a_line.replace(before, before + half))
+    for read in (read_lines, read_recorded):
+        with pytest.raises(StoreError, match=r"line 2: .*half a character: must be UTF-8"):
+            read(path)
+
+
+def test_names_of_files_that_are_no_utf_8_and_pairs_are_read(a_line, tmp_path):
+    (path := tmp_path / "r.jsonl").write_text(
+        a_line.replace('"created": "', '"created": "\\udcff\\ud83d\\ude00')
+    )
+    assert read_lines(path)[0].record.created.startswith("\udcff\U0001f600")
+
+
+def test_more_runs_than_one_command_runs_are_refused_at_once(a_line, tmp_path, monkeypatch):
+    monkeypatch.setattr("zsntta_cli.results.exchange.MOST_TO_RUN", 2)
+    (path := tmp_path / "r.jsonl").write_text(f"{a_line}\n" * 3)
+    with pytest.raises(StoreError, match=r"has 3 runs, and at most 2 .*: split the file"):
+        read_recorded(path)
+    assert len(read_recorded(path, to_run=False)) == 3

@@ -318,6 +318,27 @@ def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     assert result.exit_code == 0, result.stderr
 
 
+def test_the_no_text_file_of_a_record_is_never_opened(simulate, tmp_path):
+    np.save(tmp_path / "no.npy", np.random.default_rng(0).normal(size=(3, 16)))
+    np.save(tmp_path / "other.npy", np.random.default_rng(1).normal(size=(3, 16)))
+    clipn = ("--method", "clipn", *PAIR, "--no-text")
+    result = simulate(*clipn, "no.npy", "--format", "json", "--output", "r.json")
+    assert result.exit_code == 0, result.stderr
+    [record] = json.loads(Path("r.json").read_text())
+    record["settings"]["options"]["no_text"] = "/etc/passwd"
+    Path("r.json").write_text(json.dumps(record))
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 2
+    assert "the file that a record names is not opened: --no-text FILE.npy" in result.stderr
+    assert "passwd" not in result.stderr
+    result = simulate("--from", "r.json", "--no-text", "no.npy", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    [again] = json.loads(result.stdout)
+    assert again["detection"] == record["detection"]
+    result = simulate("--from", "r.json", "--no-text", "other.npy")
+    assert result.exit_code == 1, "it is known by its digest"
+
+
 def test_words_are_embedded_once(zsntta, tmp_path):
     (tmp_path / "nouns.txt").write_text("apple\n\nnoun phrase\napple\n", encoding="utf-8")
     command = ("extract", "--words", "nouns.txt", "--model", "tiny")

@@ -36,7 +36,6 @@ _KINDS = {  # what is in a file, the attribute with its format, what to do where
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
-_UNBOUNDED = 2**62  # bytes that a file of one's own may take when it is read back
 _FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
@@ -94,7 +93,7 @@ def write_features(
             _write_text(file, text)
         if part and shards is not None:
             _write_part(file, part, shards)
-        _seal(file)
+        _write_seal(file)
     return digest
 
 
@@ -146,7 +145,7 @@ def write_joined(
             for part in whole.parts
         ]
         _write_strings(file, "parts", lines)
-        _seal(file)
+        _write_seal(file)
 
 
 def _write_rows(
@@ -204,46 +203,42 @@ def _write_text(file: h5py.File, text: Text) -> None:
     group["text_features"] = text.features
 
 
-_SEAL = "whole_digest"  # of all that the features' own digest does not cover
+_SEAL = "seal"
+_OWN_SIZE = 2**40  # bytes: what is written here needs no bound
+_SEALED, _SEALED_OF_TEXT = ("encoder", "digest"), ("template", "digest", "logit_scale")
 
 
-def _seal(file: h5py.File) -> None:
-    """Say the digest of what belongs together: the features', the encoder, the names, the texts."""
-    group = GuardedGroup(file, Budget(_UNBOUNDED))
-    names = group.strings("class_names") if "class_names" in group else ()
-    _write_attrs(file, **{_SEAL: _sealed_digest(group, names)})
+def _write_seal(file: h5py.File) -> None:
+    """Seal a file that is finished: say the digest of what its own `digest` does not cover."""
+    file.flush()
+    group = GuardedGroup(file, Budget(_OWN_SIZE))
+    if _SEAL in file.attrs:
+        del file.attrs[_SEAL]
+    _write_attrs(file, seal=_seal_of(group))
 
 
-def _sealed_digest(file: GuardedGroup, class_names: Sequence[str]) -> str:
-    """SHA-256 over the features' digest and what the features are read by.
+def _seal_of(file: GuardedGroup) -> str:
+    """SHA-256 over the encoder's identity, the class names, the texts and the file's digest.
 
-    Of text features their own digest counts, which is checked where they are read.
+    Of features and texts their digests stand in it, so that it is known without reading them.
     """
-    texts = sorted(
-        (
-            text.text("template"), text.text("digest"),
-            text.text("logit_scale") if text.says("logit_scale") else "",
-        )
-        for text in file.groups("text")
-    )  # fmt: skip
-    values = [
-        file.text("digest"), file.text("encoder"), bool(file.number("normalized")),
-        list(class_names), texts,
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+    sealed = {
+        **{name: file.text(name) for name in _SEALED},
+        "normalized": bool(file.number("normalized")),
+        "class_names": file.strings("class_names") if "class_names" in file else (),
+        "texts": sorted(
+            [group.text(name) if group.says(name) else "" for name in _SEALED_OF_TEXT]
+            for group in file.groups("text")
+        ),
+    }
+    return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
 
 
-def _check_seal(path: Path, file: GuardedGroup, class_names: Sequence[str]) -> None:
-    """Refuse a file in which the encoder, names or texts are of another: older ones do not say.
-
-    Raises:
-        StoreError: they are.
-    """
-    if file.says(_SEAL) and file.text(_SEAL) != _sealed_digest(file, class_names):
-        raise StoreError(
-            f"{path} is not as it was written: its encoder, class names or text features are "
-            f"another file's",
-            remedy="make-again",
+def _check_seal(file: GuardedGroup) -> None:
+    """Refuse what was exchanged since the file was written; older files have no seal."""
+    if file.says(_SEAL) and file.text(_SEAL) != _seal_of(file):
+        raise ValueError(
+            "its encoder, class names or text features are not those that it was written with"
         )
 
 
@@ -445,10 +440,10 @@ def _content(
     features: StoredRows,
     labels: NDArray[np.int32],
 ) -> FeatureSet:
+    _check_seal(file)
     class_names = file.strings("class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
-    _check_seal(path, file, class_names)
     return FeatureSet(
         path, file.text("kind"), _name(path, file), file.mapping("encoder"),
         file.mapping("source"), file.text("digest"), features, labels, class_names,
@@ -505,6 +500,7 @@ def read_header(path: Path) -> Header:
     """What a feature file says of itself: StoreError where it is broken."""
     with open_checked(path) as file:
         images, dim = _rows_and_dim(file)
+        _check_seal(file)
         return Header(
             file.text("kind"), images, dim, str(file.dtype("image_features")),
             file.count("class_names") if "class_names" in file else 0,
@@ -538,7 +534,7 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
         with _writable(temporary, "r+") as file:
             for text in texts:
                 _write_text(file, text)
-            _seal(file)
+            _write_seal(file)
 
 
 def write_table(

@@ -136,6 +136,18 @@ class StoreOptions:
         return RecordStore(self.path, create)
 
 
+def say_left_out(records: "RecordStore", read: int) -> None:
+    """Say in one note how many rows of a store were not read, for they are broken."""
+    from zsntta_cli.cli.command import say
+
+    if broken := records.count() - read:
+        say(
+            f"note: {broken:,} of {records.count():,} rows in {records.path} cannot be read and "
+            f"are left out: zsntta records verify names them.",
+            err=True,
+        )
+
+
 @dataclass(frozen=True)
 class KeepingOptions(StoreOptions):
     """Where results are kept, and whether those from before count."""

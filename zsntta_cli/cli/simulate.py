@@ -170,10 +170,10 @@ def simulate(
     differing: Sequence[OtherFeatures] = ()
     if record:
         from zsntta_cli.results.exchange import read_recorded  # not for every start
-        from zsntta_cli.results.repeating import check_present
+        from zsntta_cli.results.repeating import check_present, with_no_text
         from zsntta_cli.results.repeating import other_features as differing_from
 
-        recorded = read_recorded(record)
+        recorded = with_no_text(read_recorded(record), _only(values.get("no_text", ())))
         if published:
             published.fetch_for_records(recorded)
         if not dry_run:
@@ -212,6 +212,17 @@ def simulate(
     stop_if_unfinished(records)
 
 
+def _only(paths: "Sequence[str]") -> str:
+    """The file that is named for recorded runs; none is an empty one.
+
+    Raises:
+        UsageError: there are several.
+    """
+    if len(paths) > 1:
+        raise misused("--no-text is one file for the runs of --from: name it once.")
+    return paths[0] if paths else ""
+
+
 def _usual_report(protocols: "Sequence[str]") -> str:
     """What a table shows where nothing is said: what a single protocol reports."""
     from zsntta_cli.settings.protocols import PROTOCOLS
@@ -230,7 +241,8 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features
         raise misused(f"say what to run: --method NAME, {_METHODS}")
     if record is None and other_features:
         raise misused("--other-features is of recorded runs: name their file with --from.")
-    beside = [name.replace("_", "-") for name, value in named.items() if value is not None]
+    given = [name for name, value in named.items() if value is not None and name != "no_text"]
+    beside = [name.replace("_", "-") for name in given]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
 

@@ -27,9 +27,10 @@ from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
+MOST_TO_RUN = 20_000  # records: to check so many takes ten seconds
 _LARGEST = 2**62  # of numbers
 _KINDS = ("id", "ood", "noise")  # of items
-_Run = TypeVar("_Run", Kept, "RecordedRun")
+_Run = TypeVar("_Run", Kept, "RecordedRun", None)
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,13 @@ def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
         StoreError: the file holds something else; it says in which line.
     """
     read = functools.partial(_recorded, to_run=to_run)
-    return [_read(path, where, plain, read) for where, plain in _read_objects(path)]
+    objects = _read_objects(path)
+    if to_run and len(objects) > MOST_TO_RUN:
+        raise StoreError(
+            f"{path} has {len(objects):,} runs, and at most {MOST_TO_RUN:,} are run again by one "
+            f"command: split the file (split -l {MOST_TO_RUN} {path})."
+        )
+    return [_read(path, where, plain, read) for where, plain in objects]
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
@@ -110,7 +117,28 @@ def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
         objects = [(f"record {i}", {"record": one}) for i, one in enumerate(records, 1)]
     if not objects:
         raise StoreError(f"{path} holds no results: it is empty.")
+    if _may_have_surrogates(text):
+        for where, plain in objects:
+            _read(path, where, plain, check_texts)
     return objects
+
+
+def _may_have_surrogates(text: str) -> bool:
+    """Whether some text of a JSON text may be none, which is told quickly."""
+    return "\\ud" in text or "\\uD" in text
+
+
+def check_texts(plain: Any) -> None:
+    """Refuse texts with half a character; a file's name that is no UTF-8 is a text here.
+
+    Raises:
+        SettingsError: which half it is.
+    """
+    try:
+        json.dumps(plain, ensure_ascii=False).encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise SettingsError(f"a text has {half}, half a character: must be UTF-8") from error
 
 
 def _records_alone(path: Path, text: str) -> list[Any] | None:
@@ -181,17 +209,68 @@ def _kept(plain: Any) -> Kept:
     return Kept(record, plain.get("curves", {}), _items(record, packed), plain.get("key", ""))
 
 
-def read_row(key: str, record: str, curves: str, items: bytes | None) -> Kept | None:
-    """A run from its row in a store; None where this version cannot read it.
+def read_row(key: Any, record: Any, curves: Any, items: Any) -> Kept | None:
+    """A run from its row in a store; None where this version cannot read it."""
+    try:
+        return _row_read(key, record, curves, items)
+    except _BROKEN_ROW:
+        return None
+
+
+def row_fault(key: Any, record: Any, curves: Any, items: Any) -> str | None:
+    """What is wrong with a row of a store; None where it can be read."""
+    from zsntta_cli.results.schema import RecordLine, check_schema
+
+    try:
+        kept = _row_read(key, record, curves, items)
+        check_schema(RecordLine, {"record": json.loads(record), "curves": kept.curves})
+    except _BROKEN_ROW as error:
+        return short(f"{first_line(error) or type(error).__name__}".removesuffix("."), 200)
+    return None
+
+
+_BROKEN_ROW = (
+    SettingsError, StoreError, AttributeError, LookupError, TypeError, ValueError, RecursionError,
+    OverflowError,
+)  # fmt: skip
+
+
+def _row_read(key: Any, record: Any, curves: Any, items: Any) -> Kept:
+    """A run from its row in a store: one of `_BROKEN_ROW` is raised where it is broken."""
+    for name, value, kinds in (
+        ("key", key, str), ("record", record, str), ("curves", curves, str),
+        ("items", items, bytes | None),
+    ):  # fmt: skip
+        if not isinstance(value, kinds):
+            raise TypeError(f"its {name} is of another type")
+    plain = json.loads(record)
+    if _may_have_surrogates(record):
+        check_texts(plain)
+    _check_loose(plain)
+    read = _record(plain)
+    return Kept(read, json.loads(curves), _items(read, items), key)
+
+
+_SCALAR = (str, int, float, bool, type(None))
+
+
+def _check_loose(plain: Any) -> None:
+    """Hold to their types the parts of a record that its reader takes as they are.
 
     Raises:
-        StoreError: its items are broken.
+        TypeError, LookupError, AttributeError: one is of another type.
     """
-    try:
-        read, plain_curves = _record(json.loads(record)), json.loads(curves)
-    except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        return None
-    return Kept(read, plain_curves, _items(read, items), key)
+    for note in plain.get("notes", ()):
+        texts = [note[name] for name in ("kind", "about", "text")]
+        if not all(isinstance(t, str) for t in texts) or not isinstance(
+            note.get("weight", 0), int | float
+        ):
+            raise TypeError("a note is no text")
+    if "features" in plain:
+        origins_in(plain["features"])
+    own = plain.get("own")
+    if own is not None and not all(isinstance(v, _SCALAR) for v in own["changed"].values()):
+        raise TypeError("a setting is no value")
 
 
 def _items(record: Record, packed: bytes | None) -> KeptItems | None:

@@ -98,7 +98,8 @@ def sort_values(store: RecordStore, runs: Iterable[RunSummary], by: str) -> dict
     if by in COLUMNS:
         return {run.key: getattr(run, COLUMNS[by]) for run in runs}
     if by in METRICS:
-        return store.values(f"$.{METRICS[by].group}.{by}")
+        values = store.values(f"$.{METRICS[by].group}.{by}")
+        return {key: v for key, v in values.items() if isinstance(v, int | float)}
     return {run.key: settings_of(run).get(by) for run in runs}
 
 

@@ -1,12 +1,14 @@
 """Recorded runs on the features that are here: which of them lack, and what of them differs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.origin import Origin, differences_in_words
 from zsntta_cli.datasets.names import WORDS, SetName
-from zsntta_cli.errors import MissingSets, OtherFeatures
+from zsntta_cli.errors import MissingSets, OtherFeatures, SettingsError
+from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import RecordedRun
 from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
 from zsntta_cli.simulation.record import Record
@@ -14,6 +16,33 @@ from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
 
 Repeated = tuple[RecordedRun, Record]  # what was recorded, and the same settings run here
+
+
+def with_no_text(runs: Sequence[RecordedRun], path: str) -> list[RecordedRun]:
+    """Recorded runs that read the 'no' text features in a file of one's own.
+
+    The path that a record names is not opened: it is a stranger's. The file is known by its digest.
+
+    Raises:
+        SettingsError: a run needs such a file, and none is named.
+    """
+    return [_with_no_text(run, path) if _needs_no_text(run) else run for run in runs]
+
+
+def _needs_no_text(run: RecordedRun) -> bool:
+    settings = run.settings
+    return METHODS[settings.method].needs_with(settings.options) == NO_TEXT
+
+
+def _with_no_text(run: RecordedRun, path: str) -> RecordedRun:
+    if not path:
+        raise SettingsError(
+            f"{run.settings.method} needs the features of its 'no' text encoder, and the file that "
+            f"a record names is not opened",
+            remedy="no-text",
+        )
+    options = replace(run.settings.options, no_text=path)
+    return replace(run, settings=replace(run.settings, options=options))
 
 
 def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:

@@ -11,6 +11,7 @@ Lists need neither NumPy nor the records themselves, so both are imported where 
 """
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
-from zsntta_cli.errors import StoreError, first_line, short
+from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import check_target
 
 if TYPE_CHECKING:
@@ -87,6 +88,16 @@ def _types(columns: type) -> list[Any]:
     return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
 
 
+@functools.lru_cache(maxsize=10_000)  # most runs have the text of another one
+def _is_group(text: str | None) -> bool:
+    """Whether a group of settings is a JSON object; it may be absent."""
+    try:
+        return text is None or isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+_IS_JSON = "typeof(record) = 'text' AND json_valid(record)"  # what is none would end a whole query
 _JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)
 
 
@@ -102,6 +113,7 @@ class RecordStore:
         self.path = path
         with self._worded_errors():
             self._connection = _open(path, create)
+        self._connection.text_factory = _text
 
     def add(self, runs: Iterable["Kept"]) -> None:
         """Keep finished runs, in one transaction; one of an equal key takes the older one's place.
@@ -129,6 +141,23 @@ class RecordStore:
         """The keys of all runs, in the order in which they were kept."""
         return [key for (key,) in self._select("key", "TRUE")]
 
+    def count(self) -> int:
+        """How many rows there are, broken ones too."""
+        with self._worded_errors():
+            [[count]] = self._connection.execute("SELECT count(*) FROM contents")
+        return int(count)
+
+    def faults(self) -> Iterator[str]:
+        """What is wrong with each row that cannot be read here, in the order they were kept."""
+        from zsntta_cli.results.exchange import row_fault
+
+        query = "SELECT rowid, key, record, curves, items FROM contents ORDER BY rowid"
+        with self._worded_errors():
+            for number, *row in self._connection.execute(query):
+                if (fault := row_fault(*row)) is not None:
+                    name = row[0][:8] if isinstance(row[0], str) else "without a key"
+                    yield f"row {number} ({printable(name)}): {fault}"
+
     def summaries(self, **equal: Any) -> list[RunSummary]:
         """What lists show, of all runs or of those with some values, in the order they were kept.
 
@@ -137,25 +166,27 @@ class RecordStore:
         values, groups = _places(RunSummary)
         columns = [f"json_extract(record, {place})" for place in (", ".join(values), *groups)]
         # What is no JSON would end the whole query.
-        rows = self._select(", ".join(["key", *columns]), "json_valid(record)")
+        rows = self._select(", ".join(["key", *columns]), _IS_JSON)
         summaries = ((key, *_JSON.decode(text), *texts) for key, text, *texts in rows)
         types = _types(RunSummary)
-        runs = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
+        whole = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
+        runs = [r for r in whole if all(map(_is_group, (r.stream, r.threshold, r.options)))]
         return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
 
     def values(self, place: str) -> dict[str, Any]:
         """What all runs have in one place of their records, such as `$.flags.precision`, by key."""
         columns = f"key, json_extract(record, '{place}')"
-        return dict(self._select(columns, "json_valid(record)"))
+        return dict(self._select(columns, _IS_JSON))
 
     def seconds(self, keys: Sequence[str]) -> dict[str, float]:
         """How long those of some runs took that are there, by key."""
-        value = "CASE json_valid(record) WHEN 1 THEN json_extract(record, '$.seconds') END"
+        value = f"CASE WHEN {_IS_JSON} THEN json_extract(record, '$.seconds') END"
         seconds: dict[str, float] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
             marks = ", ".join("?" * len(batch))
-            seconds.update(self._select(f"key, {value}", f"key IN ({marks})", batch))
+            rows = self._select(f"key, {value}", f"key IN ({marks})", batch)
+            seconds |= {key: took for key, took in rows if isinstance(took, _Number)}
         return seconds
 
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
@@ -183,7 +214,7 @@ class RecordStore:
     def of_methods(self, names: Collection[str]) -> list["Kept"]:
         """All kept runs of some methods, in the order in which they were kept."""
         marks = ", ".join("?" * len(names))
-        method = "CASE json_valid(record) WHEN 1 THEN json_extract(record, '$.settings.method') END"
+        method = f"CASE WHEN {_IS_JSON} THEN json_extract(record, '$.settings.method') END"
         return [kept for _, kept in self._runs(f"{method} IN ({marks})", tuple(names))]
 
     def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
@@ -197,7 +228,8 @@ class RecordStore:
     def _select(
         self, columns: str, where: str, values: Sequence[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
-        query = f"SELECT {columns} FROM contents WHERE {where} ORDER BY rowid"
+        wanted = f"typeof(key) = 'text' AND {where}"
+        query = f"SELECT {columns} FROM contents WHERE {wanted} ORDER BY rowid"
         with self._worded_errors():
             yield from self._connection.execute(query, tuple(values))
 
@@ -232,6 +264,10 @@ class RecordStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode(errors="surrogateescape")
 
 
 def _row(kept: "Kept") -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from zsntta_cli.cli import completion
 from zsntta_cli.cli.options import (
     StoreOptions,
     check_setting_names,
+    say_left_out,
     setting_filters,
     under,
     with_groups,
@@ -89,4 +90,6 @@ def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
     if files:
         return [kept for path in files for kept in read_lines(path)]
     with store.open() as records:
-        return list(records.all())
+        runs = list(records.all())
+        say_left_out(records, len(runs))
+        return runs

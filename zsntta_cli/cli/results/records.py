@@ -12,6 +12,7 @@ from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.options import (
     StoreOptions,
     check_setting_names,
+    say_left_out,
     setting_filters,
     under,
     with_groups,
@@ -98,7 +99,9 @@ def list_runs(
     written, by = form_of(output, _LISTS, form, "table"), (sort or "").replace("-", "_")
     values: dict[str, Any] = {}
     with store.open() as records:
-        runs = wanted.of(records.summaries())
+        summaries = records.summaries()
+        say_left_out(records, len(summaries))
+        runs = wanted.of(summaries)
         if by:
             values = sort_values(records, runs, by)
             runs = sorted_runs(runs, by, values, reverse)
@@ -118,6 +121,19 @@ def _rows(records: "RecordStore", keys: "Sequence[str]", form: str) -> str:
     kept_runs = _found(records, keys)
     rows = [{**row, "key": kept.key} for kept in kept_runs for row in run_rows([kept])]
     return write_rows(rows, form, (*columns(), "key"))
+
+
+@app.command(cls=Command)
+@with_groups
+def verify(*, store: StoreOptions) -> None:
+    """Look at every row of the store: exit code 1 where one is broken, which others leave out."""
+    with store.open() as records:
+        faults, count = list(records.faults()), records.count()
+    for fault in faults:
+        say(f"{store.path}: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    say(f"{store.path}: {count:,} runs, ok")
 
 
 @app.command(cls=Command)

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,10 @@ def replay(
         bool,
         typer.Option("--run-plugins", help="Run the code of methods that is in it: trust it."),
     ] = False,
+    no_text: Annotated[
+        str,
+        typer.Option(help="Of clipn: .npy of its 'no' text features; none of a record is read."),
+    ] = "",
     live: LiveOptions,
 ) -> None:
     """Run the records of a bundle again, and say which of them come out the same to the bit.
@@ -41,11 +46,15 @@ def replay(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.forms import draw
     from zsntta_cli.report.reproduced import differing_sheet, summary
-    from zsntta_cli.results.repeating import check_present
+    from zsntta_cli.results.repeating import check_present, with_no_text
     from zsntta_cli.results.reproducing import as_recorded, reproduce
 
     with _runs(file, run_plugins) as runs:
-        recorded = [as_recorded(kept) for kept in runs]
+        recorded = with_no_text([as_recorded(kept) for kept in runs], no_text)
+        runs = [
+            replace(kept, record=replace(kept.record, settings=run.settings))
+            for kept, run in zip(runs, recorded, strict=True)
+        ]
         check_present(features_dir, recorded)
         _tell_what_differs(features_dir, recorded)
         reporter = ConsoleReporter()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import StoreOptions, with_groups
+from zsntta_cli.cli.options import StoreOptions, say_left_out, with_groups
 from zsntta_cli.cli.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.methods import find_method
@@ -68,7 +68,11 @@ def _stored(path: Path) -> "Iterator[Kept]":
     from zsntta_cli.results.store import RecordStore
 
     with RecordStore(path) as opened:
-        yield from opened.all()
+        read = 0
+        for kept in opened.all():
+            read += 1
+            yield kept
+        say_left_out(opened, read)
 
 
 def _is_store(path: Path) -> bool:
