@@ -3,13 +3,14 @@
 PYTHON ?= python3
 TORCH_INDEX ?=
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torch and torchvision from \
   $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
-.PHONY: demo test torture bench clean
+.PHONY: demo test torture lowest bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
@@ -24,6 +25,16 @@ test: $(VENV)/.dev
 # What a user may type and a stranger may send, and what a machine may lack, at length: hours on two cores.
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture
+
+# The suite with the lowest versions that pyproject.toml allows of what it names, in an environment of its own.
+lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal
+
+$(LOWEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install -q --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[dev]'
+	touch $@
 
 # OLD=COMMIT puts an older commit beside the working tree, in turn.
 bench: $(VENV)/.dev
@@ -44,4 +55,4 @@ $(VENV)/.dev: $(VENV)/.installed pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -37,6 +37,7 @@ CHOICES = (
     Choice("ridge+dota", {"dota_every": 128}),
     Choice("dota", {"dota_memory": 0}),
     Choice("onzeta", {"onzeta_mix_items": 0}),
+    Choice("onzeta", {"onzeta_mix_items": 2000}),
     Choice("onzeta", {"onzeta_balance": 0.5}),
     Choice("bca", {"bca_mean_items": 100.0}),
     Choice("dla", {"dla_strength": 0.4}),
