@@ -209,7 +209,9 @@ def test_the_hub_out_of_reach_is_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    assert re.search(r"hf:org/name cannot be loaded \(Connect(?:ion)?Error: ", told("hf:org/name:test"))
+    assert re.search(
+        r"hf:org/name cannot be loaded \(Connect(?:ion)?Error: ", told("hf:org/name:test")
+    )
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "cannot be loaded (OfflineModeIsEnabled: " in told("hf:org/name:test")
     assert not library.config.HF_HUB_OFFLINE
