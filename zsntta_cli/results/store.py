@@ -88,6 +88,9 @@ def _types(columns: type) -> list[Any]:
     return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
 
 
+_GROUPS = ("stream", "threshold", "options")  # of settings
+
+
 @functools.lru_cache(maxsize=10_000)  # most runs have the text of another one
 def _is_group(text: str | None) -> bool:
     """Whether a group of settings is a JSON object; it may be absent."""
@@ -170,7 +173,7 @@ class RecordStore:
         summaries = ((key, *_JSON.decode(text), *texts) for key, text, *texts in rows)
         types = _types(RunSummary)
         whole = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
-        runs = [r for r in whole if all(map(_is_group, (r.stream, r.threshold, r.options)))]
+        runs = [r for r in whole if all(_is_group(getattr(r, name, None)) for name in _GROUPS)]
         return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
 
     def values(self, place: str) -> dict[str, Any]:
