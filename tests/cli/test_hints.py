@@ -66,11 +66,11 @@ def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given
     params = parsed(command)
     for name in ("features_dir", "data_root"):
         if name in GIVEN[given] and name in params:
-            assert Path(params[name]) == GIVEN[given][name]
+            assert Path(params[name]) == Path(GIVEN[given][name])
     if "pretrained" in params:  # extract
         for name in ("model", "pretrained", "precision"):
             if name in GIVEN[given]:
-                assert Path(params[name]) == GIVEN[given][name]
+                assert Path(params[name]) == Path(GIVEN[given][name])
         if given == "an encoder of the paper's":
             assert params["model"] == "ViT-L-14"
     else:  # nothing here can make features that were imported
