@@ -84,15 +84,8 @@ WRONG = [
 
 
 BARE = [{"record": {}}]  # in the place of the record, and not merged with it
-UNTYPED = (
-    "id_set",
-    "ratio",
-    "speed",
-    "base64",
-    "broken",
-    "length",
-    "nan",
-)  # what JSON Schema cannot say
+# What JSON Schema cannot say.
+UNTYPED = ("id_set", "ratio", "speed", "base64", "broken", "length", "nan", "half")
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=range(len(WRONG)))
