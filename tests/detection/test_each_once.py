@@ -3,12 +3,11 @@
 import itertools
 import os
 import random
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import TINY, ZSNTTA
+from made import TINY
 from PIL import Image
 
 from zsntta_cli.detection.runs.growing import Growing
@@ -74,40 +73,35 @@ def test_a_member_of_an_archive_is_one_image_and_two_members_are_two(photos, tmp
     assert sum(len(items) for items in batches([path, path])) == 2
 
 
-def detect(tmp_path, *sources, more=()):
-    out = tmp_path / "verdicts.csv"
-    out.unlink(missing_ok=True)
-    done = subprocess.run(
-        [ZSNTTA, "detect", *sources, *TINY, "--classes", "circle,square", "--out", out, *more],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    rows = out.read_text().splitlines()[1:]
-    return rows, [line for line in done.stderr.splitlines() if "given more than once" in line]
+@pytest.fixture
+def detect(zsntta):
+    def run(*sources, more=()):
+        words = ("detect", *sources, *TINY, "--classes", "circle,square", "--out", "verdicts.csv")
+        done = zsntta(*words, *more)
+        assert done.exit_code == 0, done.output
+        rows = Path("verdicts.csv").read_text().splitlines()[1:]
+        return rows, [line for line in done.stderr.splitlines() if "given more than once" in line]
+
+    return run
 
 
-def test_the_command_says_once_how_many_there_were(photos):
-    rows, said = detect(photos, "photos", "link", "one.png")
+def test_the_command_says_once_how_many_there_were(photos, detect):
+    rows, said = detect("photos", "link", "one.png")
     assert len(rows) == 8
     assert said == [
         "note: 9 images are given more than once, by a folder, a name or a link: each is judged "
         "once."
     ]
-    assert detect(photos, "photos")[1] == []
+    assert detect("photos")[1] == []
 
 
-def test_a_watch_judges_linked_files_once_and_again_after_it_was_stopped(photos):
+def test_a_watch_judges_linked_files_once_and_again_after_it_was_stopped(photos, detect):
     (photos / "photos" / "soft.png").symlink_to("3.png")
     watch = ("--watch", "--looks", "4", "--interval", "0.2", "--state", "state")
-    rows, said = detect(photos, "photos", "link", more=watch)
+    rows, said = detect("photos", "link", more=watch)
     assert len(rows) == 8
     assert len(said) == 1
-    out = photos / "verdicts.csv"
-    before = out.read_text()
-    subprocess.run(
-        [ZSNTTA, "detect", "photos", "link", *TINY, "--classes", "circle,square", "--out", out,
-         *watch], check=True, capture_output=True, cwd=photos,
-    )  # fmt: skip
-    assert out.read_text() == before
+    assert detect("photos", "link", more=watch)[0] == rows
 
 
 def ready(growing, looks=4):

@@ -1,11 +1,10 @@
 """`extract --store float32`: features as the encoder gives them, and nothing of both types."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, TINY, ZSNTTA, Notes
+from made import PROMPT, TINY, Notes
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
@@ -93,21 +92,18 @@ def test_no_other_type():
         ExtractSettings(store="float64")
 
 
-def test_by_the_command_line_and_replayed(tmp_path):
+def test_by_the_command_line_and_replayed(zsntta):
     def run(*words):
-        return subprocess.run(
-            [ZSNTTA, *words, *TINY, "--features-dir", str(tmp_path / "features")],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return zsntta(*words, *TINY)
 
     wanted = ("extract", "--dataset", "shapes", "--dataset", "glyphs", "--limit", "60")
-    assert run(*wanted, "--noise", "none", "--store", "float32").returncode == 0
+    assert run(*wanted, "--noise", "none", "--store", "float32").exit_code == 0
     shown = run("simulate", "--id", "shapes", "--ood", "glyphs", "--method", "zs-clip",
                 "--noise", "none")  # fmt: skip
-    assert shown.returncode == 0, shown.stderr
+    assert shown.exit_code == 0, shown.stderr
     assert "Acc_H" in shown.stdout
     refused = run("extract", "--dataset", "shapes", "--limit", "60", "--noise", "none")
-    assert refused.returncode != 0
+    assert refused.exit_code != 0
     [line] = [line for line in refused.stderr.splitlines() if line.startswith("error: ")]
     assert "features in float32, and float16 is asked for" in line
     assert "--overwrite" in line

@@ -2,12 +2,12 @@
 
 import errno
 import os
-import subprocess
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from made import TINY, ZSNTTA
+from made import TINY
 from PIL import Image
 
 from zsntta_cli.report import placing
@@ -22,41 +22,43 @@ def write_image(path, seed):
     Image.fromarray(pixels).save(path, "PNG")
 
 
-def sort(folder, *sources):
-    """Sort photos into `sorted`: the photos there, and what was said."""
-    done = subprocess.run(
-        [ZSNTTA, "detect", *sources, *TINY, "--classes", "circle", "--copy-to", "sorted"],
-        capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    placed = [p for p in (folder / "sorted").rglob("*") if p.is_file() and p.suffix != ".csv"]
-    return sorted(placed), done.stderr
+@pytest.fixture
+def sort(zsntta):
+    """Sort photos into `sorted` of the working folder: the photos there, and what was said."""
+
+    def run(*sources):
+        done = zsntta("detect", *sources, *TINY, "--classes", "circle", "--copy-to", "sorted")
+        assert done.exit_code == 0, done.output
+        placed = [p for p in Path("sorted").rglob("*") if p.is_file() and p.suffix != ".csv"]
+        return sorted(placed), done.stderr
+
+    return run
 
 
 def mode(path):
     return path.stat().st_mode & 0o777
 
 
-def test_a_private_photo_stays_private_and_keeps_its_time(tmp_path):
+def test_a_private_photo_stays_private_and_keeps_its_time(tmp_path, sort, zsntta):
     for number, rights in enumerate((0o600, 0o640, 0o444)):
         path = tmp_path / "photos" / f"{number}.png"
         write_image(path, number)
         path.chmod(rights)
         os.utime(path, ns=(10**18 + number, 10**18 + number))
-    placed, _ = sort(tmp_path, "photos")
+    placed, _ = sort("photos")
     copies = sorted(placed, key=lambda copy: copy.name)
     assert [mode(p) for p in copies] == [0o600, 0o640, 0o444]
     assert [p.stat().st_mtime_ns for p in copies] == [10**18 + n for n in range(3)]
-    subprocess.run([ZSNTTA, "detect", "--undo", "sorted"], check=True, cwd=tmp_path)
+    assert zsntta("detect", "--undo", "sorted").exit_code == 0
     assert not (tmp_path / "sorted").exists()
 
 
-def test_a_member_of_a_private_archive_is_as_private(tmp_path):
+def test_a_member_of_a_private_archive_is_as_private(tmp_path, sort):
     write_image(tmp_path / "0.png", 0)
     with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
         archive.write(tmp_path / "0.png", "0.png")
     (tmp_path / "photos.zip").chmod(0o600)
-    [placed], _ = sort(tmp_path, "photos.zip")
+    [placed], _ = sort("photos.zip")
     assert mode(placed) == 0o600
 
 
@@ -73,14 +75,14 @@ def test_nobody_else_can_read_a_copy_while_it_is_written(tmp_path, monkeypatch):
     assert seen == [0o600, 0o600]
 
 
-def test_long_names_that_collide_are_cut(tmp_path):
+def test_long_names_that_collide_are_cut(tmp_path, sort):
     for number in range(12):
         write_image(tmp_path / f"photos/{number}/{LONG}.png", number)
-    placed, _ = sort(tmp_path, "photos")
+    placed, _ = sort("photos")
     assert len(placed) == 12
     assert len({p.read_bytes() for p in placed}) == 12
     assert all(len(os.fsencode(p.name)) <= 255 for p in placed)
-    again, _ = sort(tmp_path, "photos")
+    again, _ = sort("photos")
     assert again == placed
 
 
@@ -113,14 +115,8 @@ def test_a_writable_name_is_plain_and_short(name):
 
 @pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ])
 def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
-    tmp_path, monkeypatch, reason
+    tmp_path, monkeypatch, sort, reason
 ):
-    from collections.abc import Sequence
-
-    from typer.testing import CliRunner
-
-    from zsntta_cli.cli import app
-
     link = os.link
 
     def as_on_fat(old, new, **how):
@@ -129,13 +125,10 @@ def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
         return link(old, new, **how)
 
     monkeypatch.setattr(os, "link", as_on_fat)
-    monkeypatch.chdir(tmp_path)
     for number, name in enumerate(("at 12:30.png", "plain.png")):
         write_image(tmp_path / "photos" / name, number)
-    words: Sequence[str] = ["detect", "photos", *TINY, "--classes", "circle", "--copy-to", "sorted"]
     for is_told in (True, False):  # the second run leaves it where it is
-        done = CliRunner().invoke(app, words, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
+        _, said = sort("photos")
         names = sorted(p.name for p in (tmp_path / "sorted").rglob("*.png"))
         assert len(names) == 2
         assert names[0].startswith("at_12_30-")
@@ -143,4 +136,4 @@ def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
         listed = (tmp_path / "sorted/verdicts.csv").read_text()
         assert "at 12:30.png" in listed
         assert names[0] in listed
-        assert ("put under another name" in done.output) == is_told
+        assert ("put under another name" in said) == is_told
