@@ -27,7 +27,7 @@ from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
-MOST_TO_RUN = 20_000  # records: to check so many takes ten seconds
+MOST_TO_RUN = 10_000  # records: to check so many takes five to seven seconds
 _LARGEST = 2**62  # of numbers
 _KINDS = ("id", "ood", "noise")  # of items
 _Run = TypeVar("_Run", Kept, "RecordedRun", None)
