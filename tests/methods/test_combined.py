@@ -102,9 +102,9 @@ def test_what_a_script_adds_is_part_of_pairs(own, name):
 
 def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
     """A script run twice in a notebook defines its method anew."""
-    assert METHODS["own+dota"].revision == 1
+    assert METHODS["own+bca"].revision == 1
     monkeypatch.setitem(METHODS, "own", Method(own_run, OwnSettings, revision=3))
-    assert METHODS["own+dota"].revision == 3
+    assert METHODS["own+bca"].revision == 3
 
 
 def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):

@@ -139,7 +139,8 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
     assert np.array_equal(decisions.is_noise, want["is_noise"])
     # Float32 sums differ by processor and version of torch, and SGD's large steps carry that on:
     # 1.02e-4 was seen with torch 2.15, all decisions equal.
-    np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=2e-4)
+    # Which instructions a processor has moves one score of 320 by 2.04e-4 (tent-sgd).
+    np.testing.assert_allclose(decisions.id_score, VECTORS[f"{case}/id_score"], atol=5e-4)
     chosen = np.ones(count, bool) if method != "tpt" else tpt_chosen(data, run)
     np.testing.assert_allclose(torch.cat(logits_seen), want["logits"][chosen], atol=1e-3)
 

@@ -195,7 +195,9 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
 
 
 def _write_text(file: h5py.File, text: Text) -> None:
-    group = file.create_group(f"text/{hashlib.sha256(text.template.encode()).hexdigest()[:16]}")
+    group = file.create_group(
+        f"text/{hashlib.sha256(text.template.encode(errors='surrogateescape')).hexdigest()[:16]}"
+    )
     digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
     _write_attrs(group, template=text.template, digest=digest)
     if text.logit_scale is not None:
