@@ -6,7 +6,7 @@ the memory, then is classified. A class of fewer than two samples has its text a
 
 Means are those of the moment; the covariance is made anew every so many offered samples, the one
 that completes them included: after each one, as released, for an older one loses accuracy, up to
-3.5 points where there are 128 between two. What enters depends on the frozen model alone, so a
+3.4 points where there are 128 between two. What enters depends on the frozen model alone, so a
 block of items is one product, corrected where a mean moves within it.
 """
 
