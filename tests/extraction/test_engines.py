@@ -189,10 +189,16 @@ def ray_of_two_nodes(monkeypatch):
     head = {"num_cpus": 1, "_system_config": quickly}  # a death is noticed at once
     nodes = Nodes(initialize_head=True, head_node_args=head)
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
+    started = []
     try:
-        yield nodes, nodes.add_node(num_cpus=1)
+        second = nodes.add_node(num_cpus=1)
+        for node in (nodes.head_node, second):
+            started += [info.process for some in node.all_processes.values() for info in some]
+        yield nodes, second
     finally:
         nodes.shutdown()
+        for process in started:  # Ray does not, and Python warns in whichever test comes later
+            process.wait(60)
 
 
 @pytest.mark.slow
