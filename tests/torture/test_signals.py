@@ -133,8 +133,8 @@ def named(folder) -> set[str]:
 
 
 PIPED = [
-    ("datasets", "list"), ("methods", "list"), ("encoders",), ("records", "export"), ("--help",),
-    ("simulate", "--method=zs-clip", *SETS, "--format=csv"), ("cache", "show"),
+    ("simulate", "--method=zs-clip", *SETS, "--format=csv"), ("records", "export"), ("--help",),
+    ("datasets", "list"), ("methods", "list"), ("encoders",), ("cache", "show", "pets"),
 ]  # fmt: skip
 
 
