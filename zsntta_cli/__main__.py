@@ -49,17 +49,20 @@ def _loaded() -> Callable[[], None]:
     if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
         any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
     if signal.getsignal(signal.SIGINT) is _stop:
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = _interrupt_again
     return command
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C; within a callback of an import, where it would be lost, it comes a moment later."""
-    code = frame.f_code if frame else None
-    if code and code.co_name == "cb" and code.co_filename == "<frozen importlib._bootstrap>":
-        threading.Timer(0.01, signal.raise_signal, [number]).start()
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Repeat a Ctrl-C a moment later that came within a callback or a finaliser.
+
+    Python cannot raise anything there: it would print a traceback and go on.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(0.01, signal.raise_signal, [signal.SIGINT]).start()
     else:
-        signal.default_int_handler(number, frame)
+        sys.__unraisablehook__(unraisable)
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:

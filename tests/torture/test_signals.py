@@ -35,6 +35,7 @@ COMMANDS = {
     "cache join": ("cache", "join", "web"),
     "records import": ("records", "import", "theirs.jsonl"),
 }  # fmt: skip
+PAPER = ("shapes", "glyphs", "textures", "other-shapes", "digits")
 ALWAYS = ("simulate", "records import")  # without `make torture`
 ENDS = {signal.SIGINT: (0, 130, -signal.SIGINT), signal.SIGHUP: (0, 129, -signal.SIGHUP)}
 
@@ -59,6 +60,9 @@ def prepared(tmp_path_factory):
     for i in range(30):
         Image.new("RGB", (16, 16), (8 * i, 90, 255 - 8 * i)).save(folder / "photos" / f"{i}.png")
     write_web_set(folder / "web", [i % 3 for i in range(12)], ["cat", "dog", "ox"], a_shard=3)
+    if LONG:
+        sets = [f"--dataset={name}" for name in PAPER]
+        run("extract", *sets, "--limit=60", "--noise=gaussian", *TINY, cwd=folder)
     for part in ("1/2", "2/2") if LONG else ():
         run("extract", f"--dataset=web={folder / 'web'}", "--part", part, *TINY, cwd=folder)
     run("simulate", "--method=zs-clip", "--method=mcm", *SETS, cwd=folder)
