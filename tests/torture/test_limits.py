@@ -134,6 +134,8 @@ def test_little_memory_at_any_bound(prepared):
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             continue  # OpenBLAS tries for ever (test_environment.py)
+        if answer.returncode and answer.stderr.startswith("OpenBLAS error: "):
+            continue  # it ends the process itself, where NumPy is imported
         bad += [f"{megabytes} MB: {one}" for one in wrong(answer)]
         if (prepared / "whole.json").exists():
             json.loads((prepared / "whole.json").read_text())
