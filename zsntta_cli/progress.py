@@ -1,5 +1,6 @@
 """Progress and notes, to stderr: a bar on a terminal, plain lines otherwise."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -106,12 +107,14 @@ class ConsoleReporter:
                 wait = _SECONDS_A_LINE
 
         thread = threading.Thread(target=tell, daemon=True)
-        thread.start()
+        with contextlib.suppress(RuntimeError):  # no memory for a thread: the work goes on unsaid
+            thread.start()
         try:
             yield
         finally:
             ended.set()
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
 
     def _lines(self, name: str, total: int, unit: str) -> Advance:
         started = last = time.monotonic()
