@@ -90,7 +90,8 @@ def check(inbox, out):
     job = made(inbox)
     encoded = job.encoding.images([of_file(Path(source)) for source in sources])
     expected = job.detector.update(np.stack([one.features for one in encoded]))
-    assert [row["score"] for row in rows] == expected.score.tolist(), "wrong"
+    scores = [row["score"] for row in rows]  # products of other shapes have other last bits
+    assert np.allclose(scores, expected.score, rtol=0, atol=1e-5), "wrong"
     assert [row["noise"] for row in rows] == expected.noise.tolist(), "wrong"
     return len(rows)
 
