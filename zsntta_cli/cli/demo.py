@@ -31,7 +31,7 @@ _NOISE_COUNT = 5_000  # enough for 75 % noise: 40,000 test samples, one noise im
 # AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
 LIVE_LIMIT = 2_000
 _LIVE_METHODS = ("zs-clip", "adand", "ridge", "tent", "sotta", "tpt", "adand+tent")
-_AXES, _LIVE_AXES = {"ratio": _RATIOS}, {"limit": [LIVE_LIMIT]}
+_AXES = {"ratio": _RATIOS}
 
 
 def demo(
@@ -70,7 +70,7 @@ def _say_foresight(root: Path, live: bool) -> None:
 
     for file in foresee(_plan(), _ENCODER, root):
         say(file.line)
-    grids = [_grid(_METHODS, _AXES), *([_grid(_LIVE_METHODS, _LIVE_AXES)] if live else [])]
+    grids = [_grid(_METHODS, _AXES), *([_live_grid()] if live else [])]
     with_sets = (replace(grid, ood_sets=partners(_ID_SET)) for grid in grids)
     runs = [run for grid in with_sets for run in grid.runs(root)]
     for line in foresight_lines(planning.foresee(root, runs, Keeping.beside(root))):
@@ -99,7 +99,11 @@ def simulate(root: Path) -> "list[Record]":
 
 def simulate_live(root: Path, live: "LiveFactory") -> "list[Record]":
     """The runs of all methods, with live encoder passes, on the first samples of each stream."""
-    return _run(root, _grid(_LIVE_METHODS, _LIVE_AXES), live=live)
+    return _run(root, _live_grid(), live=live)
+
+
+def _live_grid() -> "Grid":
+    return _grid(_LIVE_METHODS, {"limit": [LIVE_LIMIT]})
 
 
 def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
