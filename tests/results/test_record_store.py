@@ -368,10 +368,10 @@ def test_jobs_keep_each_run_when_it_is_finished(features, tmp_path):
 def test_kills_lose_nothing_and_make_nothing_wrong(features, tmp_path):
     script = ROOT / "tests" / "whole" / "kill_results.py"
     done = subprocess.run(
-        [sys.executable, script, features, "made", "pets", "sky", tmp_path, "200"],
+        [sys.executable, script, features, "made", "pets", "sky", tmp_path, "50"],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     kills, part = [int(word) for word in done.stdout.split() if word.isdigit()][:2]
-    assert kills >= 200
-    assert part >= 10, "kills landed within the work"
+    assert kills >= 50
+    assert part >= 5, "kills landed within the work"

@@ -4,6 +4,7 @@ The command line's options, the checks of values and the reader of records all c
 """
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -88,7 +89,12 @@ def value_before(declared: "Field[Any]") -> Any:
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
     """The type of a setting's values, the first of several, and whether it may be None."""
-    kinds = typing.get_args(declared.type) or (declared.type,)
+    return _type_and_none(declared.type)
+
+
+@functools.cache
+def _type_and_none(annotation: Any) -> tuple[type, bool]:
+    kinds = typing.get_args(annotation) or (annotation,)
     kind = next(kind for kind in kinds if kind is not types.NoneType)
     return kind, types.NoneType in kinds
 

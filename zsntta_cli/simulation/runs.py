@@ -145,5 +145,14 @@ def _preset_of(*groups: Any) -> str:
 
 
 def _pick(settings: type[Any], flat: Mapping[str, Any]) -> Any:
-    names = (field.name for field in dataclasses.fields(settings))
-    return settings(**{name: flat[name] for name in names if name in flat})
+    names = tuple(field.name for field in dataclasses.fields(settings) if field.name in flat)
+    values = [flat[name] for name in names]
+    try:
+        return _checked(settings, names, *values)
+    except TypeError:  # a value that cannot be hashed is none, which a call without a cache says
+        return _checked.__wrapped__(settings, names, *values)
+
+
+@functools.lru_cache(maxsize=10_000, typed=True)  # the paper's tables are thousands of runs
+def _checked(settings: type[Any], names: tuple[str, ...], *values: Any) -> Any:
+    return settings(**dict(zip(names, values, strict=True)))
