@@ -2,10 +2,11 @@
 
     python benchmarks/choices.py [--features-dir features] [--encoder real] [--seeds 2] [--only oga]
 
-For each line of docs/methods.md that says "ours, or read otherwise" and that a setting can undo:
-the mean over the pairs and seeds of Acc_S, Acc_N, Acc_H and AUROC as the method is here, and their
-change where the other choice is taken. Features as `benchmarks/real_features.py` makes them, words
-of an ID set `not-SET`. 50 % noise, nothing injected but where a method's own part is to inject.
+For each choice of docs/methods-why.md, "our own choices, and what we read otherwise", that a
+setting can undo: the mean over the pairs and seeds of Acc_S, Acc_N, Acc_H and AUROC as the method
+is here, and their change if the other choice is made. Features as `benchmarks/real_features.py`
+makes them, words of an ID set `not-SET`. 50 % noise, nothing injected but where a method's own part
+is to inject.
 """
 
 import argparse

@@ -207,7 +207,7 @@ def test_nothing_is_loaded_before_the_first_image(examples, monkeypatch):
     [
         ({}, "either class_names or class_photos"),
         ({"class_names": ["a"], "class_photos": {"a": ["a.png"]}}, "either class_names or"),
-        ({"class_photos": {"a": ["a.png"]}, "prompt": "paper"}, "a prompt is of class names"),
+        ({"class_photos": {"a": ["a.png"]}, "prompt": "paper"}, "a prompt is for class names"),
         ({"class_photos": {"a": []}}, "no image of 'a'"),
         ({"class_photos": 3}, "of the type int"),
         ({"class_photos": {}}, "no class names"),

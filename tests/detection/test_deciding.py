@@ -179,7 +179,7 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
     ("given", "said"),
     [
         ({"sources": ()}, "say which images"),
-        ({"set_name": "pets"}, "one of them"),
+        ({"set_name": "pets"}, "one of the two"),
         ({"classes": ()}, "there are no class names"),
         ({"classes": ("cat", "cat")}, "the class name 'cat' is there twice"),
         ({"classes": ("cat", "")}, "class name 1 is empty"),
@@ -238,7 +238,7 @@ def test_class_names_of_a_file(tmp_path):
     assert read_classes(path) == ("cat", "big dog", "zoë, the cat")
     assert split_classes("cat, big dog,") == ("cat", "big dog", "")
     path.write_text("\n \n")
-    with pytest.raises(SettingsError, match="has no class names: must have a name a line"):
+    with pytest.raises(SettingsError, match="has no class names: it must have one name per line"):
         read_classes(path)
     with pytest.raises(SettingsError, match="cannot read the class names"):
         read_classes(tmp_path / "none.txt")

@@ -93,7 +93,7 @@ def test_a_flag_says_how_much_of_what_fit_sees(flag, count):
     )
     offset = one.offset_
     assert one.partial_fit(FEATURES[:5]).offset_ == offset
-    with pytest.raises(SettingsError, match="flag is of what fit sees: call fit first"):
+    with pytest.raises(SettingsError, match="flag needs the images that fit sees: call fit first"):
         clone(one).partial_fit(FEATURES)
 
 
@@ -170,11 +170,11 @@ def test_errors():
 
 def test_a_fit_that_fails_leaves_what_was_fitted():
     one = estimator().set_params(flag="fpr=10%")
-    with pytest.raises(SettingsError, match="clean are no images at all"):
+    with pytest.raises(SettingsError, match="clean contains no image"):
         one.set_params(clean=FEATURES[:0]).fit(FEATURES)
     assert not one.__sklearn_is_fitted__()
     before = one.set_params(clean=FEATURES[:50]).fit(FEATURES).score_samples(FEATURES)
-    with pytest.raises(SettingsError, match="clean are no images at all"):
+    with pytest.raises(SettingsError, match="clean contains no image"):
         one.set_params(clean=FEATURES[:0]).fit(FEATURES[:20])
     np.testing.assert_array_equal(one.score_samples(FEATURES), before)
     with pytest.raises(SettingsError, match="features have 16 dims, text_features have 3"):

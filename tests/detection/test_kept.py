@@ -192,7 +192,7 @@ def signed(path, header, columns):
         ({}, {"class_names": np.zeros(3)}, "it has no classes"),
         ({}, {"text_features": np.zeros((3, DIM))}, "text_features have a row of zeros"),
         ({}, {"x": np.zeros(3)}, "'x' is nothing that a detector learns"),
-        ({}, {"learned.x": np.zeros(3)}, "no state of such a detector: x is unknown"),
+        ({}, {"learned.x": np.zeros(3)}, "not the state of such a detector: x is unknown"),
         (
             {},
             {"learned.method.detector.ring.seen": np.zeros(3)},

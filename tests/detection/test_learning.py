@@ -184,7 +184,7 @@ def test_a_state_with_other_answers_is_refused(name, value):
     online.update(FEATURES[:50])
     online.feedback(FEATURES[:10], NOISE[:10])
     before = online.predict(FEATURES)
-    with pytest.raises(SettingsError, match="no state of such a detector"):
+    with pytest.raises(SettingsError, match="not the state of such a detector"):
         online.restore({**online.state(), name: value})
     assert_same(online.predict(FEATURES), before)
 

@@ -260,7 +260,7 @@ def test_a_share_on_arrival_is_of_the_images_up_to_each():
         (lambda d, x: d.update(x, flag="x"), "flag is 'x', must be a share"),
         (lambda d, x: d.decide_all(x, flag="fpr=1%"), "flag fpr and clean go together"),
         (lambda d, x: d.decide_all(x, clean=x), "flag fpr and clean go together"),
-        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:0]), "clean are no images at all"),
+        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:0]), "clean contains no image"),
         (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:, :3]), "features have 3 dims"),
     ],
 )
@@ -283,7 +283,7 @@ def test_there_are_no_questions_where_a_flag_says_how_many():
 def test_margins_of_a_state_are_looked_at():
     online, state = detector(), detector().state()
     for margins in (np.zeros(2, np.float32), np.zeros((2, 2)), np.array([np.nan]), 3):
-        with pytest.raises(SettingsError, match="this is no state of such a detector: "):
+        with pytest.raises(SettingsError, match="this is not the state of such a detector: "):
             online.restore({**state, "flags.waiting.margins": margins})
     with pytest.raises(SettingsError, match="is missing"):
         online.restore({**state, "flags.waiting.more": np.zeros(2)})
@@ -332,7 +332,9 @@ def test_restore_refuses_a_state_of_other_classes():
     _, features, _ = world(0)
     online, other = detector(), detector(classes=2)
     online.update(features)
-    with pytest.raises(SettingsError, match=r"this is no state of such a detector: .* must be"):
+    with pytest.raises(
+        SettingsError, match=r"this is not the state of such a detector: .* must be"
+    ):
         other.restore(online.state())
     with pytest.raises(SettingsError, match="seen is -1, must be a count"):
         online.restore({**online.state(), "images.seen": -1})

@@ -63,7 +63,7 @@ def test_built_in_lists_have_prompts_of_their_own():
 def test_lists_that_will_not_do(tmp_path):
     with pytest.raises(SettingsError, match="others is 'wordnett', must be wordnet, something, or"):
         OtherWords.read("wordnett", PROMPT)
-    with pytest.raises(SettingsError, match="others are words: texts"):
+    with pytest.raises(SettingsError, match="others must be words"):
         OtherWords.read(["cat", 3], PROMPT)
     (tmp_path / "empty").write_text(" \n\n")
     with pytest.raises(DatasetError, match="is empty: one word a line"):

@@ -305,7 +305,7 @@ def test_methods_with_words_decide_and_teach(simulate):
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     result = simulate("--method", "clipn", *PAIR)
-    assert "an array (3, 16) of finite numbers, a row a class, in the order of" in result.stderr
+    assert "an array (3, 16) of finite numbers, one row per class, in the order of" in result.stderr
     assert result.stderr.endswith(": --no-text FILE.npy\n")
     np.save(tmp_path / "no.npy", np.ones((2, 16)))
     result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
@@ -379,7 +379,7 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
 
 def test_scores_take_one_run(simulate):
     result = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--scores", "s.csv")
-    assert "scores are those of one run, and these options make 2" in result.stderr
+    assert "scores are written for one run, and these options make 2" in result.stderr
 
 
 def test_normalised_features_get_the_norm_of_raw_ones(features, tmp_path):

@@ -91,7 +91,7 @@ def test_the_order_is_pinned():
 def test_what_cannot_be_is_refused():
     with pytest.raises(SettingsError, match=r"a noise ratio of 0.5 needs an OOD set\."):
         build_stream(StreamSettings(ratio=0.5), 10, 0, 0)
-    with pytest.raises(SettingsError, match="needs a pool of noise images"):
+    with pytest.raises(SettingsError, match="needs a noise pool"):
         build_stream(StreamSettings(ratio=0, noise="gaussian"), 10, 0, 0)
     with pytest.raises(SettingsError, match=r"must be in \[0, 1\)"):
         StreamSettings(ratio=1.0)

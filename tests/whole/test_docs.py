@@ -87,7 +87,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 21
+    assert len(DOCS) == 25
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python", "toml"), page

@@ -7,7 +7,7 @@ from the most suspicious one on stands at the score x of pi Phi(d' - x) + (1 - p
 is noise with the chance pi phi(x - d') / (pi phi(x - d') + (1 - pi) phi(x)). Each question is the
 image whose answer says most about the hypotheses; an answer weighs them anew by Bayes' rule.
 
-NumPy alone; all constants were set on pets, cars and imagenet (docs/detector.md).
+NumPy alone; all constants were set on pets, cars and imagenet (docs/detector-why.md).
 """
 
 from dataclasses import dataclass

@@ -344,7 +344,7 @@ class OnlineDetector:
         """Raw features (M, D) of more images, or of features where the first were such."""
         images, of_images = (more, None) if features is None else (None, more)
         rows, _ = self._checked(images, of_images, ())
-        check(len(rows) > 0, "clean are no images at all: give one or more.")
+        check(len(rows) > 0, "clean contains no image: give one or more.")
         return rows
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
@@ -467,7 +467,7 @@ class OnlineDetector:
         try:
             knowledge.restore(state)
         except ValueError as error:
-            raise SettingsError(f"this is no state of such a detector: {error}.") from error
+            raise SettingsError(f"this is not the state of such a detector: {error}.") from error
         with self._lock:
             self._knows = knowledge
 

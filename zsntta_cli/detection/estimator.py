@@ -64,7 +64,10 @@ class NoiseEstimator:
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002, N803
         """Learn more features (N, D), in order; what `flag` moved stays as `fit` found it."""
         is_first = not self.__sklearn_is_fitted__()
-        check(not is_first or self.flag is None, "flag is of what fit sees: call fit first.")
+        check(
+            not is_first or self.flag is None,
+            "flag needs the images that fit sees: call fit first.",
+        )
         rows = self._rows(X, is_first)
         detector = self._begun() if is_first else self.detector_
         detector.update(rows)

@@ -86,7 +86,9 @@ class NoiseDetector(OnlineDetector):
         """
         if (class_names is None) == (class_photos is None):
             raise SettingsError("give either class_names or class_photos.")
-        check(prompt is None or class_photos is None, "a prompt is of class names, not of photos.")
+        check(
+            prompt is None or class_photos is None, "a prompt is for class names, not for photos."
+        )
         self._photos = None if class_photos is None else photos_of(class_photos)
         names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
         self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)

@@ -103,7 +103,7 @@ def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
         return
     raise StoreError(
         f"{path} is of {method} as another version of zsntta has it (revision {short(str(then))}, "
-        f"here {now}), and cannot be gone on from: begin anew with another file."
+        f"here {now}), and cannot be continued: begin anew with another file."
     )
 
 

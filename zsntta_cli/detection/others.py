@@ -55,7 +55,10 @@ class OtherWords:
             lists = [WordList(n, built_in_words(n), p) for n, p in built_in.prompts.items()]
             return cls(lists, built_in.class_prompt or template)
         words = _read_file(Path(others)) if isinstance(others, str | Path) else list(others)
-        check(all(isinstance(word, str) for word in words), "others are words: texts.")
+        check(
+            all(isinstance(word, str) for word in words),
+            "others must be words, as a list of texts.",
+        )
         return cls([WordList("", words, template)], template)
 
     def features(self, names: Sequence[str], template: str, texts: Texts) -> MoreText:
@@ -66,7 +69,7 @@ class OtherWords:
 
 
 def _read_file(path: Path) -> list[str]:
-    wanted = f"{', '.join(SETS)}, or a file with a word a line"
+    wanted = f"{', '.join(SETS)}, or a file with one word per line"
     check(path.is_file(), f"others is '{short(str(path))}', must be {wanted}.")
     return read_words(path)
 

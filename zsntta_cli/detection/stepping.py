@@ -88,7 +88,7 @@ def passes_for(count: int) -> int:
     """How often a folder of so many images is shown: ridge's own rule is to decide all of it.
 
     More was measured to bring nothing and to cost clean images: what is shown again is no new
-    evidence (docs/detector.md). AdaND learns nothing good from repeats, and gets no more of them.
+    evidence (docs/detector-why.md). AdaND learns nothing good from repeats, and gets no more.
     """
     return min(1 + -(-_SEEN // max(count, 1)), _MOST)
 

@@ -22,8 +22,8 @@ def differing_sheet(reproductions: Sequence[Reproduction]) -> Sheet:
     """A row for each run that came out otherwise: its metrics in percent, decisions that differ."""
     rows = [_row(each) for each in reproductions if not each.is_exact]
     notes = [
-        "Decisions: test samples whose class or whose verdict on noise is another; a dash where no "
-        "items were kept."
+        "Decisions are the test samples whose class or decision on noise differs; a dash means "
+        "that no items were kept."
     ]
     return Sheet("Records that came out otherwise", _HEADS, _COLUMNS, rows, notes)
 

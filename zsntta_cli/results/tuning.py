@@ -133,7 +133,7 @@ def _check_candidates(name: str, candidates: Sequence[Any]) -> None:
     if name in _OF_STREAM:
         raise SettingsError(
             f"{_option(name)} is a setting of the stream, not of a method or its threshold: "
-            f"nothing chooses the samples that it is judged by."
+            f"no method may choose the samples by which it is judged."
         )
     if len(set(candidates)) < 2:
         raise SettingsError(f"{_option(name)} has one value to choose from, must have two or more.")

@@ -261,7 +261,7 @@ def _check_same_encoder(id_set: FeatureSet, other: FeatureSet) -> None:
 
 def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """CLIPN's "no" text features (C, D), brought to unit norm."""
-    wanted = f"an array {shape} of finite numbers, a row a class, in the order of the class names"
+    wanted = f"an array {shape} of finite numbers, one row per class, in the order of class names"
     if not path:
         raise SettingsError(
             f"clipn needs the features of its 'no' text encoder: {wanted}", remedy="no-text"

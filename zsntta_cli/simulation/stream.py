@@ -126,7 +126,7 @@ def _inject(
     if not count:
         return tests
     if not n_noise:
-        raise SettingsError(f"injecting {settings.noise} noise needs a pool of noise images.")
+        raise SettingsError(f"injecting {settings.noise} noise needs a noise pool.")
     total = len(tests) + count
     if settings.placement == "periodic":
         where = np.arange(1, count + 1) * (settings.noise_every + 1) - 1

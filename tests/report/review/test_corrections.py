@@ -92,7 +92,7 @@ WRONG = {
     json.dumps({k: v for k, v in GOOD.items() if k != "verdict"}): "'verdict' is missing",
     json.dumps({**GOOD, "verdict": {"noise": 1, "class": "a"}}): "'verdict.noise' is missing",
     json.dumps({**GOOD, "verdict": {"noise": True}}): "'verdict.class' is missing",
-    json.dumps({**GOOD, "noise": True}): "noise has a class",
+    json.dumps({**GOOD, "noise": True}): "an image that is noise has a class",
 }
 
 

@@ -84,7 +84,7 @@ def test_the_table_and_what_is_said_beside_it():
         "precision   66.67    20.77 – 93.85  2 of 3",
     ]
     said = list(notes(found, 3))
-    assert said[0].startswith("7 images labelled, 4 clean and 3 noise. The figures are of these:")
+    assert said[0].startswith("7 images labelled, 4 clean and 3 noise. The figures describe these")
     assert said[1].startswith("1 image labelled clean without another class:")
     assert said[2].startswith("3 of the lines gave way")
     assert len(list(notes(judgement([LABELLED[1]]), 0))) == 1

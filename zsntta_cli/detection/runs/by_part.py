@@ -44,7 +44,7 @@ class PartsRequest:
 
     def __post_init__(self) -> None:
         check(self.jobs >= 1, f"jobs is {self.jobs}, must be 1 or more.")
-        check(self.request.images.set_name is not None, "parts are those of a cached set: --set.")
+        check(self.request.images.set_name is not None, "parts need a cached set: --set.")
         rule = self.request.rule
         if self.request.on_arrival:
             alone = self.calibrate_on is None and self.only is None and self.jobs == 1
@@ -59,7 +59,7 @@ class PartsRequest:
             "in hindsight parts need one calibration: name the part that is learned from, as "
             "--calibrate-on 1, or take --decide arrival.",
         )
-        check(rule.clean is None, "a rate of clean images is of one folder, and not of parts.")
+        check(rule.clean is None, "a rate of clean images is measured on one folder, not on parts.")
 
     def place(self, index: int) -> Path:
         """The verdict file of a part."""

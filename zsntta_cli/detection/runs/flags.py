@@ -66,7 +66,7 @@ class Flag:
         """Raise SettingsError unless a rate of clean images comes with such images."""
         check(
             (self.fpr is None) != has_clean,
-            "flag fpr and clean go together: the rate is one of images known to be clean.",
+            "flag fpr and clean go together: the rate is measured on images known to be clean.",
         )
 
     def check_on_arrival(self) -> None:

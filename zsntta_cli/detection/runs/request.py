@@ -46,7 +46,7 @@ class Images:
     def __post_init__(self) -> None:
         check(
             not (self.sources and self.set_name),
-            "images are named and a cached set too: one of them.",
+            "both images and a cached set are named: name one of the two.",
         )
         check(
             bool(self.sources or self.set_name),
@@ -119,8 +119,10 @@ class Request:
     def __post_init__(self) -> None:
         prompt_template(self.template)
         if self.class_photos:
-            check(not self.classes, "classes are named and have photos too: one of them.")
-            check(self.prompt is None, "a prompt is of class names, and these are photos.")
+            check(
+                not self.classes, "classes are given by names and by photos: give one of the two."
+            )
+            check(self.prompt is None, "a prompt is for class names, but these classes are photos.")
             check(self.rule.others is None, PHOTOS_BESIDE_WORDS)
         elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
@@ -181,7 +183,7 @@ def read_classes(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read the class names {path} ({first_line(error)}).") from error
     names = tuple(line.strip() for line in lines if line.strip())
-    check(bool(names), f"{path} has no class names: must have a name a line.")
+    check(bool(names), f"{path} has no class names: it must have one name per line.")
     return names
 
 

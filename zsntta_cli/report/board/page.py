@@ -28,13 +28,13 @@ from zsntta_cli.simulation.notes import strongest
 
 INJECTIONS = {NO_NOISE: "nothing injected", "gaussian": "Gaussian noise injected"}
 TUNED_ON = """\
-- `ridge`, and what stands behind it: all constants were set on OpenAI ViT-B/32 features of ImageNet
-  few-shot, Cars and Pets24, on their pairs with DTD, SUN397 and each other and on splits of their
-  classes. On these sets its figures are on tuning data; the embedded encoder was a check.
-- `adand, tuned`: ours; its four values were chosen by five of these pairs (ImageNet few-shot and
-  Cars with DTD and SUN397, Pets24 with DTD) and by the built-in sets: tuning data, all of them.
-- `adand`, `zs-clip`: the paper's values; `adand, official`: its released code's.
-- All others: their papers' values, which their authors chose on sets of the kind of ImageNet with
+- `ridge`, and the classifiers behind it: all constants were set on OpenAI ViT-B/32 features of
+  ImageNet few-shot, Cars and Pets24, on their pairs with DTD, SUN397 and each other and on splits
+  of their classes. On these sets its figures are on tuning data; the embedded encoder was a check.
+- `adand, tuned` is ours. Its four values were chosen on five of these pairs (ImageNet few-shot and
+  Cars with DTD and SUN397, Pets24 with DTD) and on the built-in sets, all of which are tuning data.
+- `adand` and `zs-clip` have the paper's values, and `adand, official` those of its released code.
+- All others have their papers' values, which their authors chose on sets like ImageNet with
   natural images as OOD. Nothing of them was tuned here.
 """
 
@@ -65,23 +65,24 @@ def _about(plan: Plan, results: Results) -> str:
     paragraphs = [
         f"Features `{plan.encoder}`, {count} pair{'s' * (count > 1)}: "
         f"{'; '.join(map(str, plan.pairs))}. All rows saw the same streams "
-        f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}); "
-        "0 % is of the ID sets alone, each image once; `natural` is of all images of both sets, "
-        "each once; `class` comes class after class, `dirichlet:γ` is StatA's online order "
-        "(docs/streams.md), and all others are shuffled.",
-        "Cells: mean over pairs in %, ± its deviation over seeds. Bold is the best mean of "
-        "a column; in italics stands what is not distinguishable from it: a t test at 5 % on the "
-        "means over pairs of five seeds or more, with an error that is pooled over the rows, "
-        "corrected by Holm for the number of rivals. Seeds show the same images in other orders, "
-        "so this speaks of these pairs and of no others. A method that sees the whole stream "
-        "before it decides is shown and no rival. A score without a decision rule has an AUROC "
-        "alone. `adand` as it is published injects noise: without, it lacks a part of itself.",
+        f"({len({spot[1:] for spot in results}):,} in all, seeds {', '.join(map(str, seeds))}). "
+        "At 0 % an ID set is alone, each image once. `natural` has all images of both sets, "
+        "each once. `class` comes class after class, `dirichlet:γ` is StatA's online order "
+        "(docs/streams.md), and all other streams are shuffled.",
+        "A cell has the mean over pairs in % and its standard deviation over seeds. Bold is the "
+        "best mean of a column. Italics are on means that are not distinguishable from it, by a t "
+        "test at 5 % on the means over pairs of five seeds or more, with an error that is pooled "
+        "over the rows, corrected by Holm for the number of rivals. Seeds show the same images in "
+        "other orders, so the marks speak of these pairs and of no others. A method that sees the "
+        "whole stream before it decides is shown but never marked. A score without a decision rule "
+        "has only an AUROC. `adand` as published injects noise, so it lacks a part of itself "
+        "where nothing is injected.",
         "FPR95 has two usual definitions: (ID+) is the share of OOD samples accepted where 95 % of "
         "the ID samples are, (OOD+) the share of ID samples rejected where 95 % of the OOD samples "
-        "are. Worst tenth: the mean of the worst tenth of a method's runs (pair and seed), of one "
-        "at least.",
-        "µs: time an item of the method alone, the median of its runs as measured in these runs, "
-        "from features and zero-shot scores that are there, with whatever else the machine did.",
+        "are. The worst tenth is the mean of the worst tenth of a method's runs (pair and seed), "
+        "and of at least one run.",
+        "µs is the time per item of the method alone, as the median of its runs. Features and "
+        "zero-shot scores were computed before, and the machine may have done other work.",
         *_words(plan),
         *strongest(note for record in results.values() for note in record.notes),
     ]

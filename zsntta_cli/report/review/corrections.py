@@ -89,7 +89,7 @@ def _wrong(row: Any) -> str:
     wrong = [name for name, is_right in fields if not is_right]
     if wrong:
         return f"'{wrong[0]}' is missing or of another kind"
-    return "noise has a class" if row["noise"] and row["class"] is not None else ""
+    return "an image that is noise has a class" if row["noise"] and row["class"] is not None else ""
 
 
 def _is_whole(value: Any) -> bool:

@@ -122,8 +122,7 @@ def notes(judged: Judgement, replaced: int, repeated: int = 0) -> Iterator[str]:
     clean, noise = judged.acc_s.of, judged.acc_n.of
     yield (
         f"{count_images(clean + noise)} labelled, {clean:,} clean and {noise:,} noise. The figures "
-        f"are of these: whoever looks at borderline and suspicious images first sees harder ones "
-        f"than the folder has."
+        f"describe these images alone: borderline and suspicious images are harder than the folder."
     )
     if judged.assumed:
         yield (

@@ -81,7 +81,7 @@ class Material:
         words = unit(text.mean(axis=0) + drawn / np.sqrt(text.shape[1])).astype(np.float32)
         parts = [s.image_features[:size] for s, size in zip(sets, sizes, strict=True)]
         return cls(
-            f"features of {ID_SET}, {OOD_SET} and noise by {ENCODER}",
+            f"features of {ID_SET}, {OOD_SET} and injected noise by {ENCODER}",
             np.concatenate(parts).astype(np.float32), sizes, sets[0].labels[: sizes[0]], text,
             words, unit(words[: len(text)] - text).astype(np.float32),
             sets[0].identity["logit_scale"],
