@@ -24,7 +24,8 @@ test: $(VENV)/.dev
 
 # What a user may type and a stranger may send, and what a machine may lack, at length: hours on two cores.
 torture: $(VENV)/.dev
-	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture
+	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
+	  tests/simulation/test_method_checks.py tests/simulation/test_sets_in_parts.py
 
 # The suite with the lowest versions that pyproject.toml allows of what it names, in an environment of its own.
 # Old libraries use what newer ones below them deprecate.

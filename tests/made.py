@@ -1,6 +1,7 @@
 """What several tests make or look at; none of it is a test."""
 
 import io
+import os
 import sys
 import tarfile
 import threading
@@ -145,3 +146,13 @@ def kept_run(
         {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
     )  # fmt: skip
     return Kept(record, curves or {})
+
+
+# One piece of code makes all pairs of methods: the suite takes these, and `make torture` all.
+PAIRS = ("neglabel+adand", "adand+tda", "adand+oga", "ridge+stata")
+
+
+def with_some_pairs(names):
+    """Methods without most of the pairs among them."""
+    is_long = "ZSNTTA_TORTURE" in os.environ
+    return [name for name in names if is_long or "+" not in name or name in PAIRS]
