@@ -22,7 +22,7 @@ test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2 --dist worksteal --durations=10
 
-# What a user may type and a stranger may send, and what a machine may lack, at length: hours on two cores.
+# What a user may type and a stranger may send, and what a machine may lack, at length: about two hours on two cores.
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
 	  tests/simulation/test_method_checks.py tests/simulation/test_sets_in_parts.py
