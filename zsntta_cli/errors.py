@@ -58,6 +58,9 @@ class StoreError(ZsnttaError):
     """A feature file is missing, broken, foreign, or cannot be written."""
 
 
+_MOST_NAMES = 12  # that one line names; near() has looked at all
+
+
 class UnknownName(SettingsError):
     """A name that is none of its choices."""
 
@@ -65,8 +68,15 @@ class UnknownName(SettingsError):
         super().__init__(what, value, choices)
         self.what, self.value, self.choices = what, value, choices
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more choices than a line names."""
+        return len(self.choices) > _MOST_NAMES
+
     def __str__(self) -> str:
-        value, choices = short(self.value), ", ".join(self.choices)
+        value, choices = short(self.value), ", ".join(self.choices[:_MOST_NAMES])
+        if self.is_cut:
+            choices += f" and {len(self.choices) - _MOST_NAMES} more"
         meant = near(value, self.choices)
         return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
 

@@ -76,6 +76,10 @@ class Zsntta(Group):
     def __init__(self, *args: Any, **values: Any) -> None:
         super().__init__(*args, **values | {"commands": COMMANDS})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read `zsntta help simulate` as `zsntta simulate -h`."""
+        return super().parse_args(ctx, [*args[1:], "-h"] if args[:1] == ["help"] else args)
+
 
 app = typer.Typer(
     cls=Zsntta,

@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
+from zsntta_cli.cli.lists import written_out
+from zsntta_cli.cli.usage import said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
@@ -31,6 +33,8 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
         with _usage_in_a_line(ctx):
+            options = [p for p in super().get_params(ctx) if isinstance(p, TyperOption)]
+            args = written_out(args, {name: p for p in options for name in p.opts})
             values, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
@@ -98,7 +102,7 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        message = error.format_message().rstrip(".")
+        message = said_of(error).rstrip(".")
         stop = "" if message.endswith("?") else "."  # click asks: Did you mean …?
         end(f"error: {message}{stop} See {ctx.command_path} -h.", 2, error)
 

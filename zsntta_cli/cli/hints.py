@@ -25,6 +25,7 @@ from zsntta_cli.errors import (
     SettingsError,
     StoreError,
     UnknownMethod,
+    UnknownName,
     ZsnttaError,
     near,
 )
@@ -120,6 +121,11 @@ def worded(error: ZsnttaError, given: Given) -> str:
 def mend(_error: ZsnttaError, _given: Given) -> str:
     """What to type to mend an error; nothing where no command does."""
     return ""
+
+
+@mend.register
+def _(error: UnknownName, _given: Given) -> str:
+    return "zsntta methods lists them" if error.what == "method" and error.is_cut else ""
 
 
 @mend.register

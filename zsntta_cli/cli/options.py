@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.cli.lists import INTEGER, NUMBER
+from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
@@ -235,7 +236,7 @@ def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-_METAVARS = {int: "INTEGER", float: "NUMBER", bool: "true|false"}
+_METAVARS = {int: INTEGER, float: NUMBER, bool: "true|false"}
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
@@ -315,7 +316,14 @@ def _shown(value: Any) -> str:
 
 def _threshold(text: str) -> float | None:
     """A fixed threshold as a number, the adaptive one as None."""
-    return None if text == _ADAPTIVE else _parsed("threshold", float, text)
+    if text == _ADAPTIVE:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingsError(
+            f"threshold is {short(ascii(text))}, must be a number or {_ADAPTIVE}."
+        ) from None
 
 
 # Settings whose values may be words or numbers: how their texts are read.

@@ -238,7 +238,9 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features
         UsageError: which option, and why.
     """
     if record is None and not named["method"]:
-        raise misused(f"say what to run: --method NAME, {_METHODS}")
+        raise misused(
+            "say what to run: --method NAME, such as adand; zsntta methods lists them all."
+        )
     if record is None and other_features:
         raise misused("--other-features is of recorded runs: name their file with --from.")
     given = [name for name, value in named.items() if value is not None and name != "no_text"]

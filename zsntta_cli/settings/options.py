@@ -89,7 +89,8 @@ def value_before(declared: "Field[Any]") -> Any:
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
     """The type of a setting's values, the first of several, and whether it may be None."""
-    return _type_and_none(declared.type)
+    annotation: Any = declared.type
+    return _type_and_none(annotation)
 
 
 @functools.cache

@@ -144,7 +144,7 @@ def _preset_of(*groups: Any) -> str:
     return "paper"
 
 
-def _pick(settings: type[Any], flat: Mapping[str, Any]) -> Any:
+def _pick(settings: Any, flat: Mapping[str, Any]) -> Any:
     names = tuple(field.name for field in dataclasses.fields(settings) if field.name in flat)
     values = [flat[name] for name in names]
     try:

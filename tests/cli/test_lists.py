@@ -1,0 +1,62 @@
+"""Lists as people type them stand for options that are repeated."""
+
+import pytest
+from made import fails
+
+MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--warmup", "1")
+PAIRS = {
+    ("--seed", "0-2"): ("--seed", 0, "--seed", 1, "--seed", 2),
+    ("--seed=1,3-4",): ("--seed", 1, "--seed", 3, "--seed", 4),
+    ("--seed", "0-0"): ("--seed", 0),
+    ("--seeds", 2): ("--seed", 0, "--seed", 1),
+    ("--ratio", "0.25, 0.5"): ("--ratio", 0.25, "--ratio", 0.5),
+    ("--ratio", "steps:0.1,0.5"): ("--ratio=steps:0.1,0.5",),
+    ("--ratio", "natural,0.1..0.5"): ("--ratio", "natural", "--ratio", "0.1..0.5"),
+    ("--update-every", "16,32"): ("--update-every", 16, "--update-every", 32),
+    ("--positive-alpha", "1,2"): ("--positive-alpha", 1, "--positive-alpha", 2),
+    ("--threshold", "adaptive,0.4"): ("--threshold", "adaptive", "--threshold", 0.4),
+}
+
+
+def asked(zsntta, features, *options, method=("--method", "adand", "--method", "tda")):
+    made = [*MADE[:2], "--features-dir", features, *MADE[2:]]
+    return zsntta("simulate", *method, *made, "--format", "csv", "--dry-run", *options)
+
+
+@pytest.mark.parametrize("typed", PAIRS, ids=lambda words: " ".join(map(str, words)))
+def test_a_list_is_its_values(zsntta, features, typed):
+    several = asked(zsntta, features, *map(str, PAIRS[typed]))
+    assert several.exit_code == 0, several.stderr
+    assert asked(zsntta, features, *map(str, typed)).stdout == several.stdout
+
+
+def test_methods_in_one_word_and_in_any_case(zsntta, features):
+    several = asked(zsntta, features)
+    assert asked(zsntta, features, method=("--method", "AdaND,TDA")).stdout == several.stdout
+    fails(asked(zsntta, features, method=("--method", "AdaNN,tda")), "AdaNN", code=2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    {
+        ("--seed", "4-0"): "'4-0' goes down: type 0-4",
+        ("--seed", "0-10000"): "'0-10000' is 10,001 values, at most 10,000",
+        ("--seed", "0,,1"): "--seed is '0,,1', must be a whole number",
+        ("--seed", "0-b"): "--seed is '0-b', must be a whole number",
+        ("--seeds", "0"): "seeds is '0', must be how many",
+        ("--seeds", "two"): "5 stands for the seeds 0-4",
+        ("--ratio", "0.2,2"): "ratio is",
+        ("--seed",): "--seed",
+    }.items(),
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_what_is_no_list(zsntta, features, typed, said):
+    fails(asked(zsntta, features, *typed), said, code=2)
+
+
+def test_other_commands_have_them_too(zsntta, features):
+    plots = [
+        zsntta("plot", "ratio", "--features-dir", features, "--output", "ratio.png", *seeds)
+        for seeds in (("--seed", "0-1"), ("--seed", 0, "--seed", 1))
+    ]
+    assert plots[0].stderr == plots[1].stderr

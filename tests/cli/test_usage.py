@@ -1,0 +1,54 @@
+"""Wrong usage is answered in this program's words, not in those of the libraries below it."""
+
+import re
+
+import pytest
+from made import fails
+
+from zsntta_cli.cli import COMMANDS
+
+THEIRS = re.compile(r"Value error|Input should|Invalid value|is not a valid|unable to parse")
+
+
+@pytest.mark.parametrize("name", ["simulate", "extract", "detect"])
+def test_no_option_lets_a_library_speak(zsntta, name):
+    """None of these commands runs: what it works on is not named."""
+    options = [p for p in COMMANDS[name].params if not getattr(p, "is_flag", True)]
+    answers = [zsntta(name, f"{option.opts[0]}=x!y") for option in options]
+    assert len(answers) > 20
+    for answer in answers:
+        assert answer.exit_code in (1, 2), answer.output
+        assert not THEIRS.search(answer.stderr), answer.stderr
+    assert sum("is 'x!y', must be" in answer.stderr for answer in answers) >= 5
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    {
+        ("simulate", "--seed", "x"): "--seed is 'x', must be a whole number.",
+        ("simulate", "--seed", "4-0"): "error: '4-0' goes down: type 0-4.",
+        ("simulate", "--method", "adand", "--lr", "1"): "there is no option --lr: the learning",
+        ("simulate", "--config", "a.toml"): "zsntta run FILE runs a file of settings.",
+        ("simulate", "--format", "tex"): "--format is 'tex', must be one of: table, markdown,",
+        ("simulate", "--threshold", "auto"): "threshold is 'auto', must be a number or adaptive.",
+        (
+            "simulate",
+            "--seed",
+            "0",
+        ): "say what to run: --method NAME, such as adand; zsntta",
+        ("simulate", "--method", "adanf"): "did you mean 'adand'?",
+        ("simulate", "--method", "x"): "more: zsntta methods lists them",
+        ("board", "--seed=-1"): "--seed is '-1', must be at least 0.",
+    }.items(),
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_what_people_type_first(zsntta, typed, said):
+    answer = zsntta(*typed)
+    fails(answer, said, code=2)
+    assert len(answer.stderr) < 300
+
+
+def test_help_is_a_command_too(zsntta):
+    assert zsntta("help").stdout == zsntta("--help").stdout
+    assert zsntta("help", "cache", "show").stdout == zsntta("cache", "show", "-h").stdout
+    fails(zsntta("help", "simulat"), "simulat", code=2)

@@ -1,0 +1,103 @@
+"""Lists as people type them: `--seed 0-4`, `--seeds 5`, `--ratio 0.25,0.5`, `--method a,B`.
+
+They are written out before the line is parsed, as the repeated options that they stand for.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from zsntta_cli.methods import METHODS
+
+INTEGER, NUMBER = "INTEGER", "NUMBER"  # what stands for values in the help of a setting
+_MOST = 10_000  # values that one text may stand for
+_RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """The words of a line with each list as repeated options.
+
+    `options` are the command's by what introduces them, as `--seed`.
+
+    Raises:
+        typer.BadParameter: a range that goes down, or one of more than 10,000 values.
+    """
+    readers = {name: reader for name, option in options.items() if (reader := _reader(option))}
+    has_counts = "--seed" in readers and "--seeds" not in options
+    words: list[str] = []
+    rest = iter(args)
+    for word in rest:
+        if word == "--":
+            return [*words, word, *rest]
+        name, equals, value = word.partition("=")
+        is_count = has_counts and name == "--seeds"
+        if not is_count and name not in readers:
+            takes = name in options and not equals and not options[name].is_flag
+            words += [word, *_next(rest)] if takes else [word]
+            continue
+        values = [value] if equals else list(_next(rest))
+        if not values:  # the parser says that a value is missing
+            words.append(word)
+            continue
+        option = "--seed" if is_count else name
+        texts = _counted(values[0]) if is_count else readers[name](values[0])
+        words += [f"{option}={text}" for text in texts]
+    return words
+
+
+def _next(words: Iterator[str]) -> Iterator[str]:
+    for word in words:
+        yield word
+        return
+
+
+def _reader(option: Any) -> Callable[[str], list[str]] | None:
+    """What reads the lists of an option; none where each text is one value."""
+    if not option.multiple:
+        return None
+    if option.metavar == INTEGER or option.name == "seed":
+        return _whole_numbers
+    if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
+        return _numbers
+    return {"method": _methods, "id_set": _names, "ood_set": _names}.get(option.name)
+
+
+def _counted(text: str) -> list[str]:
+    """The seeds that a count stands for: 5 are 0 to 4."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST):
+        raise typer.BadParameter(
+            f"seeds is '{text}', must be how many, from 1 to {_MOST:,}: 5 stands for the seeds 0-4."
+        )
+    return [str(seed) for seed in range(int(text))]
+
+
+def _whole_numbers(text: str) -> list[str]:
+    return [one for part in _names(text) for one in _in_range(part)]
+
+
+def _in_range(text: str) -> list[str]:
+    if not (range_typed := _RANGE.fullmatch(text)):
+        return [text]
+    first, last = map(int, range_typed.groups())
+    if last < first:
+        raise typer.BadParameter(f"'{text}' goes down: type {last}-{first}.")
+    if last - first >= _MOST:
+        raise typer.BadParameter(f"'{text}' is {last - first + 1:,} values, at most {_MOST:,}.")
+    return [str(value) for value in range(first, last + 1)]
+
+
+def _numbers(text: str) -> list[str]:
+    return [text] if text.startswith("steps:") else _names(text)
+
+
+def _names(text: str) -> list[str]:
+    """The parts between commas; a text with an empty part is left to be refused as it is."""
+    parts = [part.strip() for part in text.split(",")]
+    return parts if all(parts) else [text]
+
+
+def _methods(text: str) -> list[str]:
+    """Names of methods, in any case."""
+    return [name.lower() if name.lower() in METHODS else name for name in _names(text)]
