@@ -237,6 +237,9 @@ def test_class_names_of_a_file(tmp_path):
     path.write_bytes("\ufeffcat\r\n\n big dog \nzoë, the cat\n".encode())
     assert read_classes(path) == ("cat", "big dog", "zoë, the cat")
     assert split_classes("cat, big dog,") == ("cat", "big dog", "")
+    assert split_classes("cat;dog, ox") == ("cat;dog", "ox"), "a name may have one"
+    with pytest.raises(SettingsError, match="names have commas between them, 'cat,dog'"):
+        split_classes("cat;dog")
     path.write_text("\n \n")
     with pytest.raises(SettingsError, match="has no class names: it must have one name per line"):
         read_classes(path)

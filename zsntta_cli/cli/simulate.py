@@ -133,6 +133,7 @@ def simulate(
     """Replay streams from cached features; live methods (tent, rosita …) encode their images.
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
+    Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.
     """
     named = {
         "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,

@@ -196,5 +196,14 @@ def raw_size(text: str) -> tuple[int, int]:
 
 
 def split_classes(text: str) -> tuple[str, ...]:
-    """Class names that are typed, with commas between."""
+    """Class names that are typed, with commas between.
+
+    Raises:
+        SettingsError: semicolons are between them.
+    """
+    right = text.replace(";", ",")
+    check(
+        ";" not in text or "," in text,
+        f"classes is '{short(text)}': names have commas between them, '{short(right)}'.",
+    )
     return tuple(name.strip() for name in text.split(","))
