@@ -187,7 +187,7 @@ def test_without_a_checksum_an_archive_has_to_be_one(tmp_path, content):
 def test_two_do_not_fetch_one_file(tmp_path):
     with serving(content=CONTENT) as served:
         with (
-            transfer.Part.beside(tmp_path / "photos.bin").locked(),
+            transfer.PartialFile.beside(tmp_path / "photos.bin").locked(),
             pytest.raises(DatasetError, match="another process is fetching"),
         ):
             fetch(served, tmp_path)

@@ -13,7 +13,7 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import ostta, unient
 from zsntta_cli.methods.live.adaptation import entropy
-from zsntta_cli.methods.live.open_set import Batch
+from zsntta_cli.methods.live.open_set import OpenSetBatch
 from zsntta_cli.methods.live.settings import TentSettings, UnientSettings
 from zsntta_cli.simulation.runs import build_run
 
@@ -122,7 +122,9 @@ def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encod
 def batch_of(logits):
     count = len(logits)
     logits = torch.tensor(logits).log().requires_grad_()
-    return Batch(torch.empty(0), np.ones(count, bool), np.arange(count), logits, entropy(logits))
+    return OpenSetBatch(
+        torch.empty(0), np.ones(count, bool), np.arange(count), logits, entropy(logits)
+    )
 
 
 H = {p: -(p * np.log(p) + (1 - p) * np.log(1 - p)) for p in (0.5, 0.6, 0.7, 0.9)}

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.status import BUILT_IN, YES, on_disk
-from zsntta_cli.datasets.transfer import Part, transfer
+from zsntta_cli.datasets.transfer import PartialFile, transfer
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch_folder, writing
 from zsntta_cli.progress import Advance, Reporter
@@ -75,7 +75,7 @@ class _Fetch:
         folder = self.root / self.file.unpacks
         if self.file.unpacks and folder.exists():
             return
-        part = Part.beside(self.target)
+        part = PartialFile.beside(self.target)
         with part.locked():
             is_there = self.target.exists()
             facts = self._verified() if is_there else self._got(part, mirror)
@@ -85,7 +85,7 @@ class _Fetch:
                     unpack(self.target, folder)
                 yield f"{folder}: unpacked ({self.target} is not needed any more)"
 
-    def _got(self, part: Part, mirror: str) -> str:
+    def _got(self, part: PartialFile, mirror: str) -> str:
         """Fetch the file: what is known of its content."""
         address = self.file.address
         if mirror:
@@ -138,7 +138,7 @@ class _Progress:
     """Tells how far a file is, from when its size is known."""
 
     fetch: _Fetch
-    part: Part
+    part: PartialFile
     stack: contextlib.ExitStack
     advance: Advance | None = None
     done: int = 0  # megabytes

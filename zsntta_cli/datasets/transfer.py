@@ -54,13 +54,13 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialFile:
     """What there is of a file, and of which version it is."""
 
     path: Path
 
     @classmethod
-    def beside(cls, target: Path) -> "Part":
+    def beside(cls, target: Path) -> "PartialFile":
         """The part of a file."""
         return cls(target.with_name(f"{target.name}.part"))
 
@@ -126,7 +126,7 @@ class _Refused(Exception):
 
 def transfer(
     address: str,
-    part: Part,
+    part: PartialFile,
     advance: Callable[[int], None],
     check: Callable[[int], None],
 ) -> int:
@@ -160,7 +160,7 @@ def transfer(
 
 
 def _attempt(
-    address: str, part: Part, advance: Callable[[int], None], check: Callable[[int], None]
+    address: str, part: PartialFile, advance: Callable[[int], None], check: Callable[[int], None]
 ) -> bool:
     """Fetch over one connection; whether the file is whole then."""
     version = part.version(address)

@@ -28,7 +28,7 @@ _MANY = 6_000  # pictures to draw, three seconds: a process takes a third of one
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
 Fetch = Callable[[Sequence[int]], ImageSet]
-Batch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
+PixelBatch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
 
 
 def load_batches(
@@ -37,7 +37,7 @@ def load_batches(
     resize: Resize,
     workers: int,
     skip_broken: bool,
-) -> Iterator[Batch]:
+) -> Iterator[PixelBatch]:
     """The batches in order, each with a mark on which of its images could be read.
 
     Raises:
@@ -103,7 +103,7 @@ def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
     )
 
 
-def _collate(pixels: list[Pixels | None]) -> Batch:
+def _collate(pixels: list[Pixels | None]) -> PixelBatch:
     readable = [image for image in pixels if image is not None]
     stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
     return stacked, np.array([image is not None for image in pixels])

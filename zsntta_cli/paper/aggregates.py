@@ -18,8 +18,8 @@ from zsntta_cli.results import frame
 _BY = "acc_h"  # what methods are ranked by
 _RANKS = "Mean rank"  # the column
 
-Place = tuple[str, str]  # part, column
-ByRow = Mapping[Labels, Mapping[tuple[Place, str], float]]  # by place and metric
+CellPlace = tuple[str, str]  # part, column
+ByRow = Mapping[Labels, Mapping[tuple[CellPlace, str], float]]  # by place and metric
 
 
 def over_parts(table: PaperTable, comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -65,9 +65,9 @@ def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, 
 
 def values_by_row(
     comparisons: Sequence[Comparison], value: Callable[[Comparison], float]
-) -> dict[Labels, dict[tuple[Place, str], float]]:
+) -> dict[Labels, dict[tuple[CellPlace, str], float]]:
     """The numbers of each row, by where they stand and by metric."""
-    by_row: dict[Labels, dict[tuple[Place, str], float]] = {}
+    by_row: dict[Labels, dict[tuple[CellPlace, str], float]] = {}
     for c in comparisons:
         by_row.setdefault(c.cell.row, {})[(c.cell.group, c.cell.column), c.metric] = value(c)
     return by_row

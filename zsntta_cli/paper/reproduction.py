@@ -17,7 +17,7 @@ from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.paper.sheets import TableContent, published_content, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
 from zsntta_cli.paper.summary import summary_page
-from zsntta_cli.paper.tally import Tally, tally_all
+from zsntta_cli.paper.tally import CheckTally, tally_all
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.keeping import kept_before
 from zsntta_cli.results.kept import Kept
@@ -31,7 +31,7 @@ Making = Callable[[Mapping[str, Sequence[str]]], str]  # the command that makes 
 
 
 @dataclass
-class Reproduction:
+class PaperReproduction:
     """A folder of results, and what there is of each so far."""
 
     folder: Path
@@ -44,7 +44,7 @@ class Reproduction:
     undrawn: dict[int, str] = field(default_factory=dict)  # figures that are not drawn, and why
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> CheckTally:
         """What the numbers of all tables come to."""
         return tally_all({table: of.comparisons for table, of in self.contents.items()})
 
@@ -122,14 +122,14 @@ class Reproduction:
 
 def reproduce(
     folder: Path, wishes: Wishes, execution: Execution, command: str, making: Making
-) -> Reproduction:
+) -> PaperReproduction:
     """Write all tables and figures into a folder: replays first, then live runs where they may be.
 
     What is missing or fails ends its row and not the rest. `making` gives the command that makes
     the features of sets, by the folder of their encoder.
     """
     execution = replace(execution, goes_on=True)
-    whole = Reproduction(folder, wishes, execution, command, making)
+    whole = PaperReproduction(folder, wishes, execution, command, making)
     passes = [replace(execution, live=None)] + [execution] * bool(execution.live)
     for one_pass in passes:
         for table in TABLES:

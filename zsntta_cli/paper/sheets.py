@@ -19,7 +19,7 @@ from zsntta_cli.paper.comparing import (
 )
 from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
-from zsntta_cli.paper.tally import Tally
+from zsntta_cli.paper.tally import CheckTally
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
@@ -80,7 +80,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         sheets = _parts(content, letters)
         remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
         sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
-        sheets[-1].notes += [] if content.is_published_alone else [Tally(comparisons).sentence]
+        sheets[-1].notes += [] if content.is_published_alone else [CheckTally(comparisons).sentence]
     sheets += content.beside
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:

@@ -10,19 +10,19 @@ from markupsafe import Markup
 from zsntta_cli.paper.comparing import OTHER_IMAGES, OUTSIDE
 from zsntta_cli.paper.printed.tables import FIGURES
 from zsntta_cli.paper.sheets import RULE
-from zsntta_cli.paper.tally import Tally, place
+from zsntta_cli.paper.tally import CheckTally, place
 from zsntta_cli.report.page import document as pages
 from zsntta_cli.report.page import provenance
 from zsntta_cli.report.page.document import Code, PageSheet
 from zsntta_cli.report.page.page import Section
 
 if TYPE_CHECKING:
-    from zsntta_cli.paper.reproduction import Reproduction
+    from zsntta_cli.paper.reproduction import PaperReproduction
 
 _TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
 
 
-def summary_page(whole: "Reproduction") -> str:
+def summary_page(whole: "PaperReproduction") -> str:
     """The page as a file: it loads nothing but links to the files beside it."""
     sections = [
         Section("Tables", sheets=[_tables(whole)]),
@@ -39,11 +39,11 @@ def summary_page(whole: "Reproduction") -> str:
     )  # fmt: skip
 
 
-def _tables(whole: "Reproduction") -> PageSheet:
+def _tables(whole: "PaperReproduction") -> PageSheet:
     numbers = ("printed", "measured", "within", "outside", "not judged", "largest difference")
     rows = []
     for table, content in whole.contents.items():
-        tally = Tally(content.comparisons)
+        tally = CheckTally(content.comparisons)
         not_judged = tally.compared - tally.within - tally.outside
         counts = (tally.printed, tally.measured, tally.within, tally.outside, not_judged)
         largest = f"{tally.largest.difference:+.2f}" if tally.largest else "-"
@@ -56,7 +56,7 @@ def _tables(whole: "Reproduction") -> PageSheet:
     )  # fmt: skip
 
 
-def _outside(whole: "Reproduction") -> Iterator[PageSheet]:
+def _outside(whole: "PaperReproduction") -> Iterator[PageSheet]:
     """Every number that chance alone does not explain, the largest difference first."""
     numbers = [
         (table.number, c)
@@ -82,7 +82,7 @@ def _outside(whole: "Reproduction") -> Iterator[PageSheet]:
         )  # fmt: skip
 
 
-def _not_judged(whole: "Reproduction") -> Iterator[PageSheet]:
+def _not_judged(whole: "PaperReproduction") -> Iterator[PageSheet]:
     """The sets that are not the published ones, and how many numbers are of them."""
     counts: dict[str, int] = {}
     for content in whole.contents.values():
@@ -97,7 +97,7 @@ def _not_judged(whole: "Reproduction") -> Iterator[PageSheet]:
         )  # fmt: skip
 
 
-def _not_run(whole: "Reproduction") -> Iterator[PageSheet]:
+def _not_run(whole: "PaperReproduction") -> Iterator[PageSheet]:
     """What is missing, with the command that makes it; live runs that are left; what failed."""
     finished, every = whole.records, whole.obtained.values()
     left = {run for obtained in every for run in obtained.not_live} - finished.keys()
@@ -127,7 +127,7 @@ def _not_run(whole: "Reproduction") -> Iterator[PageSheet]:
         )  # fmt: skip
 
 
-def _missing(whole: "Reproduction") -> dict[str, list[str]]:
+def _missing(whole: "PaperReproduction") -> dict[str, list[str]]:
     """The sets without features, by the folder of their encoder."""
     missing: dict[str, dict[str, None]] = {}
     for obtained in whole.obtained.values():
@@ -136,7 +136,7 @@ def _missing(whole: "Reproduction") -> dict[str, list[str]]:
     return {folder: list(names) for folder, names in missing.items()}
 
 
-def _files(whole: "Reproduction") -> Markup:
+def _files(whole: "PaperReproduction") -> Markup:
     """Links to the files of each table."""
     item = Markup("<li>Table {number} ({title}): {links}")
     link = Markup('<a href="table{number}{ending}">{ending}</a>')
@@ -154,7 +154,7 @@ def _files(whole: "Reproduction") -> Markup:
     return Markup("<ul>{}</ul>{}").format(Markup("\n").join(lines), records)
 
 
-def _figures(whole: "Reproduction") -> Markup:
+def _figures(whole: "PaperReproduction") -> Markup:
     """The figures that are drawn, within the page."""
     titles = {number: title for number, _, title in FIGURES}
     picture = Markup(
@@ -170,7 +170,7 @@ def _figures(whole: "Reproduction") -> Markup:
     )  # fmt: skip
 
 
-def _provenance(whole: "Reproduction") -> Iterator[PageSheet]:
+def _provenance(whole: "PaperReproduction") -> Iterator[PageSheet]:
     records = list(whole.records.values())
     if records:
         yield provenance.features(records)

@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Tally:
+class CheckTally:
     """How many numbers of some comparisons there are of each kind."""
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
@@ -89,15 +89,15 @@ def place(comparison: Comparison) -> str:
 ByTable = Mapping[PaperTable, Sequence[Comparison]]
 
 
-def tally_all(by_table: ByTable) -> Tally:
+def tally_all(by_table: ByTable) -> CheckTally:
     """What the numbers of several tables come to."""
-    return Tally([comparison for of_table in by_table.values() for comparison in of_table])
+    return CheckTally([comparison for of_table in by_table.values() for comparison in of_table])
 
 
 def tally_lines(by_table: ByTable) -> list[str]:
     """A line a table, and one of all."""
     lines = [
-        f"Table {table.number:2}: {Tally(comparisons).sentence}"
+        f"Table {table.number:2}: {CheckTally(comparisons).sentence}"
         for table, comparisons in by_table.items()
     ]
     return [*lines, f"All tables: {tally_all(by_table).sentence}"]
@@ -106,7 +106,7 @@ def tally_lines(by_table: ByTable) -> list[str]:
 def tally_rows(by_table: ByTable) -> list[dict[str, Any]]:
     """A row a table, and one of all, of COLUMNS."""
     rows = [
-        Tally(comparisons).row(table=table.number, label=table.label, title=table.title)
+        CheckTally(comparisons).row(table=table.number, label=table.label, title=table.title)
         for table, comparisons in by_table.items()
     ]
     return [*rows, tally_all(by_table).row(table=ALL_TABLES)]

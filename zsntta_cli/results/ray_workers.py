@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerPlace:
     """What a worker takes of its machine."""
 
     cores: int = 1
@@ -171,7 +171,7 @@ class _Noting(Silent):
 class RayWorkers:
     """Some workers of a cluster that this process is connected to."""
 
-    def __init__(self, job: SweepJob, count: int, place: Place) -> None:
+    def __init__(self, job: SweepJob, count: int, place: WorkerPlace) -> None:
         """Ask for so many; those for which there is no place yet come later, or never."""
         import ray
 

@@ -23,10 +23,10 @@ from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.live_queue import POLL, ClaimedRuns
 from zsntta_cli.results.ray_workers import (
     Outcome,
-    Place,
     RayWorkers,
     SentRun,
     SweepJob,
+    WorkerPlace,
     cluster_errors,
     cluster_resources,
 )
@@ -71,7 +71,7 @@ class Sweep:
         replays = [run for run in runs if run not in is_live]
         try:
             connection.open()
-            records = self._run(_ListedRuns(replays), len(replays), None, Place())
+            records = self._run(_ListedRuns(replays), len(replays), None, WorkerPlace())
             return records + self._run_live([r for r in runs if r in is_live], live, before)
         finally:
             connection.close()
@@ -83,7 +83,7 @@ class Sweep:
         if not runs:
             return []
         if not isinstance(live, LiveDevices):  # nothing to encode with, as each run will say
-            return self._run(_ListedRuns(runs), len(runs), None, Place())
+            return self._run(_ListedRuns(runs), len(runs), None, WorkerPlace())
         settings, place = _live_place(live.settings)
         by_key = runs_by_key(self.root, runs) if self.keeping else {}
         unknown = [run for run in runs if run not in set(by_key.values())]
@@ -106,7 +106,7 @@ class Sweep:
             return None
 
     def _run(
-        self, source: "_Source", count: int, live: LiveSettings | None, place: Place
+        self, source: "_Source", count: int, live: LiveSettings | None, place: WorkerPlace
     ) -> list[Record]:
         """Make what a source has, and keep each record when it comes."""
         if not count:
@@ -272,14 +272,14 @@ class _SweepWork:
         self._source.end(run, record, is_kept=not self._keeper.problem)
 
 
-def _places(place: Place) -> int:
+def _places(place: WorkerPlace) -> int:
     """How many workers the cluster has a place for; one may come with another machine."""
     resources = cluster_resources()
     by_gpus = resources.get("GPU", 0) // place.gpus if place.gpus else None
     return max(1, int(resources.get("CPU", 1) // place.cores if by_gpus is None else by_gpus))
 
 
-def _live_place(settings: LiveSettings) -> tuple[LiveSettings, Place]:
+def _live_place(settings: LiveSettings) -> tuple[LiveSettings, WorkerPlace]:
     """What a worker makes live runs with.
 
     Raises:
@@ -292,7 +292,7 @@ def _live_place(settings: LiveSettings) -> tuple[LiveSettings, Place]:
     if device not in ("cpu", "cuda"):
         raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
     if device == "cpu":
-        return replace(settings, device=device), Place(min(os.cpu_count() or 1, most_cores()))
+        return replace(settings, device=device), WorkerPlace(min(os.cpu_count() or 1, most_cores()))
     if not has_gpus:
         raise EncoderError("no machine of the Ray cluster has a GPU: the device must be cpu.")
-    return replace(settings, device=device), Place(gpus=1)
+    return replace(settings, device=device), WorkerPlace(gpus=1)

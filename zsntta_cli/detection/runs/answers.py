@@ -53,7 +53,7 @@ class Interview:
 
 
 @dataclass(frozen=True)
-class Answers:
+class FileAnswers:
     """Whether images belong to one of the classes, by their content or where they are from."""
 
     by_content: Mapping[str, bool]  # SHA-256 of the file
@@ -76,7 +76,7 @@ def _digest(item: Item) -> str:
         return ""
 
 
-def read_answers(path: Path) -> Answers:
+def read_answers(path: Path) -> FileAnswers:
     """Answers of a file: CSV where it is called so, else JSON Lines; a later line counts.
 
     Raises:
@@ -95,7 +95,7 @@ def read_answers(path: Path) -> Answers:
             by_source[source, frame] = belongs
     if not (by_content or by_source):
         raise StoreError(f"{path} has no answers: a line {_WANTED}.")
-    return Answers(by_content, by_source)
+    return FileAnswers(by_content, by_source)
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:

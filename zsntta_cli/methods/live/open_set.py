@@ -22,7 +22,7 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class OpenSetBatch:
     """A batch of B items, whose logits have their graph; N of them count in a loss."""
 
     images: torch.Tensor  # (B, 3, H, W)
@@ -33,7 +33,7 @@ class Batch:
 
 
 # The loss of a batch, and which of its items (N,) have their entropy minimised; None: no step.
-Loss = Callable[[Batch], tuple[torch.Tensor, Mask] | None]
+Loss = Callable[[OpenSetBatch], tuple[torch.Tensor, Mask] | None]
 
 
 def run(
@@ -55,11 +55,16 @@ def run(
             counts = ~data.stream.injected[items]
             if counts.any():
                 kept = logits[torch.from_numpy(counts).to(logits.device)]
-                _step(data, tent, loss, Batch(images, counts, items[counts], kept, entropy(kept)))
+                _step(
+                    data,
+                    tent,
+                    loss,
+                    OpenSetBatch(images, counts, items[counts], kept, entropy(kept)),
+                )
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
-def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: Batch) -> None:
+def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: OpenSetBatch) -> None:
     terms = loss_of(batch)
     if terms is None:
         return
@@ -72,6 +77,6 @@ def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: Batch) -> None:
     tent.minimise(loss)
 
 
-def rows(mask: Mask, batch: Batch) -> torch.Tensor:
+def rows(mask: Mask, batch: OpenSetBatch) -> torch.Tensor:
     """A mask (N,) of a batch, where its logits are."""
     return torch.from_numpy(mask).to(batch.logits.device)

@@ -18,7 +18,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy, norm_layers
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Batch, Loss, rows
+from zsntta_cli.methods.live.open_set import Loss, OpenSetBatch, rows
 from zsntta_cli.methods.live.settings import OsttaSettings
 from zsntta_cli.methods.live.tent import Mask, Tent
 from zsntta_cli.settings import ThresholdSettings
@@ -33,7 +33,7 @@ def run(
         layers = norm_layers(data.encoder.model.visual).values()
         original = Original([p for layer in layers for p in layer.parameters(recurse=False)])
 
-        def loss(batch: Batch) -> tuple[torch.Tensor, Mask]:
+        def loss(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask]:
             with torch.no_grad(), original.back():
                 logits = tent.logits(data.encoder.image_features(batch.images))
             before = logits[torch.from_numpy(batch.counts).to(logits.device)]
@@ -64,7 +64,9 @@ class Original:
                 parameter.data = value
 
 
-def crowd_entropy(batch: Batch, before: torch.Tensor, marginal: float) -> tuple[torch.Tensor, Mask]:
+def crowd_entropy(
+    batch: OpenSetBatch, before: torch.Tensor, marginal: float
+) -> tuple[torch.Tensor, Mask]:
     """The loss of a batch, and the items that it minimises, given the logits (N, C) before."""
     confidence, class_index = before.softmax(dim=-1).max(dim=-1)
     now = batch.logits.detach().softmax(dim=-1).gather(1, class_index[:, None])[:, 0]

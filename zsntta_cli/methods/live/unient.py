@@ -17,7 +17,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Batch, rows
+from zsntta_cli.methods.live.open_set import OpenSetBatch, rows
 from zsntta_cli.methods.live.settings import UnientSettings
 from zsntta_cli.methods.live.tent import Mask
 from zsntta_cli.settings import ThresholdSettings
@@ -30,7 +30,7 @@ def run(
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, as the encoder adapts."""
 
-    def loss_of(batch: Batch) -> tuple[torch.Tensor, Mask] | None:
+    def loss_of(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask] | None:
         stream = data.stream
         is_id = id_probability(stream.pool.detail.top_logits[stream.index[batch.items], 0])
         return None if is_id is None else unified_entropy(batch, is_id, options)
@@ -74,7 +74,7 @@ def _split(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 
 
 def unified_entropy(
-    batch: Batch, is_id: NDArray[np.float64], options: UnientSettings
+    batch: OpenSetBatch, is_id: NDArray[np.float64], options: UnientSettings
 ) -> tuple[torch.Tensor, Mask]:
     """The loss of a batch, and which of its items count as ID, given their probabilities (N,)."""
     likely = is_id >= 0.5
