@@ -28,6 +28,7 @@ from zsntta_cli.cli import app
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.simulation.runs import PRESETS
 
 ROOT = Path(__file__).parents[2]
@@ -396,3 +397,14 @@ def test_the_architecture_page_has_every_room_and_the_contracts_levels():
             if contract["type"] == "layers"
         ]
     assert "\n" + " > ".join(layers) + "\n" in page
+
+
+def test_what_a_method_sees_is_listed_whole():
+    table = (
+        TEXT[ROOT / "docs" / "extending.md"]
+        .partition("### What a method sees")[2]
+        .partition("`Decisions` has")[0]
+    )
+    named = set(re.findall(r"^\| `(\w+)", table, re.MULTILINE)) - {"len"}
+    fields = {field.name for field in dataclasses.fields(StreamData)}
+    assert named == fields | {name for name in vars(StreamData) if name[0] != "_"}
