@@ -11,8 +11,10 @@ import typer
 
 from zsntta_cli import __version__, plugins
 from zsntta_cli.cli.command import Command, Group, end, say
+from zsntta_cli.cli.pages import COMMAND_GROUPS
 from zsntta_cli.errors import PluginError
 
+_SUMMARY = 60  # characters of a command's summary, which is cut at none of 80 columns
 _PLACES = {
     "extract": "extract.extract",
     "simulate": "simulate.simulate",
@@ -75,6 +77,13 @@ class Zsntta(Group):
 
     def __init__(self, *args: Any, **values: Any) -> None:
         super().__init__(*args, **values | {"commands": COMMANDS})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands under the headings that say what they are for."""
+        del ctx
+        for heading, names in COMMAND_GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(n, COMMANDS[n].get_short_help_str(_SUMMARY)) for n in names])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read `zsntta help simulate` as `zsntta simulate -h`."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zsntta_cli.cache.imports import ImportPlan
     from zsntta_cli.cache.published import ComparedAccuracy
 
-app = group("Cached features: list, show, verify, split; import, export, push and pull them.")
+app = group("List, check, split, import, export and share features.")
 
 
 @app.command("list", cls=Command)
@@ -35,7 +35,10 @@ def list_files(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """All feature files, unfinished extractions and TPT's answers; or what a place has."""
+    """List feature files, unfinished extractions, TPT's answers.
+
+    With a place, list what is published there.
+    """
     if address is not None:
         list_published(address, encoder)
         return
@@ -63,7 +66,10 @@ def show(
     model: ModelOptions,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Everything about the features of one set, by one encoder or by all that have it."""
+    """Show everything about the features of one set.
+
+    They are of one encoder, or of all that have the set.
+    """
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find, folder_name
     from zsntta_cli.cache.verify import read_details
@@ -91,7 +97,10 @@ def verify(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Read feature files whole and check all that they hold; exit code 1 if any is bad."""
+    """Read feature files whole and check all that they hold.
+
+    The exit code is 1 if any is bad.
+    """
     from zsntta_cli.cache.answers import answer_problems
     from zsntta_cli.cache.folder import answer_paths, find
     from zsntta_cli.cache.hdf5 import read_header
@@ -138,7 +147,9 @@ def split(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make two sets of one set's classes or of its images, for every encoder's features.
+    """Make two sets of one set's classes or of its images.
+
+    This is done for every encoder's features.
 
     Of classes, an ID set and its OOD set; of images, NAME-tune and NAME-rest, to choose settings on
     the one and to report on the other (of another seed, NAME-tune-sSEED).
@@ -196,7 +207,10 @@ def join(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make one set of its parts, which stay where they are: no feature is read or copied."""
+    """Make one set of its parts, which stay where they are.
+
+    No feature is read or copied.
+    """
     from zsntta_cli.cache.folder import parts_of
     from zsntta_cli.cache.parts import join_parts
 

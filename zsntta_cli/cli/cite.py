@@ -29,7 +29,10 @@ def cite(
     output: Annotated[Path | None, typer.Option(help="Write to this .bib, whole or not.")] = None,
     store: StoreOptions,
 ) -> None:
-    """Print BibTeX of methods, sets and encoders: those named, of a file, or of all kept runs."""
+    """Print BibTeX of methods, sets and encoders.
+
+    They are those named, those of a file, or those of all kept runs.
+    """
     form_of(output, {".bib": "bibtex"})
     from zsntta_cli.encoders.weights import encoder_cites
     from zsntta_cli.methods import check_method

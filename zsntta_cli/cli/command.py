@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
 from zsntta_cli.cli.lists import written_out
+from zsntta_cli.cli.pages import EXAMPLES, SHORT_PAGES
 from zsntta_cli.cli.usage import said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
@@ -20,6 +21,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keep
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper", "board")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
 _TYPED = f"{__name__}.typed"  # in a context: the options of the line, as they were typed
+_ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -32,6 +34,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
+        if ctx.info_name in SHORT_PAGES and "--all" in args and {"-h", "--help"} & set(args):
+            ctx.meta[_ALL], args = True, [word for word in args if word != "--all"]
         with _usage_in_a_line(ctx):
             options = [p for p in super().get_params(ctx) if isinstance(p, TyperOption)]
             args = written_out(args, {name: p for p in options for name in p.opts})
@@ -58,19 +62,32 @@ class Command(TyperCommand):
         return [p for p in parameters if p in order or p.required or p.callback]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Options under the headings that they name, in order."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
+        """Options under the headings that they name, in order; of a short page, under its own."""
+        short = {} if ctx.meta.get(_ALL) else SHORT_PAGES.get(ctx.info_name, {})
+        heading_of = {option: heading for heading in short for option in short[heading]}
+        panels: dict[str, list[tuple[str, str]]] = {heading: [] for heading in short}
+        parameters = self.get_params(ctx)
+        for parameter in parameters:
             if record := parameter.get_help_record(ctx):
                 is_option = isinstance(parameter, TyperOption)
                 panel = getattr(parameter, "rich_help_panel", None)
                 panel = panel or ("Options" if is_option else "Arguments")
+                if short:
+                    panel = next((heading_of[o] for o in parameter.opts if o in heading_of), None)
                 name, about = record
                 name = re.sub(r"<list\[(\w+)\]>", r"<\1> …", name)  # it may be repeated
-                panels.setdefault(panel, []).append((name, about))
+                if panel is not None:
+                    panels.setdefault(panel, []).append((name, about))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)
+        if short:
+            with formatter.section("Examples"):
+                for example in EXAMPLES[ctx.info_name]:
+                    formatter.write_text(example)
+            with formatter.section(f"All {len(parameters)} options"):
+                formatter.write_text(f"{ctx.command_path} -h --all")
+                formatter.write_text("zsntta methods show NAME, for those of a method")
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""

@@ -18,14 +18,14 @@ from zsntta_cli.settings import (
     ExtractSettings,
 )
 
-app = group("The known sets: list (also without a command), show one, verify one.", lists=True)
+app = group("List, show, fetch and verify the known data sets.", lists=True)
 
 _WORKERS = ExtractSettings().workers
 
 
 @app.command("list", cls=Command)
 def list_sets(data_root: DataRoot = DATA, features_dir: FeaturesDir = FEATURES) -> None:
-    """All known sets: role, images, classes, whether on disk, cached for which encoders."""
+    """List the known sets, and which are on disk or cached."""
     from zsntta_cli.datasets import CATALOGUE
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import set_list
@@ -39,7 +39,10 @@ def show(
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Where to get a set, its size, terms and layout on disk, and the commands to type."""
+    """Show where to get a set, and the commands to type.
+
+    With its size, its terms and its layout on disk.
+    """
     from zsntta_cli.cli.hints import set_commands
     from zsntta_cli.datasets import known
     from zsntta_cli.progress import console
@@ -56,7 +59,10 @@ def get(
     data_root: DataRoot = DATA,
     mirror: Annotated[str, typer.Option(help="An address with the same files: ADDRESS/FILE.")] = "",
 ) -> None:
-    """Fetch known sets: goes on where it was cut off, verified; exit code 1 if one is not there."""
+    """Fetch known sets, and verify them.
+
+    A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
+    """
     from zsntta_cli.cli.hints import worded
     from zsntta_cli.datasets import fetching, known
     from zsntta_cli.progress import ConsoleReporter
@@ -83,7 +89,10 @@ def verify(
     workers: Annotated[int, typer.Option(min=1, help="Threads that open images.")] = _WORKERS,
     data_root: DataRoot = DATA,
 ) -> None:
-    """Read a set, fetched if it can be, and compare it with the catalogue; exit code 1 if bad."""
+    """Read a set and compare it with the catalogue.
+
+    It is fetched if it can be. The exit code is 1 if it is bad.
+    """
     from zsntta_cli.datasets import CATALOGUE, known, load_images, status
     from zsntta_cli.datasets.names import SetName
     from zsntta_cli.progress import ConsoleReporter
@@ -109,7 +118,7 @@ def verify(
 
 
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:
-    """The embedded encoder, the paper's, all that features are cached of, and families to take."""
+    """List encoders: embedded, the paper's, cached, families."""
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.hints import encoder_options
     from zsntta_cli.encoders.weights import FAMILIES, whereabouts

@@ -39,7 +39,10 @@ def demo(
     live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """The main job offline: embedded encoder, built-in sets, ZS-CLIP, AdaND and ridge."""
+    """Run the main job offline, on the embedded encoder.
+
+    It compares ZS-CLIP, AdaND and ridge on the built-in sets.
+    """
     if dry_run:
         _say_foresight(features_dir, live)
         return

@@ -41,7 +41,10 @@ def run(
     ),
     dry_run: DryRun = False,
 ) -> None:
-    """Run what an experiment file says, and write its tables and figures; what is kept counts."""
+    """Run what an experiment file says, and write its results.
+
+    Results are tables and figures; runs that are kept are not made again.
+    """
     from zsntta_cli.results.experiment.reading import read_experiment
     from zsntta_cli.results.keeping import Keeping
 

@@ -37,7 +37,10 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Write cached features for other tools; cache import reads all forms, equal to the bit."""
+    """Write cached features for other tools.
+
+    `cache import` reads all forms, equal to the bit.
+    """
     from zsntta_cli.cache.export import ExportPlan, export_features
     from zsntta_cli.cli.output import is_stream
 

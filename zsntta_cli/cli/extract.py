@@ -168,7 +168,10 @@ def extract(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Encode data sets once: image features, class text features and noise images to HDF5."""
+    """Encode data sets once: features of images and class names.
+
+    Image features, class text features and noise images go to HDF5 files.
+    """
     check_engine(engine, parts, plan_parts, rate, wait)
     if part is not None or parts is not None:
         _check_parts(part, parts, dataset, {

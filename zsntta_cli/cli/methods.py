@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from zsntta_cli.report.sheet import Sheet
 
-app = group("The methods: list (also without a command), show one, check one.", lists=True)
+app = group("List, show and check methods.", lists=True)
 
 _Format = Annotated[
     Form | None, typer.Option("--format", help="[by the output's ending, or table]")
@@ -26,7 +26,7 @@ _Output = Annotated[Path | None, typer.Option(help="Write to this file, whole or
 
 @app.command("list", cls=Command)
 def list_methods(form: _Format = None, output: _Output = None) -> None:
-    """All methods: what each is, how it runs, what it needs, its paper."""
+    """List all methods: how each runs, what it needs, its paper."""
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report.method_cards import method_rows, method_sheet
 
@@ -41,7 +41,10 @@ def show(
     form: _Format = None,
     output: _Output = None,
 ) -> None:
-    """All about a method: its paper, what it needs and costs, its settings, what presets change."""
+    """Show all about a method, with its settings.
+
+    With its paper, what it needs and costs, and what presets change.
+    """
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.method_cards import card_rows, card_sheets
 
@@ -59,7 +62,9 @@ def check(
     form: _Format = None,
     output: _Output = None,
 ) -> None:
-    """Try a method on what all owe: no look-ahead, no labels, the same twice, any stream.
+    """Try a method on what every method owes.
+
+    No look-ahead, no labels, the same twice, any stream.
 
     Exit code 1 where a check failed. It runs on the demo's features where they are at hand.
     """

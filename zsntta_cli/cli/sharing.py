@@ -40,7 +40,10 @@ def push(
     dry_run: DryRun = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Publish cached features, never images, with an index and a card made from them."""
+    """Publish cached features, never images.
+
+    An index and a card are made from them.
+    """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.sharing import push as pushing
     from zsntta_cli.sharing.stores import open_store
@@ -65,7 +68,10 @@ def pull(
     dry_run: DryRun = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Fetch published features; each is verified, and nothing that is there is replaced."""
+    """Fetch published features.
+
+    Each file is verified, and nothing that is there is replaced.
+    """
     from zsntta_cli.cache.folder import feature_path
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.sharing import pull as pulling

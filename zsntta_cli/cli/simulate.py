@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 _FEW = 8  # replays that are done in a second or two
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
-_METHODS = f"one of {', '.join(METHODS)}."
-
-
 _repeatable = partial(under, None, metavar="NAME")
 _result = partial(under, "Result")
 
@@ -55,7 +52,8 @@ def simulate(
     *,
     ctx: typer.Context,
     method: Annotated[
-        list[str] | None, _repeatable(_METHODS.capitalize(), autocompletion=completion.methods)
+        list[str] | None,
+        _repeatable("Such as adand; zsntta methods lists all.", autocompletion=completion.methods),
     ] = None,
     id_set: Annotated[
         list[str] | None,
@@ -130,7 +128,9 @@ def simulate(
     live: LiveOptions,
     **settings: Any,
 ) -> None:
-    """Replay streams from cached features; live methods (tent, rosita …) encode their images.
+    """Run methods on streams of cached features.
+
+    Live methods (tent, rosita …) encode their images.
 
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.

@@ -40,7 +40,10 @@ def detect(
     watching: WatchOptions,
     parts: PartOptions,
 ) -> None:
-    """Tell which images belong to none of your classes: a verdict an image."""
+    """Tell which images belong to none of your classes.
+
+    Each image gets a verdict.
+    """
     if result.undo:
         _check_alone(images, decision, result, watching)
         _undo(result.undo, result.dry_run)

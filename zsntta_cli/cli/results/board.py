@@ -55,7 +55,9 @@ def board(
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """All methods on the same streams: one table, and a page with each pair and all deviations.
+    """Run all methods on the same streams, for one table.
+
+    The page has each pair and all deviations.
 
     Noise 0, 5, 25, 50, 75 %; with injected Gaussian noise too, where its features are cached. What
     was run before is kept.

@@ -104,7 +104,9 @@ def paper(
     live_options: LiveOptions,
     dry_run: DryRun = False,
 ) -> None:
-    """The paper's tables: measured, published, and whether the difference is more than chance.
+    """Measure the paper's tables and compare with what it prints.
+
+    A verdict says whether the difference is more than chance.
 
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.

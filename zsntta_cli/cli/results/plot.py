@@ -63,7 +63,9 @@ def plot(
         "figure.pdf"
     ),
 ) -> None:
-    """Draw a figure of kept results: a PDF, SVG or PNG, or a CSV of the numbers in it.
+    """Draw a figure of kept results: PDF, SVG, PNG or CSV.
+
+    The CSV has the numbers that are in the figure.
 
     Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.store import RecordStore, RunSummary
 
-app = group("Results that are kept: list, show, export, import, remove.", lists=True)
+app = group("List, show, export, import and remove kept results.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
 _LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
@@ -92,7 +92,10 @@ def list_runs(
     output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
     store: StoreOptions,
 ) -> None:
-    """A line a kept run, with the settings that vary, in the order in which they were kept."""
+    """List kept runs, with the settings that vary.
+
+    They stand in the order in which they were kept.
+    """
     from zsntta_cli.report.runs import head_of_more, run_lines
     from zsntta_cli.results.listing import sort_values, sorted_runs
 
@@ -126,7 +129,10 @@ def _rows(records: "RecordStore", keys: "Sequence[str]", form: str) -> str:
 @app.command(cls=Command)
 @with_groups
 def verify(*, store: StoreOptions) -> None:
-    """Look at every row of the store: exit code 1 where one is broken, which others leave out."""
+    """Check every row of the store of results.
+
+    The exit code is 1 where one is broken; other commands leave such rows out.
+    """
     with store.open() as records:
         faults, count = list(records.faults()), records.count()
     for fault in faults:
@@ -143,7 +149,10 @@ def show(
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="First digits of a key.")],
     store: StoreOptions,
 ) -> None:
-    """Everything about some runs: settings, digests, counts, time, versions."""
+    """Show everything about some runs.
+
+    Their settings, digests, counts, time and versions.
+    """
     from zsntta_cli.progress import console
     from zsntta_cli.report.runs import DIGITS, run_card
 
@@ -177,7 +186,10 @@ def export(
     ] = False,
     store: StoreOptions,
 ) -> None:
-    """Kept runs as JSON Lines, for `records import` and `report` elsewhere; or a row a run."""
+    """Write kept runs as JSON Lines, or one row per run.
+
+    `records import` and `report` read JSON Lines elsewhere.
+    """
     from zsntta_cli.report import table
     from zsntta_cli.results.exchange import export_text
 
@@ -219,7 +231,9 @@ def bundle(
     output: Annotated[Path, typer.Option(help="Write to this .zip, whole or not.")],
     store: StoreOptions,
 ) -> None:
-    """Write kept runs and what it takes to repeat them into one file, for `zsntta replay`.
+    """Write kept runs and what repeats them into one file.
+
+    `zsntta replay` reads it.
 
     It holds the records, which features they saw and how to make these, the sources of methods of
     your own, versions, commands, and tables for people.
@@ -249,7 +263,10 @@ def import_(
     files: Annotated[list[Path], typer.Argument(help="That export, or simulate, wrote.")],
     store: StoreOptions,
 ) -> None:
-    """Merge the runs of other people: all of a file or none; equal ones are one."""
+    """Merge the runs of other people: all of a file or none.
+
+    Runs that are equal are one.
+    """
     from zsntta_cli.results.exchange import read_lines
 
     runs_by_file = {path: read_lines(path) for path in files}
@@ -271,7 +288,10 @@ def remove(
     ] = False,
     store: StoreOptions,
 ) -> None:
-    """Forget some runs; asks before live ones are forgotten, which are expensive."""
+    """Forget some runs.
+
+    It asks before live ones are forgotten, which are expensive.
+    """
     if not (keys or wanted.any or everything):
         raise misused("say which: KEY, --method, --id, --ood, --ratio …, or --all")
     with store.open() as records:

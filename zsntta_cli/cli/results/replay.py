@@ -39,7 +39,7 @@ def replay(
     ] = "",
     live: LiveOptions,
 ) -> None:
-    """Run the records of a bundle again, and say which of them come out the same to the bit.
+    """Run a bundle's records again, and compare to the bit.
 
     Exit code 1 where one does not. Nothing is kept of it.
     """

@@ -38,7 +38,10 @@ def report(
     title: Annotated[str, typer.Option(help="Of the page.")] = TITLE,
     baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
 ) -> None:
-    """Kept results as one HTML page: tables, paired tests, plots, a leaderboard; loads nothing."""
+    """Write kept results as one HTML page.
+
+    It has tables, paired tests, plots and a leaderboard, and loads nothing.
+    """
     from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page
 
