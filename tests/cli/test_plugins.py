@@ -70,7 +70,7 @@ def simulated(typed, *words, plugins=("own.py",), **environment):
 
 def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     (tmp_path / "last.py").write_text(CLASSIFIER)
-    help_text = typed("--plugin", "own.py", "--plugin", "last.py", "simulate", "--help")[1]
+    help_text = typed("--plugin", "own.py", "--plugin", "last.py", "simulate", "--help", "--all")[1]
     assert "--cut NUMBER" in help_text
     assert "--back INTEGER" in help_text, "of a classifier alone, behind ZS-CLIP"
     records = simulated(
@@ -206,7 +206,7 @@ def installed(tmp_path):
 
 def test_what_a_distribution_declares_is_there(typed, installed):
     path = {"PYTHONPATH": str(installed)}
-    assert "--cut NUMBER" in typed("simulate", "--help", **path)[1]
+    assert "--cut NUMBER" in typed("simulate", "--help", "--all", **path)[1]
     chosen = ("--method", "installed", "--method", "installed+last", "--cut", "0.25")
     records = simulated(typed, *chosen, plugins=(), **path)
     assert [*records[0]["own"]["files"]] == ["own_things.py", "shifts.py"]

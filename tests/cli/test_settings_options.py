@@ -17,7 +17,9 @@ PAIR = (*TINY, "--ood", "glyphs", "--limit", 60)
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
-@pytest.mark.parametrize("command", [(), ("simulate",), ("extract",), ("cache", "import")])
+@pytest.mark.parametrize(
+    "command", [(), ("simulate",), ("simulate", "--all"), ("extract",), ("cache", "import")]
+)
 def test_help_fits_a_terminal_of_80_columns(zsntta, monkeypatch, command, word):
     monkeypatch.setenv("COLUMNS", "80")
     result = zsntta(*command, word)
@@ -27,7 +29,7 @@ def test_help_fits_a_terminal_of_80_columns(zsntta, monkeypatch, command, word):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_setting_is_an_option_that_tells_of_itself_and_its_default(zsntta, method):
-    text = zsntta("simulate", "--help").stdout
+    text = zsntta("simulate", "--help", "--all").stdout
     options = [" ".join(one.split("\n\n")[0].split()) for one in text.split("\n  --")[1:]]
     for field in declared(method).values():
         [one] = [one for one in options if one.startswith(f"{option_name(field)} ")]
@@ -93,7 +95,7 @@ def test_a_value_for_one_method_of_several(cached):
      (("--set", "adand.warmup=-1"), "warmup is -1, must be 0 or more."),
      (("--set", "adand.learning-rate=fast"), "learning-rate is 'fast', must be a number."),
      (("--set", "adand.reevaluate=maybe"), "reevaluate is 'maybe', must be true or false."),
-     (("--set", "adand.threshold=high"), "is 'high', must be a number."),
+     (("--set", "adand.threshold=high"), "is 'high', must be a number or adaptive."),
      (("--set", "tent.pipeline=all"), "a setting is given for tent, which is not to be run."),
      (("--views", 4), "views is no setting of adand: it is one of tpt."),
      (("--positive-shots", 4), "positive-shots is no setting of adand: it is one of tda, adand+t"),

@@ -247,7 +247,7 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     refused = python(tmp_path, *command[:10], "zs-clip", "--runner-up", "1")
     assert refused.returncode == 2
     assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
-    assert "--runner-up NUMBER" in python(tmp_path, *command[:5], "--help").stdout
+    assert "--runner-up NUMBER" in python(tmp_path, *command[:5], "--help", "--all").stdout
 
 
 def test_the_example_of_the_package_is_its_file_and_its_line():
