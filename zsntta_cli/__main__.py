@@ -60,7 +60,8 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     Python cannot raise anything there: it would print a traceback and go on.
     """
     if unraisable.exc_type is KeyboardInterrupt:
-        threading.Timer(0.01, signal.raise_signal, [signal.SIGINT]).start()
+        main_thread = threading.main_thread().ident  # whose waiting it is to end
+        threading.Timer(0.01, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
     else:
         sys.__unraisablehook__(unraisable)
 

@@ -358,7 +358,7 @@ def test_nothing_cached_is_one_line_with_the_command(zsntta):
         (("paper", "--format", "csv"), "are of tables: name one"),
         (("paper", "2", "--format", "csv", "--output", "a.md"), "says markdown"),
         (("paper", "2", "--preset", "papers"), "must be one of: paper, official"),
-        (("paper", "2", "--seed", "-1"), "'--seed'"),
+        (("paper", "2", "--seed", "-1"), "--seed is '-1', must be at least 0"),
     ],
 )
 def test_wrong_usage_is_one_line(zsntta, arguments, said):

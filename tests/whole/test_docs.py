@@ -156,9 +156,10 @@ def fitted(words, on_built_in):
         words += (
             ["--noise-count", "40"] if "--noise" in words and "--noise-count" not in words else []
         )
-    if words[0] == "simulate" and {*LIVE} & {*words}:
+    parts = {part for word in words for part in word.split(",")}
+    if words[0] == "simulate" and {*LIVE} & parts:
         words = set_to(words, "--limit", "48")
-        words = set_to(words, "--views", "2") if "tpt" in words else words
+        words = set_to(words, "--views", "2") if "tpt" in parts else words
         words += [] if "--ood" in words else ["--ood", "glyphs"]
     return words
 
