@@ -28,6 +28,7 @@ MUST_HAVE = (  # what a wheel was once built without, or may easily be
     "zsntta_cli/report/references.bib",
     "zsntta_cli/paper/printed/published.csv",
 )
+LICENCES = ("LICENSE", "zsntta_cli/datasets/wordnet/LICENSE")
 PROGRAM = '''"""What a program does with the public names."""
 
 import numpy as np
@@ -48,13 +49,13 @@ try:
 except z.ZsnttaError as error:
     print(error)
 '''
-REVEALED = ["builtins.float", "builtins.float", "zsntta_cli.methods.Method"]
+REVEALED = ["float", "float", "Method"]
 
 
 def main() -> int:
     """Run all checks; 1 where one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", nargs="+", default=["3.11", "3.14"], metavar="VERSION")
+    parser.add_argument("--python", nargs="+", default=["3.11", "3.14"], metavar="VERSION|PATH")
     parser.add_argument("--torch-backend", default="cpu", help="of uv; '' takes PyPI's torch")
     arguments = parser.parse_args()
     failures = []
@@ -66,8 +67,8 @@ def main() -> int:
         failures += wrong_content(wheel)
         oldest, newest = arguments.python[0], arguments.python[-1]
         tries = [(oldest, "lowest-direct"), (oldest, "highest"), (newest, "highest")]
-        for python, resolution in dict.fromkeys(tries):
-            place = Path(folder) / f"{python}-{resolution}"
+        for number, (python, resolution) in enumerate(dict.fromkeys(tries)):
+            place = Path(folder) / f"environment-{number}"
             began = time.perf_counter()
             found = tried(place, wheel, python, resolution, arguments.torch_backend)
             seconds = time.perf_counter() - began
@@ -79,19 +80,24 @@ def main() -> int:
 
 def wrong_content(wheel: Path) -> list[str]:
     """What is wrong with the wheel's files: one of the package that lacks, or a stranger's."""
-    listed = subprocess.run(
-        ["git", "ls-files", "zsntta_cli"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    package = set(listed.stdout.split())
+    package = package_files()
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         information = {n.partition(".dist-info/")[2] for n in archive.namelist()} - {""}
     wrong = [f"the wheel lacks {name}" for name in sorted({*package, *MUST_HAVE} - names)]
     wrong += [f"the wheel has {name}, which git does not know" for name in sorted(names - package)]
-    wanted = {"licenses/LICENSE", "licenses/zsntta_cli/datasets/wordnet/LICENSE"}
-    wrong += [f"the wheel lacks {name}" for name in sorted(wanted - information)]
+    licences = {f"licenses/{name}" for name in LICENCES}
+    wrong += [f"the wheel lacks {name}" for name in sorted(licences - information)]
     print(f"wheel: {len(names)} files", *wrong, sep="\n  ")
     return wrong
+
+
+def package_files() -> set[str]:
+    """The files of the package, as git knows them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "zsntta_cli"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(listed.stdout.split())
 
 
 def tried(place: Path, wheel: Path, python: str, resolution: str, torch_backend: str) -> str:
@@ -121,7 +127,7 @@ def tried(place: Path, wheel: Path, python: str, resolution: str, torch_backend:
             end = (done.stdout + done.stderr).strip().splitlines()[-5:]
             return f"{' '.join(step)}: " + "\n    ".join(end)
         if "mypy" in step[0]:
-            revealed = re.findall(r'Revealed type is "([^"]*)"', done.stdout)
+            revealed = re.findall(r'Revealed type is "(?:[\w.]*\.)?(\w+)"', done.stdout)
             if revealed != REVEALED:
                 return f"mypy sees {revealed}, not {REVEALED}"
     return ""

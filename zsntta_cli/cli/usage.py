@@ -13,8 +13,10 @@ _MEANT = {
 }
 # What pydantic and click say of a value, and what follows its option and the value here.
 _RULES = {
-    r"Input should be a valid integer.*|'.*' is not a valid int(eger)?( range)?": "must be a whole number",
-    r"Input should be a valid (number|float).*|'.*' is not a valid float( range)?": "must be a number",
+    r"Input should be a valid integer.*": "must be a whole number",
+    r"'.*' is not a valid int(eger)?( range)?": "must be a whole number",
+    r"Input should be a valid (number|float).*": "must be a number",
+    r"'.*' is not a valid float( range)?": "must be a number",
     r"Input should be a valid boolean.*|'.*' is not a valid bool(ean)?": "must be true or false",
     r"Input should be greater than or equal to (?P<least>.+)": "must be at least {least}",
     r"Input should be greater than (?P<least>.+)": "must be more than {least}",
