@@ -59,8 +59,8 @@ class RunBlock:
         """All runs of the table, each once; none if its settings are tuned first.
 
         Raises:
-            SettingsError: a value out of its range, a setting that no method has. StoreError: no
-            OOD set for a ratio above 0.
+            SettingsError: a value out of its range, a setting that no method has.
+            StoreError: no OOD set for a ratio above 0.
         """
         grids = [] if self.tuning else self.grids()
         return list(dict.fromkeys(run for grid in grids for run in grid.runs(root)))
