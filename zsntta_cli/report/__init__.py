@@ -1,4 +1,4 @@
-"""Results to what people read."""
+"""Turn results into what people read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ def table(
     columns: Sequence[str] = (),
     aggregate: bool = False,
 ) -> str:
-    """Records as a text: a table for the terminal, or markdown, latex, html, csv or json.
+    """Draw records as a text: a table for the terminal, or markdown, latex, html, csv or json.
 
     `report` is one of REPORTS: "accuracy" (Acc_S, Acc_N, Acc_H), "ood" (AUROC, FPR95 and AUPR by
-    both definitions), "flags" (both, and what the flag is worth), "open-set" (ID accuracy, OSCR,
+    both definitions), "flags" (both, and metrics of the noise flag), "open-set" (ID accuracy, OSCR,
     what a better threshold could win) or "calibration" (of probabilities), in percent; `columns`
-    names single metrics in place of a report. csv has a row a run and json the records, or both,
-    `aggregate`, what the table shows.
+    names single metrics instead of a report. csv has a row for each run and json the records; with
+    `aggregate` both have what the table shows.
 
     Raises:
         SettingsError: an unknown report, form or metric.

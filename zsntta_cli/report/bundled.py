@@ -1,4 +1,4 @@
-"""What a bundle of kept runs holds beside them: features, sources of methods, tables."""
+"""The parts of a bundle besides its runs: features, sources of methods, tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _TABLES = {"accuracy.md": ("markdown", "accuracy"), "ood.md": ("markdown", "ood"
 
 
 def bundle_of(runs: Sequence[Kept], commands: Sequence[str], command: str) -> Bundle:
-    """A bundle of runs; `commands` make their features, `command` the bundle."""
+    """A bundle of runs; `commands` make their features, `command` made the bundle."""
     digests: dict[str, dict[str, str]] = {}
     for kept in runs:
         digests.setdefault(kept.record.settings.encoder, {}).update(kept.record.digests)
@@ -27,7 +27,7 @@ def bundle_of(runs: Sequence[Kept], commands: Sequence[str], command: str) -> Bu
 
 
 def origins_of(runs: Sequence[Kept]) -> dict[str, dict[str, Origin]]:
-    """How the features came to be that some runs saw, by encoder's folder and set."""
+    """The origins of the features that some runs read, by encoder folder and set."""
     origins: dict[str, dict[str, Origin]] = {}
     for run in map(as_recorded, runs):
         origins.setdefault(run.settings.encoder, {}).update(run.origins)
@@ -35,14 +35,14 @@ def origins_of(runs: Sequence[Kept]) -> dict[str, dict[str, Origin]]:
 
 
 def plugins_of(runs: Sequence[Kept]) -> dict[str, bytes]:
-    """The sources of methods from outside the package, of those whose code is here."""
+    """The sources of those methods from outside the package whose code is available."""
     methods = {kept.record.settings.method for kept in runs}
     files = [source_files(name) for name in sorted(methods) if find_method(name)]
     return {name: path.read_bytes() for of_method in files for name, path in of_method.items()}
 
 
 def without_source(runs: Sequence[Kept], plugins: Mapping[str, bytes]) -> list[str]:
-    """The methods from outside the package whose source is not among some."""
+    """The methods from outside the package whose source is not among the given ones."""
     lacking = {
         kept.record.settings.method
         for kept in runs

@@ -22,7 +22,7 @@ _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 
 
 def card(title: str, facts: Mapping[str, str]) -> Table:
-    """A fact a line; what is empty is left out."""
+    """Draw one fact per line; empty facts are left out."""
     table = Table(title=_text(title), show_header=False, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -33,7 +33,7 @@ def card(title: str, facts: Mapping[str, str]) -> Table:
 
 
 def _text(value: str) -> Text:
-    """A text from a file, shown as it is: of a plain one, ':fog:' would become an emoji."""
+    """A text from a file without markup: rich would turn ':fog:' into an emoji."""
     return Text(printable(value, kept="\n"))
 
 
@@ -44,7 +44,7 @@ def feature_lists(
 ) -> list[Table]:
     """Feature files, unfinished extractions and TPT's answers: a table for each encoder.
 
-    `accuracies`: zero-shot, by the file; what is off has a mark.
+    `accuracies`: zero-shot accuracies by file; suspicious ones have a mark.
     """
     tables: dict[str, Table] = {}
     for file in files:
@@ -79,8 +79,8 @@ def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
     percents = {
         j.shot.template: f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" for j in judged
     }
-    shown = "\n".join(percents.get(template, "") for template in header.templates)
-    return [file.name, f"{header.images:,}", classes, templates, shown, size, header.created[:10]]
+    shares = "\n".join(percents.get(template, "") for template in header.templates)
+    return [file.name, f"{header.images:,}", classes, templates, shares, size, header.created[:10]]
 
 
 def _answers_row(kept: StoredAnswers) -> list[str]:
@@ -96,7 +96,7 @@ def feature_card(
     answers: Sequence[StoredAnswers] = (),
     judged: Sequence[ComparedAccuracy] = (),
 ) -> Table:
-    """Everything about one feature file, its accuracies, and about TPT's answers on it."""
+    """All facts about one feature file, its accuracies, and TPT's answers on it."""
     header, features, norms = details.header, details.features, details.norms
     facts = {
         "kind": header.kind,
@@ -125,12 +125,12 @@ def feature_card(
 
 def _abridged(names: tuple[str, ...]) -> str:
     half = _NAMES_SHOWN // 2
-    shown = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
-    return f"{len(names)}: {', '.join(shown)}" if names else "none"
+    shortened = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
+    return f"{len(names)}: {', '.join(shortened)}" if names else "none"
 
 
 def _label_counts(counts: Mapping[int, int]) -> str:
-    """How many images the classes have, and how many classes that is."""
+    """How many images the classes have, how many classes that is, and the unlabelled images."""
     labelled = [count for label, count in counts.items() if label >= 0]
     if not labelled:
         return "none"
@@ -162,7 +162,7 @@ def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
 def set_card(
     name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, commands: Sequence[str]
 ) -> Table:
-    """What there is to know of a set, with the commands to type."""
+    """All facts about a set, with the commands to type."""
     base = SetName.parse(name).base
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),

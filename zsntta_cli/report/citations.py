@@ -1,7 +1,7 @@
-"""References: what methods, data sets and encoders cite, as BibTeX and in a few words.
+"""References: what methods, data sets and encoders cite, as BibTeX and in short form.
 
-All entries stand in references.bib, a field a line. A method of one's own may bring an entry with
-it: its `cites` then holds the entry instead of a key.
+All entries are in references.bib, with one field per line. A method from outside the package may
+bring an entry with it: its `cites` then holds the entry instead of a key.
 """
 
 import functools
@@ -38,11 +38,11 @@ class Reference:
 
     @property
     def short(self) -> str:
-        """Who, where and when, with the number in arXiv: "Jiang et al., ICLR 2024"."""
-        known = self.fields.get("author") or self.fields["note"].partition(";")[0]
-        authors = known.split(" and ")
-        first, *others = [_plain(author.partition(",")[0]) for author in authors]
-        who = f"{first} et al." if len(others) > 1 else " and ".join([first, *others])
+        """Authors, venue, year and arXiv number: "Jiang et al., ICLR 2024"."""
+        names = self.fields.get("author") or self.fields["note"].partition(";")[0]
+        authors = names.split(" and ")
+        first, *further = [_plain(author.partition(",")[0]) for author in authors]
+        who = f"{first} et al." if len(further) > 1 else " and ".join([first, *further])
         when = f"{self._venue} {self.fields.get('year', '')}".strip()
         number = f"arXiv {self.fields['eprint']}" if "eprint" in self.fields else ""
         return ", ".join(part for part in (who, when, number) if part)
@@ -55,12 +55,12 @@ class Reference:
 
     @property
     def title(self) -> str:
-        """Its title as plain text."""
+        """The title as plain text."""
         return _plain(self.fields["title"])
 
 
 def _plain(text: str) -> str:
-    """A text of BibTeX without braces and commands; an accent is left out."""
+    """A BibTeX text without braces and commands; accents are left out."""
     return re.sub(r"\\['\"`^~]|[{}]", "", text).replace("--", "–")
 
 
@@ -79,7 +79,7 @@ def _read(text: str) -> list[Reference]:
 
 
 def find_reference(cited: str) -> Reference | None:
-    """The entry of a key, or the one that stands in its place; None where there is neither."""
+    """The entry of a key, or an entry given instead of a key; None if there is none."""
     if cited.lstrip().startswith("@"):
         return next(iter(_read(cited.strip() + "\n")), None)
     return references().get(cited)
@@ -90,9 +90,10 @@ def citations(
     sets: Iterable[str] = (),
     encoders: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Purposes:
-    """What is to be cited, by key, with what for; the program, its setting and CLIP first.
+    """The entries to cite, by key, with the uses; the program, its setting and CLIP come first.
 
-    `encoders` say what each cites beside CLIP. `uncited` names what has no reference.
+    `encoders` have what each cites besides CLIP. `uncited` names methods and sets without a
+    reference.
     """
     purposes: Purposes = {PROGRAM: ["the program"], SETTING: ["the setting"]}
     purposes |= {CLIP: ["the model"], OPEN_CLIP: ["the model's implementation"]}
@@ -105,7 +106,7 @@ def citations(
 
 
 def uncited(methods: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
-    """Methods and sets that no reference is known of."""
+    """Methods and sets for which no reference is known."""
     cites = {name: _of_method(name) for name in methods}
     cites |= {name: _of_set(name) for name in sets}
     return [name for name, cited in cites.items() if not any(map(find_reference, cited))]
@@ -125,7 +126,7 @@ def _of_set(name: str) -> tuple[str, ...]:
 
 
 def bibtex(purposes: Purposes) -> str:
-    """Entries, each once, with what it is cited for in the line above it."""
+    """Entries, each once, with their uses in the line above."""
     parts = []
     for cited, names in purposes.items():
         if reference := find_reference(cited):

@@ -1,7 +1,7 @@
-"""A figure as plain values: what is drawn, and what its CSV holds, are the same numbers.
+"""A figure as plain values: its drawing and its CSV have the same numbers.
 
-All figures of the program are such: those of `plot`, of the paper and of the page. Nothing is
-worked out while one is drawn; how it is drawn stands in forms/matplotlib.py and forms/svg.py.
+All figures of the program are such values: those of `plot`, of the paper and of the page. Nothing
+is computed while a figure is drawn; forms/matplotlib.py and forms/svg.py draw it.
 """
 
 import math
@@ -29,15 +29,15 @@ _ROUND = (1, 2, 2.5, 5, 10)  # a step between ticks is one of these times a powe
 
 
 class Result(Protocol):
-    """A result that a point stands for."""
+    """A result that a point represents."""
 
     def tidy(self) -> Mapping[str, Any]:
-        """Its row in the one schema of results."""
+        """The row of the result in the schema of results."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one kind; an x or y of None has no place on its axis."""
+    """Points of one kind; a point whose x or y is None is not on that axis."""
 
     name: str  # in the legend
     x: Places
@@ -51,7 +51,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows, and how far."""
+    """An axis: its name and its ends."""
 
     name: str
     low: float | None = None
@@ -61,7 +61,7 @@ class Axis:
     ticks: tuple[float, ...] = ()  # where there are few values
 
     def round_ticks(self, most: int = 5) -> tuple[float, ...]:
-        """Round numbers between the ends, about so many; those of few values where it has these."""
+        """About `most` round numbers between the ends, or the ticks that the axis has."""
         if self.ticks:
             return self.ticks
         assert self.low is not None
@@ -77,7 +77,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes with its series."""
 
     title: str
     x: Axis
@@ -87,7 +87,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels side by side, and what a reader must know of what is in them, and what is not."""
+    """Panels side by side, with notes on what they show and what they leave out."""
 
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()  # on what is not in it: told beside the figure
@@ -95,12 +95,12 @@ class Figure:
 
 
 def tick_text(value: float) -> str:
-    """A number beside an axis."""
+    """The text of a number on an axis."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def with_ends(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels with ends for all linear axes: the same ones for axes of one name and ends."""
+    """The panels with ends for all linear axes: equal axes get the same ends."""
     xs = _ends(panels, lambda panel: panel.x, lambda series: series.x)
     ys = _ends(panels, lambda panel: panel.y, _heights)
     return [replace(panel, x=x, y=y) for panel, x, y in zip(panels, xs, ys, strict=True)]
@@ -126,7 +126,7 @@ def _heights(series: Series) -> Iterator[Any]:
 
 
 def _fitted(axis: Axis, values: Sequence[float]) -> Axis:
-    """An axis that all values are on, not much longer than they need."""
+    """An axis on which all values lie, with a small margin."""
     if axis.is_log:
         return axis
     low = min(values, default=0) if axis.low is None else axis.low
@@ -143,10 +143,10 @@ _PANEL_COLUMNS = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "std"
 
 
 def point_rows(figure: Figure) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Every point that is drawn as a row, and the columns: those of results come first."""
+    """Every drawn point as a row, and the columns: those of results come first."""
     rows = [row for panel in figure.panels for one in panel.series for row in _rows(panel, one)]
-    others = dict.fromkeys(name for row in rows for name in row if name not in _PANEL_COLUMNS)
-    return rows, (*others, *_PANEL_COLUMNS)
+    of_results = dict.fromkeys(name for row in rows for name in row if name not in _PANEL_COLUMNS)
+    return rows, (*of_results, *_PANEL_COLUMNS)
 
 
 def _rows(panel: Panel, series: Series) -> Iterator[dict[str, Any]]:
@@ -159,7 +159,7 @@ def _rows(panel: Panel, series: Series) -> Iterator[dict[str, Any]]:
 
 
 def _shown(value: float | str | None) -> object:
-    """A value of a CSV: six significant digits, nothing for what has none."""
+    """A value in a CSV: six significant digits, None without a value."""
     if value is None or value != value:
         return None
     return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""What runs would come to, in lines for `--dry-run`."""
+"""What runs would cost, in lines for `--dry-run`."""
 
 from zsntta_cli.report.runs import aligned_lines
 from zsntta_cli.results.planning import Estimate, Foresight, count_by_method
@@ -9,36 +9,36 @@ _MINUTE, _HOUR = 60, 3600  # seconds
 
 
 def foresight_lines(foresight: Foresight) -> list[str]:
-    """A table of the runs, what they come to, and how long they take."""
+    """A table of the runs, their states, and how long they would take."""
     if not foresight.runs:
         return ["There is nothing to run."]
     counts = count_by_method(foresight)
     rows = [(*of, *(f"{n:,}" for n in numbers)) for of, numbers in counts.items()]
-    every, kept, left, lacking = (sum(column) for column in zip(*counts.values(), strict=True))
+    every, kept, to_run, lacking = (sum(column) for column in zip(*counts.values(), strict=True))
     lines = aligned_lines(_HEADS, rows)
     runs = "1 run" if every == 1 else f"{every:,} runs"
-    lines.append(f"{runs}: {kept:,} kept, {left:,} to run, {lacking:,} without features.")
+    lines.append(f"{runs}: {kept:,} kept, {to_run:,} to run, {lacking:,} without features.")
     if live := live_among(foresight.root, foresight.left):
         lines.append(f"{len(live):,} of the runs to run are live: they go through the encoder.")
-    if left:
+    if to_run:
         lines.append(_duration(foresight.estimate))
     return lines
 
 
 def _duration(estimate: Estimate) -> str:
-    """How long runs would take; no figure where nothing tells."""
+    """How long runs would take; without kept runs to estimate from, no figure."""
     if not estimate.runs:
         return "No kept run tells how long they take."
-    others = f"; of {estimate.unknown:,} more no kept run tells" * bool(estimate.unknown)
+    unknown = f"; of {estimate.unknown:,} more no kept run tells" * bool(estimate.unknown)
     basis = f"{estimate.basis:,} kept run{'s' * (estimate.basis > 1)} of equal methods"
     return (
         f"Time of the methods: about {time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
-        f"{basis}{others}."
+        f"{basis}{unknown}."
     )
 
 
 def time_text(seconds: float) -> str:
-    """A duration in the unit that suits it."""
+    """A duration in a suitable unit."""
     if seconds >= _HOUR:
         return f"{seconds / _HOUR:.1f} hours"
     return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"

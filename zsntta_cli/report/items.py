@@ -1,4 +1,4 @@
-"""The score file: what a method saw and decided, item by item, for anyone to plot or check."""
+"""The score file: what a method saw and decided, item by item."""
 
 import csv
 import io
@@ -19,13 +19,13 @@ Columns = dict[str, NDArray[Any]]
 
 
 def write_scores(path: Path, replay: Replay) -> None:
-    """Write the items of a run as CSV, or as columns of an HDF5 file where its name ends in .h5.
+    """Write the items of a run as CSV, or as columns of an HDF5 file if the name ends in .h5.
 
     Columns: index in the stream, sample_id, truth (a class name, "ood" or "injected"), decision (a
     class name or "noise"), id_score, and the thresholds on the ID score that decided: of ZS-CLIP
-    and of the detector (empty or nan where there was none). Of a live method also the ID score
-    before adaptation and, in the row of the first item of a batch that a step followed, the norms
-    of the gradients that its clean and noisy samples gave.
+    and of the detector (empty or nan where there was none). A live method also has the ID score
+    before adaptation and, in the row of the first item of each batch with an optimiser step, the
+    norms of the gradients of its clean and noisy samples.
     """
     columns = score_columns(replay)
     if path.suffix.lower() in (".h5", ".hdf5"):
@@ -71,6 +71,6 @@ def _sample_ids(replay: Replay) -> NDArray[Any]:
     for kind, of_kind in files.items():
         mask = replay.stream.kind == kind
         if mask.any():
-            known = [read_sample_ids(file.path) for file in of_kind]
-            ids[mask] = np.concatenate(known, dtype=object)[replay.stream.row[mask]]
+            by_kind = [read_sample_ids(file.path) for file in of_kind]
+            ids[mask] = np.concatenate(by_kind, dtype=object)[replay.stream.row[mask]]
     return ids

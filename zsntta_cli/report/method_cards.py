@@ -1,6 +1,6 @@
-"""Lists and cards of methods: what each is, its settings, its paper, what it needs and costs.
+"""Lists and cards of methods: what each is, its settings, its paper, its needs and costs.
 
-All of it stands in its line of METHODS, in the fields of its settings and in its docstring.
+All of it comes from its entry in METHODS, the fields of its settings and its docstring.
 """
 
 import ast
@@ -37,7 +37,7 @@ _SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", 
 
 
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
-    """A row a method: name, what it is, how it runs, what it needs, its paper."""
+    """A row for each method: name, what it is, how it runs, what it needs, its paper."""
     return [_row(name, METHODS[name]) for name in names]
 
 
@@ -54,7 +54,7 @@ def _row(name: str, method: Method) -> dict[str, Any]:
 
 
 def _papers(method: Method) -> list[Reference]:
-    """Its own articles: of a classifier behind ZS-CLIP, which is always there, the classifier's."""
+    """The articles of a method itself: for a classifier behind ZS-CLIP only the classifier's."""
     is_alone = method.parts and method.parts[0] is METHODS["zs-clip"]
     cites = method.parts[1].cites if method.parts and is_alone else method.cites
     return [paper for cited in dict.fromkeys(cites) if (paper := find_reference(cited))]
@@ -71,7 +71,7 @@ def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) ->
 
 
 def about(method: Method) -> str:
-    """What a method is, in a sentence: the first line of its settings, or of its function."""
+    """A method in one sentence: the first line of its settings' docstring, or of its function's."""
     if not method.parts:
         return _sentence(method)
     detector, classifier = method.parts
@@ -94,12 +94,12 @@ def _code(line: Method | Classifier) -> Any:
 
 
 def needs(method: Method) -> str:
-    """What a method wants besides features and class names."""
+    """What a method needs besides features and class names."""
     return "pixels and the encoder" if method.live else _NEEDS.get(method.needs, "")
 
 
 def method_facts(name: str) -> dict[str, Any]:
-    """All that is known of a method, but for its settings."""
+    """All facts about a method, except its settings."""
     method = METHODS[name]
     options = method.settings()
     return {
@@ -138,19 +138,19 @@ def _values(values: Any) -> str:
 
 
 def _presets(method: Method) -> list[tuple[str, str]]:
-    """What each preset changes of a method's own settings."""
-    own = {field.name for field in dataclasses.fields(method.settings)}
-    changes = {p: {n: v for n, v in values.items() if n in own} for p, values in PRESETS.items()}
+    """How each preset changes the settings of a method."""
+    names = {field.name for field in dataclasses.fields(method.settings)}
+    changes = {p: {n: v for n, v in values.items() if n in names} for p, values in PRESETS.items()}
     return [(preset, _values(values)) for preset, values in changes.items() if values]
 
 
 def _cost(method: Method) -> str:
-    """What is known of the cost, in words: nothing is measured here."""
+    """The known cost in words; nothing is measured here."""
     return "; ".join(line.cost for line in method.parts or (method,) if line.cost)
 
 
 def _how(method: Method) -> str:
-    """What its module says of it, without importing that: a live one would bring torch."""
+    """The docstring of a method's module, without an import: a live method would import torch."""
     texts = [_module_text(_code(line)) for line in method.parts or (method,)]
     return _JOINED.sub(" ", "\n\n".join(filter(None, texts)))
 
@@ -165,7 +165,7 @@ def _module_text(where: Any) -> str:
 
 
 def setting_rows(name: str) -> list[dict[str, Any]]:
-    """A row a setting of a method: its default, its range and its help text."""
+    """A row for each setting of a method: its default, its range and its help text."""
     method = METHODS[name]
     fields: Sequence[Field[Any]] = dataclasses.fields(method.settings)
     return [_setting(method, declared) for declared in fields]
@@ -196,7 +196,7 @@ def _text(value: Any) -> str:
 
 
 def card_sheets(name: str) -> list[Sheet]:
-    """All about a method: facts, then its settings."""
+    """All facts about a method, then its settings."""
     facts = [{"fact": fact, "text": text} for fact, text in method_facts(name).items() if text]
     settings = setting_rows(name)
     sheets = [_sheet(name, {"fact": "", "text": ""}, facts[1:])]
@@ -204,17 +204,17 @@ def card_sheets(name: str) -> list[Sheet]:
 
 
 def card_rows(name: str) -> list[dict[str, Any]]:
-    """A row a setting, for programs; of a method without settings a row with its name."""
+    """A row for each setting, for programs; a method without settings has a row with its name."""
     return [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
 
 
 def check_rows(results: "Mapping[str, Sequence[CheckResult]]") -> list[dict[str, Any]]:
-    """A row a check of a method, for programs."""
+    """A row for each check of a method, for programs."""
     return [{"method": name, **vars(one)} for name, found in results.items() for one in found]
 
 
 def check_sheet(name: str, results: "Sequence[CheckResult]") -> Sheet:
-    """What each check found of a method, and below it whether all held."""
+    """The result of each check of a method, and below it whether all passed."""
     heads = {"check": "Check", "outcome": "Result", "evidence": "On what, or what differs first"}
     sheet = _sheet(name, heads, [vars(result) for result in results])
     counts = Counter(result.outcome for result in results)

@@ -1,6 +1,6 @@
-"""Methods against each other over ID-OOD pairs, as rows of a table and sentences.
+"""Methods compared over ID-OOD pairs, as rows of a table and as sentences.
 
-The tests are those of results/pairs.py; where none is possible no p-value is shown, and it is said.
+The tests are those of results/pairs.py. Where none is possible, a sentence replaces the p-value.
 """
 
 import math
@@ -36,18 +36,18 @@ SPEAKS_ONCE = (
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as tables have it."""
+    """A p-value in a table."""
     return _NONE if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def p_phrase(p: float) -> str:
-    """A p-value as a sentence has it."""
+    """A p-value in a sentence."""
     return "p < 0.001" if p < 0.001 else f"p = {p_text(p)}"
 
 
 @dataclass(frozen=True)
 class PairContest:
-    """Methods that saw the same streams on some pairs, by what tables call them, in one metric."""
+    """Methods with runs on the same streams of some pairs, by name, compared by one metric."""
 
     metric: Metric
     by_label: Mapping[str, ByPair]
@@ -56,12 +56,12 @@ class PairContest:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """All of their pairs."""
+        """All pairs of the methods."""
         return list(dict.fromkeys(pair for by_pair in self.by_label.values() for pair in by_pair))
 
     @property
     def size(self) -> str:
-        """How many pairs they have, of how many ID sets; clean streams are of ID sets alone."""
+        """How many pairs there are, and of how many ID sets; clean streams have ID sets only."""
         count = len({id_set for id_set, _ in self.pairs})
         id_sets = f"{count} ID set{'s' * (count > 1)}"
         is_clean = all(ood_set == CLEAN for _, ood_set in self.pairs)
@@ -69,13 +69,13 @@ class PairContest:
 
     @cached_property
     def lacking(self) -> dict[str, str]:
-        """Who has no average over all pairs, and what it has."""
+        """The methods without an average over all pairs, and what each has."""
         values = {label: average(self._on_all(label)) for label in self.by_label}
         return {label: value.lacks for label, value in values.items() if math.isnan(value.mean)}
 
     @cached_property
     def whole(self) -> dict[str, ByPair]:
-        """Who is compared: those that have all pairs."""
+        """The methods that are compared: those that have all pairs."""
         return {name: self._on_all(name) for name in self.by_label if name not in self.lacking}
 
     def _on_all(self, label: str) -> ByPair:
@@ -93,25 +93,25 @@ class PairContest:
 
     @cached_property
     def best(self) -> str:
-        """Who is the best by mean."""
+        """The method with the best mean."""
         best = best_of(self.whole, self.metric)
         assert best is not None
         return best
 
     @property
     def against_baseline(self) -> str:
-        """The head of what stands against the baseline; empty where that is the best, or none."""
+        """The head of the comparison with the baseline; empty if that is the best."""
         is_another = self.baseline in self.whole and self.baseline != self.best
         return f"against {self.baseline}" * is_another
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """The heads of a row's values; p-values where a test is possible."""
+        """The heads of a row's values; p-values only if a test is possible."""
         names = filter(None, [AGAINST_BEST, self.against_baseline])
         return {AVERAGE: ("Mean",), **dict.fromkeys(names, HEADS + P_HEADS * self.is_testable)}
 
     def rows(self) -> list[SheetRow]:
-        """A row a method, the best by mean first: against that, and against the baseline."""
+        """A row for each method, the best mean first, compared with it and with the baseline."""
         means = {name: average(by_pair).mean for name, by_pair in self.whole.items()}
         values = {name: {AVERAGE: [self.metric.text(mean)]} for name, mean in means.items()}
         families = {AGAINST_BEST: against_best(self.best, self.whole, self.metric)}
@@ -132,7 +132,7 @@ class PairContest:
         return texts + [p_text(other.p), p_text(other.adjusted)] * self.is_testable
 
     def about(self) -> Iterator[str]:
-        """What the p-values are of; why there are none."""
+        """What the p-values mean, or why there are none."""
         id_sets = {id_set for id_set, _ in self.pairs}
         if len(id_sets) > count_id_sets(self.pairs):
             yield (
@@ -164,7 +164,7 @@ class PairContest:
             )
 
     def summary(self) -> str:
-        """In one sentence, how many rivals the best is better than; or why nobody can say."""
+        """How many rivals the best is significantly better than, or why no test can say."""
         if not self.is_testable:
             return why_untestable(self.pairs)
         family = against_best(self.best, self.whole, self.metric)
@@ -178,7 +178,7 @@ class PairContest:
         )
 
     def notes(self) -> Iterator[str]:
-        """Who is not compared, and what has to be known of the runs."""
+        """Which methods are not compared, and what has to be known about the runs."""
         for label, lacks in self.lacking.items():
             what = lacks or f"an undefined {self.metric.head}"
             yield f"{label} is not compared over pairs: it has {what}."
@@ -201,7 +201,7 @@ def why_untestable(pairs: Collection[Pair]) -> str:
 
 
 def _test(pairs: Collection[Pair]) -> str:
-    """Which test it is."""
+    """The name of the test."""
     name = "p is that of Wilcoxon’s signed-rank test over pairs, two-sided"
     if count_id_sets(pairs) == len(pairs):
         return f"{name}."

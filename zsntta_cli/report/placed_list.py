@@ -1,8 +1,8 @@
-"""DIR/verdicts.csv, the list of what was put into a folder, and who is at work there.
+"""DIR/verdicts.csv, the list of the images that were put into a folder, with its lock.
 
-An image is listed before it is put, so that what is killed leaves nothing that no list names. The
-list is whole or absent; between two times that it is written, rows to come lie behind each other in
-a file of their own beside it, which goes with one state of the list and is gone at the end.
+An image is listed before it is put, so that a killed process leaves no file that the list lacks.
+The list is whole or absent. Between two times that it is written, new rows are appended to a second
+file beside it, which belongs to one state of the list and is removed at the end.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ MOVE: Final = "move"
 
 
 def folders_above(place: str) -> list[str]:
-    """The folders above a place, the deepest first; the last one is '.', where all lie."""
+    """The folders above a place, the deepest first; the last one is '.', the root."""
     folders = []
     while "/" in place:
         place = place.rpartition("/")[0]
@@ -42,7 +42,7 @@ def folders_above(place: str) -> list[str]:
 
 
 class PlacedImage(NamedTuple):
-    """An image that lies in the folder, or is about to."""
+    """An image that is in the folder, or is about to be."""
 
     source: str  # where it is from, or was: an absolute path
     copy: str  # where it lies, below the folder
@@ -57,7 +57,7 @@ class PlacedImage(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder that it lies in."""
+        """The folder that the image is in."""
         return self.copy.rpartition("/")[0]
 
 
@@ -68,20 +68,20 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class _Read:
-    """What two files say."""
+    """The content of the list and the file beside it."""
 
     images: list[PlacedImage]
     digest: str  # of the list
 
 
 class PlacedList:
-    """The images that were put into a folder, by where they lie there."""
+    """The images that were put into a folder, by their places in it."""
 
     def __init__(self, root: Path, writes: bool = True) -> None:
-        """Read what the folder says; `writes`: be the only one who works on it, until the end.
+        """Read the list of a folder; with `writes`, lock the folder until the end.
 
         Raises:
-            StoreError: what lies there is no list, or another process is at work.
+            StoreError: the file is no such list, or another process works on the folder.
         """
         self.root, self.path, self._more = root, root / LIST, root / _MORE
         self.was_there = os.path.lexists(root)
@@ -103,7 +103,7 @@ class PlacedList:
         write_whole(self._more, json.dumps({"list": self._digest}).encode() + b"\n")
 
     def add(self, images: Sequence[PlacedImage]) -> None:
-        """List images that are about to be put; what was listed of the same place is replaced."""
+        """List images that are about to be put; they replace images at the same places."""
         self.images |= {image.copy: image for image in images}
         if time.monotonic() >= self._due:
             self.write()
@@ -125,7 +125,7 @@ class PlacedList:
         self._due = now + _SHARE * (now - began)
 
     def end(self) -> None:
-        """Write the list of what is there, and nothing beside it."""
+        """Write the list of the images that are there, and remove the file beside it."""
         self.images = {copy: one for copy, one in self.images.items() if self.has(one)}
         self.write()
         with writing(self._more):
@@ -135,7 +135,7 @@ class PlacedList:
         self.unlock()
 
     def remove(self) -> None:
-        """Have no list, where nothing is left of it: the folder is as it was before."""
+        """Remove the list, and the folder too if it was made for the images and is empty."""
         with writing(self.root):
             self._more.unlink(missing_ok=True)
             self.path.unlink(missing_ok=True)
@@ -146,11 +146,11 @@ class PlacedList:
         self.unlock()
 
     def has(self, image: PlacedImage) -> bool:
-        """Whether anything lies where an image was put."""
+        """Whether anything is at an image's place."""
         return os.path.lexists(self.root / image.copy)
 
     def remove_empty_folders(self) -> None:
-        """Remove folders that were made for images, and have none."""
+        """Remove empty folders that were made for images."""
         for folder in sorted(self.made - {"."}, key=lambda name: name.count("/"), reverse=True):
             with contextlib.suppress(OSError):
                 (self.root / folder).rmdir()
@@ -159,10 +159,10 @@ class PlacedList:
 
 
 def _locked(placed: PlacedList) -> Callable[[], object]:
-    """Be the only one that works on a folder, which is made if need be; gives what ends it.
+    """Lock a folder, which is made if necessary, and return the function that unlocks it.
 
     Raises:
-        StoreError: another one does, or it cannot be made.
+        StoreError: another process has locked it, or it cannot be made.
     """
     with writing(placed.root):
         placed.root.mkdir(parents=True, exist_ok=True)
@@ -182,10 +182,10 @@ def _locked(placed: PlacedList) -> Callable[[], object]:
 
 
 def moved_from(root: Path) -> dict[str, Path]:
-    """Where images lie that were moved into a folder, by where they were.
+    """The places of images that were moved into a folder, by their original paths.
 
     Raises:
-        StoreError: the folder's list is none.
+        StoreError: the folder's list is invalid.
     """
     placed = PlacedList(root, writes=False)
     images = (image for image in placed.images.values() if image.how == MOVE and placed.has(image))
@@ -230,7 +230,7 @@ def _listed(path: Path, content: bytes) -> Iterator[PlacedImage]:
 
 
 def _come_since(path: Path, content: bytes, digest: str) -> Iterator[PlacedImage]:
-    """Rows beside the list: none where they go with an older one, which has them all."""
+    """The rows of the file beside the list; none if it belongs to an older state of the list."""
     lines = content.split(b"\n")[:-1]  # the last one is empty, or was cut off
     try:
         head, *parts = map(json.loads, lines) if lines else [{}]
@@ -242,7 +242,7 @@ def _come_since(path: Path, content: bytes, digest: str) -> Iterator[PlacedImage
 
 
 def _image(path: Path, row: Sequence[str]) -> PlacedImage:
-    """A row, looked at before it is used: it may be a stranger's."""
+    """A row, checked before it is used: the file may come from anyone."""
     is_whole = len(row) == len(COLUMNS) and all(isinstance(cell, str) for cell in row)
     if not is_whole or "\0" in "".join(row):
         raise _no_list(path)

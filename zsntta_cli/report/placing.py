@@ -1,7 +1,7 @@
-"""Files are put, moved and removed one at a time: nothing is replaced, nothing is lost.
+"""Files are put, moved and removed one at a time, without replacing or losing any.
 
-What is new gets its name by a hard link, which fails where the name is taken. A kill between any
-two steps leaves each content under one name at least.
+A new file gets its name by a hard link, which fails if the name is taken. A kill between any two
+steps leaves each content under at least one name.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # of a fil
 
 
 def digest_at(path: Path) -> str | None:
-    """The SHA-256 of a regular file; None where there is none, or a link to one."""
+    """The SHA-256 of a regular file; None if there is no file, or a link to one."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
@@ -34,7 +34,7 @@ def digest_at(path: Path) -> str | None:
 
 
 def is_as_put(path: Path, image: PlacedImage) -> bool:
-    """Whether what lies there is what was put there, and nobody has changed it."""
+    """Whether a file is still what was put there, unchanged."""
     if image.how != LINK:
         return digest_at(path) == image.content
     try:
@@ -44,7 +44,7 @@ def is_as_put(path: Path, image: PlacedImage) -> bool:
 
 
 def original_is_there(image: PlacedImage) -> bool:
-    """Whether an image is still where its copy was made of: the last copy is nobody's to remove."""
+    """Whether the original of a copy still exists: the last copy is never removed."""
     source = Path(image.source)
     if image.frame:
         return source.is_file()
@@ -58,13 +58,13 @@ def original_is_there(image: PlacedImage) -> bool:
 def write_new(
     content: bytes, path: Path, scratch: Path, original: Path | None = None, is_whole: bool = False
 ) -> None:
-    """Write a new file, whole or not at all, which no more people may read than its original.
+    """Write a new file as a whole or not at all, with at most the permissions of its original.
 
-    A copy of the whole original has its times, too; one of a part of it, of an archive or a video,
-    is of now. What came through a pipe has no original.
+    A copy of a whole original also gets its times; a copy of a part of it, of an archive or a
+    video, has the current time. Images from a pipe have no original.
 
     Raises:
-        FileExistsError: its name is taken. OSError: it cannot be written.
+        FileExistsError: the name is taken. OSError: the file cannot be written.
     """
     with scratch_file(scratch) as temporary:
         if original:
@@ -79,12 +79,12 @@ def write_new(
 
 
 def is_unwritable(error: OSError) -> bool:
-    """Whether a file system takes no such name: too long, or of characters that it has not."""
+    """Whether a file system refuses a name: too long, or with characters that it lacks."""
     return error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
 
 
 def numbered_name(name: str, number: int) -> str:
-    """A file's name with a number, cut in its middle where it would be too long to be written."""
+    """A file's name with a number, shortened before the number if it would be too long."""
     stem, suffix = os.path.splitext(name)
     end = f"-{number}{_cut(suffix, _LONGEST_ENDING)}"
     return f"{_cut(stem, _LONGEST_NAME - len(os.fsencode(end)))}{end}"
@@ -99,17 +99,17 @@ def writable_name(name: str, digest: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning of a text that has at most so many bytes in a file's name."""
+    """The beginning of a text that takes at most `most` bytes in a file's name."""
     while text and len(os.fsencode(text)) > most:
         text = text[:-1]
     return text
 
 
 def give_name(old: Path, path: Path) -> None:
-    """Give a file a second name that nothing has: the first one may be gone after it.
+    """Give a file a second name that nothing has; the file may then lose its first one.
 
     Raises:
-        FileExistsError: the name is taken. OSError: it cannot be given.
+        FileExistsError: the name is taken. OSError: the name cannot be given.
     """
     try:
         os.link(old, path, follow_symlinks=False)
@@ -125,7 +125,7 @@ def move_file(old: Path, path: Path, scratch: Path) -> None:
     """Move a file to a name that nothing has, also to another file system.
 
     Raises:
-        FileExistsError: the name is taken. OSError: it cannot be moved.
+        FileExistsError: the name is taken. OSError: the file cannot be moved.
     """
     try:
         give_name(old, path)
@@ -139,7 +139,7 @@ def move_file(old: Path, path: Path, scratch: Path) -> None:
 
 
 def _copy_across(old: Path, path: Path, scratch: Path) -> None:
-    """Copy a file to another file system, and look whether all of it came there."""
+    """Copy a file to another file system, and check that all of it arrived."""
     with scratch_file(scratch) as temporary:
         shutil.copyfile(old, temporary)
         shutil.copystat(old, temporary)

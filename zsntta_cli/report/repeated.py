@@ -1,4 +1,4 @@
-"""Recorded runs beside the same settings on other features: old, new, difference."""
+"""Recorded runs compared with the same settings on other features: old, new, difference."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ def render_both(
     view: View,
     to_file: bool = False,
 ) -> str:
-    """Both results as a text in one of FORMS, `notes` below; csv and json have a row a metric."""
+    """Both results as a text in one of FORMS, with `notes`; csv and json have a row per metric."""
     if FORMS[form].of_rows:
         return write_rows([row for pair in repeated for row in _rows(*_both(pair))], form)
     sheets = list(_sheets(repeated, view))
@@ -38,7 +38,7 @@ def _both(pair: Repeated) -> tuple[Record | None, Record]:
 
 
 def _rows(old: Record | None, new: Record) -> Iterator[dict[str, Any]]:
-    """A row for each metric that one of two records of a run has."""
+    """A row for each metric that at least one of a run's two records has."""
     run = new.settings
     facts = {
         "method": run.method, "encoder": run.encoder, "id_set": run.id_set, "ood_set": run.ood_set,
@@ -56,7 +56,7 @@ def _with_difference(old: float, new: float) -> list[float | None]:
 
 
 def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
-    """A sheet for each ID set and encoder: a row for each method, settings and OOD set."""
+    """A sheet for each ID set and encoder, with a row for each method, settings and OOD set."""
     news = [Kept(new, {}) for _, new in repeated]
     olds = {new.settings: old for old, new in map(_both, repeated)}
     for table in frame.tables(news):
@@ -80,7 +80,7 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
 def _label(
     row: ResultRow[Kept], varying: Mapping[str, Sequence[str]], view: View
 ) -> str:  # fmt: skip
-    """A row's method, as the view calls it, and the settings that set it apart."""
+    """A row's method, as the view names it, and the settings that distinguish it."""
     label = frame.label(row, varying, ())
     return view.labels.get(row.method, row.method) + label.removeprefix(row.method)
 
@@ -88,7 +88,7 @@ def _label(
 def _texts(
     row: ResultRow[Kept], ood_set: str, metric: Metric, olds: dict[Any, Record | None]
 ) -> list[str]:
-    """A metric's old and new mean over seeds, of the seeds that both have, and the difference."""
+    """A metric's old and new mean over the seeds that both have, and the difference."""
     new = row.by_seed(ood_set, metric.name)
     records = {seed: olds[row.on(ood_set)[seed].record.settings] for seed in new}
     old = {seed: record.metric(metric) for seed, record in records.items() if record is not None}
@@ -102,7 +102,7 @@ def _texts(
 
 
 def _signed(difference: float, metric: Metric) -> str:
-    """A difference with its sign; without one where it rounds to nothing."""
+    """A difference with its sign; without one if it rounds to zero."""
     text = metric.text(abs(difference))
     is_something = bool(text.strip("0.")) and not math.isnan(difference)
     return ("-" if difference < 0 else "+") * is_something + text

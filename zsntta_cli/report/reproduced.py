@@ -1,4 +1,4 @@
-"""What became of runs that were repeated: how many are the same to the bit, and the others."""
+"""The results of repeated runs: how many are the same to the bit, and the others."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ _COLUMNS = {"Acc_H": ("there", "here"), "Differs most": ("metric", "by"), "": ("
 
 
 def summary(reproductions: Sequence[Reproduction]) -> str:
-    """One line: how many records came out again."""
+    """One line: how many records were reproduced."""
     exact = sum(each.is_exact for each in reproductions)
     return f"{exact:,} of {len(reproductions):,} records to the bit"
 
 
 def differing_sheet(reproductions: Sequence[Reproduction]) -> Sheet:
-    """A row for each run that came out otherwise: its metrics in percent, decisions that differ."""
+    """A row for each run that differs: its metrics in percent, decisions that differ."""
     rows = [_row(each) for each in reproductions if not each.is_exact]
     notes = [
         "Decisions are the test samples whose class or decision on noise differs; a dash means "
@@ -42,7 +42,7 @@ def _row(each: Reproduction) -> SheetRow:
 
 
 def _largest(each: Reproduction) -> list[str]:
-    """The metric that differs most, and by how much, with the digits that show it."""
+    """The metric that differs most, and by how much, with as many digits as that needs."""
     sizes = {name: abs(value) for name, value in each.differences.items() if value == value}
     if not sizes:
         return ["-", "-"]

@@ -1,4 +1,4 @@
-"""Kept runs on the terminal: a line each, and a card. A list needs no NumPy and no rich."""
+"""Kept runs on the terminal: a line each, or a card. A list needs no NumPy and no rich."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _LONGEST = 40  # characters of a setting's value
 def run_lines(
     runs: Sequence[RunSummary], more: str = "", values: Mapping[str, float | None] | None = None
 ) -> list[str]:
-    """Runs as plain lines, with the settings that vary; `values`, by key, are of a metric more."""
+    """Runs as plain lines, with the settings that vary; `values`, by key, are a further column."""
     settings, extra = varying_settings(runs), [more] * bool(more)
     heads = (*_IN_FRONT, *map(_head, settings), *METRICS.values(), *extra, "Encoder", "Made")
     rows, texts_of = [], dict[Any, list[str]]()
@@ -33,14 +33,14 @@ def run_lines(
         metrics += [(values or {}).get(run.key)] * len(extra)
         like = run.method, run.prompt, run.stream, run.threshold, run.options
         if (texts := texts_of.get(like)) is None:  # thousands of runs differ in their sets alone
-            shown = (printable(setting_text(run, name)) for name in settings)
-            texts = texts_of[like] = [short(text, _LONGEST) for text in shown]
+            value_texts = (printable(setting_text(run, name)) for name in settings)
+            texts = texts_of[like] = [short(text, _LONGEST) for text in value_texts]
         rows.append((*_in_front(run), *texts, *map(_percent, metrics), *_behind(run)))
     return aligned_lines(heads, rows, {*_TO_THE_RIGHT, *extra})
 
 
 def head_of_more(name: str) -> str:
-    """The head of a metric that no line has by itself; nothing of all else."""
+    """The head of a metric that lines do not have anyway; empty for anything else."""
     if not name or name in METRICS:
         return ""
     from zsntta_cli.simulation import metrics
@@ -75,12 +75,12 @@ def _behind(run: RunSummary) -> tuple[str, str]:
 
 
 def _percent(value: float | None) -> str:
-    """A fraction in percent; a dash where there is none."""
+    """A fraction in percent; a dash if there is none."""
     return "-" if value is None else f"{100 * value:.2f}"
 
 
 def run_card(kept: "Kept") -> "Table":
-    """Everything about one run."""
+    """All facts about one run."""
     from zsntta_cli.report.cards import card
 
     plain = kept.record.to_dict()
@@ -99,7 +99,7 @@ def run_card(kept: "Kept") -> "Table":
 
 
 def _origins(features: Mapping[str, Any]) -> dict[str, str]:
-    """How features came to be: what all sets share, and in a line each what is a set's own."""
+    """The origins of features: what all sets share, then a line for each set's own facts."""
     from zsntta_cli.cache.origin import origins_in, shared_once
 
     shared, sets = shared_once(origins_in(features)).values()  # of a stranger's record, too
@@ -107,14 +107,14 @@ def _origins(features: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _listed(value: Any) -> str:
-    """A value in one line, one of several names as these with theirs."""
+    """A value in one line; equal values of several names are grouped."""
     if not isinstance(value, Mapping):
         return str(value)
     return ", ".join(f"{name} {value[name]}" for name in value)
 
 
 def _fact(value: Any) -> str:
-    """A fact of a card; a group of settings has a line each."""
+    """A fact of a card; a group of settings has a line for each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{name} = {value[name]}" for name in value)
     return "" if value in (None, 0) else str(value)

@@ -1,6 +1,6 @@
-"""A table as people read it, as plain values: rows of texts under heads, and what is said below.
+"""A table for people as plain values: rows of texts under heads, and notes below.
 
-All tables of the program are sheets; how one is drawn stands in forms/, a function a form.
+All tables of the program are sheets; forms/ draws them, with one function for each form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ CLOSE_MEANS = (
 
 
 class Best(str):
-    """The text of a value that is the best of its column."""
+    """The text of the best value of a column."""
 
 
 class Close(str):
-    """The text of a value that cannot be told from the best of its column."""
+    """The text of a value that does not differ significantly from the best of its column."""
 
 
 class Marked(str):
@@ -28,7 +28,7 @@ class Marked(str):
 
 @dataclass
 class SheetRow:
-    """Texts of a row: what it is of, and for each column those of its heads, or nothing."""
+    """The texts of a row: its labels, and for each column those under its heads, or nothing."""
 
     labels: Labels
     values: Mapping[str, Sequence[str]]
@@ -37,7 +37,7 @@ class SheetRow:
 
 @dataclass
 class Sheet:
-    """Rows of texts: one for each head of each column, or none where there is no result."""
+    """Rows of texts: one for each head of each column, or none if there is no result."""
 
     title: str
     heads: Labels
@@ -62,7 +62,7 @@ class Sheet:
         ]
 
     def notes_on(self, close: str) -> list[str]:
-        """What stands below: what `close` says, where a value is marked so, and the notes."""
+        """The notes below: the meaning of `close`, if a value has that mark, and the others."""
         is_marked = any(isinstance(text, Close) for row in self.plain() for text in row)
         return [f"{close} {CLOSE_MEANS}."] * is_marked + self.notes
 

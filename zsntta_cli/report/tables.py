@@ -1,7 +1,7 @@
 """Results as sheets in the paper's form, a sheet for each ID set and encoder.
 
-Rows are methods and settings that vary, columns OOD sets, and behind them their average. All
-numbers are the frame's (results/frame.py); how a sheet is drawn stands in forms/.
+Rows are methods and settings that vary; columns are OOD sets, followed by their average. All
+numbers come from the frame (results/frame.py); forms/ draws the sheets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _SPREADS = {
 
 @dataclass(frozen=True)
 class View:
-    """What tables show of results, and how they are called."""
+    """What tables show of results, and under which names."""
 
     report: str = "accuracy"  # which metrics: one of REPORTS
     spread: str = SEEDS  # whose deviation the ± of an average is
@@ -49,7 +49,7 @@ class View:
 
     @property
     def shown(self) -> tuple[Metric, ...]:
-        """The metrics in its columns.
+        """The metrics in the columns.
 
         Raises:
             UnknownName: there is no such metric.
@@ -60,14 +60,14 @@ class View:
         return tuple(METRICS[name] for name in self.metrics) or metrics_of(self.report)
 
     def head(self, metric: Metric) -> str:
-        """What a metric's column is called."""
+        """The head of a metric's column."""
         is_flags = self.report == "flags" and not self.metrics
         return _RECALL.get(metric.name, metric.head) if is_flags else metric.head
 
 
 @dataclass(frozen=True)
 class TableRun:
-    """A run as tables take it."""
+    """A run as tables need it."""
 
     record: Record
     bits: Bits | None = None  # of its items, where they were kept
@@ -76,7 +76,7 @@ class TableRun:
 def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = False) -> str:
     """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
-    csv has a row a run, json the records themselves, complete; where the view is of aggregates both
+    csv has a row for each run and json the complete records; if the view is of aggregates, both
     have what the tables show.
     """
     if not FORMS[form].of_rows:
@@ -93,12 +93,12 @@ def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = Fal
 
 
 def sheets(runs: Iterable[PairedRun], view: View) -> list[Sheet]:
-    """The sheets of some runs: whatever their order, the same."""
+    """The sheets of some runs, independent of their order."""
     return [sheet for table in frame.tables(runs) for sheet in _sheets(table, view)]
 
 
 def _sheets(table: ResultTable[Any], view: View) -> Iterator[Sheet]:
-    """The sheet of a table, and where sets come in turn one of its parts."""
+    """The sheet of a table and, if sets come in turn, one for its parts."""
     varying, metrics = _varying(table), {view.head(metric): metric for metric in view.shown}
     yield _sheet(table, view)
     yield from turn_sheets(
@@ -140,12 +140,12 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
 
 
 def _columns(table: ResultTable[Any]) -> list[str]:
-    """The OOD sets of a table, and behind several their average."""
+    """The OOD sets of a table and, if there are several, their average."""
     return [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
 
 
 def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
-    """What stands in front of a row."""
+    """The labels at the beginning of a row."""
     values = (frame.label_text(name, row.settings.get(name)) for name in varying)
     return (view.labels.get(row.method, row.method), *values)
 
@@ -186,12 +186,12 @@ def _cells(
 
 
 def marked_text(text: str, mark: RankMark) -> str:
-    """A value's text with its mark, for whatever draws it."""
+    """A value's text with its mark, for any form."""
     return Best(text) if mark.is_best else Close(text) if mark.is_close else text
 
 
 def reference_notes(names: Mapping[ResultRow[Any], str]) -> list[str]:
-    """A note on each of some rows, by name, that knows more than others may."""
+    """Notes on the rows, by name, that know more than an online method may."""
     notes = (
         f"{name} {row.advantage}, so it is shown for reference, and never marked."
         for row, name in names.items()
@@ -227,19 +227,19 @@ def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
 
 
 def _protocol(table: ResultTable[Any], varying: Sequence[str]) -> str:
-    """The protocol of all rows; nothing where there is none, or several."""
+    """The protocol that all rows share; empty if there is none, or several."""
     return (table.rows[0].settings.get("protocol") or "") * ("protocol" not in varying)
 
 
 def _caption(table: ResultTable[Any], varying: Sequence[str], view: View) -> str:
-    """The caption that was asked for, with the protocol behind it."""
+    """The caption that was asked for, followed by the protocol."""
     protocol = _protocol(table, varying)
     parts = [view.caption, f"Protocol: {protocol}." * bool(protocol)]
     return " ".join(filter(None, parts)) if view.caption else ""
 
 
 def _over(table: ResultTable[Any]) -> list[str]:
-    """What a title says of an average over fewer OOD sets than the benchmark has."""
+    """The words of a title on an average over fewer OOD sets than the benchmark has."""
     partners = datasets.partners(table.id_set)
     present = [name for name in table.ood_sets if name in partners]
     is_part = partners and len(table.ood_sets) > 1 and len(present) < len(partners)
@@ -247,7 +247,7 @@ def _over(table: ResultTable[Any]) -> list[str]:
 
 
 def _few(records: Sequence[Record]) -> list[str]:
-    """A note on streams with too few noise samples to judge by."""
+    """A note on streams with too few noise samples for a judgement."""
     few = {
         f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"
         for r in records
@@ -257,7 +257,7 @@ def _few(records: Sequence[Record]) -> list[str]:
 
 
 def unmeasured_notes(records: Sequence[Record], metrics: Sequence[Metric]) -> list[str]:
-    """A note on the methods with runs that were kept before some metrics were measured."""
+    """A note on methods whose runs were kept before some metrics were measured."""
     methods: dict[str, list[str]] = {}
     for record in records:
         heads = ", ".join(metric.head for metric in metrics if record.lacks(metric))
@@ -275,7 +275,7 @@ def unmeasured_notes(records: Sequence[Record], metrics: Sequence[Metric]) -> li
 def run_notes(
     records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
 ) -> list[str]:
-    """What a reader of some metrics of these runs has to know; see `reference_notes`, too."""
+    """What a reader of some metrics of these runs has to know, besides `reference_notes`."""
     has_decisions = any(metric.group != DETECTION for metric in shown)
     notes = (note for record in records for note in record.notes)
     return strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))

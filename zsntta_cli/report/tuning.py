@@ -1,4 +1,4 @@
-"""What is said below a table of how its rows' settings were chosen, and on which sets."""
+"""Notes below a table on how its rows' settings were chosen, and on which sets."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ _APART = {PRESET, "encoder", "prompt", FEATURES, *(f.name for f in fields(Stream
 
 
 def selection_notes(texts: Texts) -> list[str]:
-    """How settings were chosen, and which values are the best of several on one's own streams."""
+    """How settings were chosen, and which values are the best of several on these streams."""
     return [*_of_tuning(texts), *_of_sweeps(texts)]
 
 
 def _of_tuning(texts: Iterable[ResultRow[Any]]) -> Iterator[str]:
-    """On what rows were tuned, and which images had been seen by then."""
+    """On what rows were tuned, and which images that had seen."""
     reported: dict[str, list[tuple[Tuning, Record]]] = {}
     choices: dict[str, None] = {}
     for row in texts:
@@ -39,7 +39,7 @@ def _of_tuning(texts: Iterable[ResultRow[Any]]) -> Iterator[str]:
 
 
 def _chosen(tuning: Tuning) -> str:
-    """What was chosen, of how many, on what and by what."""
+    """What was chosen, from how many candidates, on which pairs and by which metric."""
     settings = ", ".join(
         f"{setting_name(name)} {shown(name, value)}" for name, value in tuning.settings.items()
     )
@@ -56,7 +56,7 @@ def _chosen(tuning: Tuning) -> str:
 
 
 def _of_overlap(method: str, runs: Iterable[tuple[Tuning, Record]]) -> Iterator[str]:
-    """What of the reported sets a method was tuned on, by the sets' names and digests."""
+    """Which of the reported sets a method was tuned on, by the sets' names and digests."""
     selected, seen = dict[str, None](), dict[str, None]()
     for tuning, record in runs:
         sets = [name for name in (record.settings.id_set, record.settings.ood_set) if name]
@@ -79,7 +79,7 @@ def _of_overlap(method: str, runs: Iterable[tuple[Tuning, Record]]) -> Iterator[
 
 
 def _shares(name: str, tuned: str, record: Record, tuning: Tuning) -> bool:
-    """Whether a set of a run and a set of the tuning have images in common."""
+    """Whether a set of a run and a set of the tuning share images."""
     digest = record.digests.get(name, "")
     same = bool(digest) and tuning.digests.get(tuned) == digest
     return same or SetParts.parse(name).shares_images(SetParts.parse(tuned))
@@ -105,7 +105,7 @@ def _of_sweeps(texts: Texts) -> Iterator[str]:
 
 
 def _differing(rows: Sequence[ResultRow[Any]]) -> list[str]:
-    """The settings of a method and its threshold in which rows of it differ."""
+    """The settings of a method and its threshold in which its rows differ."""
     names = dict.fromkeys(name for row in rows for name in row.settings)
     return [
         name

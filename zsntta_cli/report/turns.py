@@ -1,4 +1,4 @@
-"""Sets in turn as a sheet: what each method gave on each of them, seeds folded."""
+"""Sets in turn as a sheet: the result of each method on each of them, averaged over seeds."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ def turn_sheets(
 ) -> Iterator[Sheet]:
     """A sheet of the parts of each OOD set of a table, where its sets come in turn.
 
-    `metrics` by the heads of their columns; `labels_of` says what stands in front of a row.
+    `metrics` are by the heads of their columns; `labels_of` gives the labels of a row.
     """
     for ood_set in table.columns:
         rows = list[SheetRow]()
@@ -46,6 +46,6 @@ def _rows(
 
 
 def _value(by_seed: Mapping[int, RecordPart], metric: Metric) -> Value:
-    """A metric of a part, of the seeds that have it."""
+    """A metric of a part, over the seeds that have it."""
     values = {seed: part.metrics.get(metric.name, math.nan) for seed, part in by_seed.items()}
     return fold({seed: value for seed, value in values.items() if not math.isnan(value)})

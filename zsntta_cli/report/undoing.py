@@ -1,4 +1,4 @@
-"""What was put into a folder is taken back: copies and links go, moved images return."""
+"""Undo the sorting of images into a folder: remove copies and links, return moved images."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from zsntta_cli.report.placing import digest_at, is_as_put, move_file, original_
 
 @dataclass
 class Undone:
-    """What was taken back, or would be, and what was not."""
+    """What was undone, or would be, and what was not."""
 
     images: list[PlacedImage] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)  # places, with why
@@ -21,12 +21,13 @@ class Undone:
 
 
 def undo(root: Path, reporter: Reporter, dry: bool = False) -> Undone:
-    """Take back what the list of a folder names; what was changed, or would be lost, stays.
+    """Undo what the list of a folder names; files that were changed, or would be lost, stay.
 
-    It can be killed, and goes on when it is called again. `dry`: only look.
+    It can be killed, and continues when it is called again. `dry`: change nothing.
 
     Raises:
-        StoreError: there is no list, another process is at work there, or a file cannot be written.
+        StoreError: there is no list, another process works on the folder, or a file cannot be
+            written.
     """
     if not root.is_dir() or PlacedList(root, writes=False).is_new:
         raise StoreError(f"{root} has no list of images that zsntta put there (verdicts.csv).")

@@ -24,12 +24,12 @@ _IN_MEMORY = 2**24  # bytes of rows that wait for a whole file
 
 
 def json_lines(rows: Sequence[VerdictRow]) -> bytes:
-    """Rows as JSON Lines, plain ASCII: names of any bytes are escaped."""
+    """Rows as JSON Lines in plain ASCII; names of any bytes are escaped."""
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def csv_lines(rows: Sequence[VerdictRow]) -> bytes:
-    """Rows as CSV without a head; lists as JSON, nothing as nothing."""
+    """Rows as CSV without a head; lists are JSON, None is empty."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_cells, rows))
     return text.getvalue().encode(errors="surrogateescape")
@@ -42,7 +42,7 @@ def _cells(row: VerdictRow) -> list[Any]:
 
 
 class _Lines(NamedTuple):
-    """A form whose files grow: what stands before the first row, and rows as bytes."""
+    """A form of files that grow: the text before the first row, and rows as bytes."""
 
     head: bytes
     of: Callable[[Sequence[VerdictRow]], bytes]
@@ -68,7 +68,7 @@ class LinesFile(RowSink):
         self._content.write(self._form.of(batch.rows))
 
     def close(self) -> None:
-        """Write it: StoreError where that cannot be done."""
+        """Write the file; raise StoreError if that fails."""
         with self._content, whole_file(self._path) as temporary:
             self._content.seek(0)
             with temporary.open("wb") as file:
@@ -76,10 +76,10 @@ class LinesFile(RowSink):
 
 
 class ParquetFile(RowSink):
-    """A file of Parquet, whole or absent."""
+    """A Parquet file, whole or absent."""
 
     def __init__(self, path: Path) -> None:
-        """Raise StoreError where what writes Parquet is not installed."""
+        """Raise StoreError if the library that writes Parquet is not installed."""
         try:
             import pyarrow
             import pyarrow.parquet
@@ -89,20 +89,20 @@ class ParquetFile(RowSink):
         self._rows: list[dict[str, Any]] = []
 
     def take(self, batch: Batch) -> None:
-        """Take the next rows; of a path of any bytes what UTF-8 has, which is all Parquet takes."""
+        """Take the next rows; bytes of a path that are not UTF-8 are escaped, as Parquet needs."""
         for row in batch.rows:
             source = row["source"].encode(errors="backslashreplace").decode()
             self._rows.append({**row, "source": source})
 
     def close(self) -> None:
-        """Write it: StoreError where that cannot be done."""
+        """Write the file; raise StoreError if that fails."""
         fields = self._type(row_schema())
         table = self._arrow.Table.from_pylist(self._rows, schema=self._arrow.schema(fields))
         with whole_file(self._path) as temporary:
             self._arrow.parquet.write_table(table, temporary)
 
     def _type(self, schema: dict[str, Any]) -> Any:
-        """The column type that a JSON schema asks for."""
+        """The column type for a JSON schema."""
         arrow, kind = self._arrow, schema["type"]
         kind = kind if isinstance(kind, str) else kind[0]  # or null
         if kind == "array":
@@ -120,32 +120,32 @@ FORMS = {**GROWING, ".parquet": "parquet"}
 
 
 def rows_file(path: Path) -> RowSink:
-    """The whole file that rows go to, by its ending, one of FORMS; nothing is written yet.
+    """The file for rows, by its ending, one of FORMS; nothing is written yet.
 
     Raises:
-        StoreError: what writes it is not installed.
+        StoreError: the library that writes it is not installed.
     """
     return LinesFile(path) if path.suffix.lower() in _LINES else ParquetFile(path)
 
 
 class GrowingFile(RowSink):
-    """A file of rows that grows while a folder is watched; what was taken is durable."""
+    """A file of rows that grows while a folder is watched; rows that were taken are durable."""
 
     def __init__(self, path: Path) -> None:
-        """Take the form that its ending, one of GROWING, asks for."""
+        """Take the form that the ending, one of GROWING, asks for."""
         self.path, self._form = path, _LINES[path.suffix.lower()]
         self.numbers: dict[str, int] = {}  # of the rows that were added last, by their sources
         self.aside = 0  # lines that were put aside
 
     def begin(self, written: Written) -> "GrowingFile":
-        """Go on behind what was written: what lies there is put aside. Without a digest, begin it.
+        """Continue behind the rows of a state, or begin the file if the state has no digest.
 
-        What is put aside are rows of a watch that was stopped, which it judges again, or what
-        somebody else added.
+        Later rows are put aside: a stopped watch wrote them and judges them again, or somebody else
+        added them.
 
         Raises:
-            StoreError: it is shorter or another file, has content where a new one is to begin, or
-                cannot be written.
+            StoreError: the file is shorter or another one, has content where a new one is to begin,
+                or cannot be written.
         """
         path = self.path
         with writing(path):
@@ -169,7 +169,7 @@ class GrowingFile(RowSink):
         return self
 
     def _put_aside(self) -> None:
-        """Keep what lies behind the rows of the state in a file beside this one."""
+        """Move what follows the rows of the state to a file beside this one."""
         pieces = iter(lambda: self._file.read(_PIECE), b"")
         if not (first := next(pieces, b"")):
             return
@@ -189,15 +189,15 @@ class GrowingFile(RowSink):
 
     @property
     def aside_path(self) -> Path:
-        """Where lines are kept that lay behind the rows that the state knows."""
+        """The file for lines that followed the rows of the state."""
         return self.path.with_name(f"{self.path.name}.aside")
 
     def _digest_of(self, written: Written) -> Any:
-        """The digest of what was written, to go on with: StoreError where it is of other rows."""
-        digest, left = hashlib.sha256(), written.size
-        while left and (piece := self._file.read(min(left, _PIECE))):
+        """The digest of the written rows, to continue; StoreError if they are other rows."""
+        digest, remaining = hashlib.sha256(), written.size
+        while remaining and (piece := self._file.read(min(remaining, _PIECE))):
             digest.update(piece)
-            left -= len(piece)
+            remaining -= len(piece)
         if written.digest not in (None, digest.hexdigest()):
             self._file.close()
             raise StoreError(
@@ -207,12 +207,12 @@ class GrowingFile(RowSink):
 
     @property
     def written(self) -> Written:
-        """How much of it is durable."""
+        """How much of the file is durable."""
         where = str(self.path.absolute())
         return Written(self._file.tell(), self._rows, self._digest.hexdigest(), where)
 
     def take(self, batch: Batch) -> None:
-        """Add rows: StoreError where they cannot be written."""
+        """Add rows; raise StoreError if they cannot be written."""
         with writing(self.path):
             self._append(self._form.of(batch.rows))
         sources = (row["source"] for row in batch.rows)
@@ -226,5 +226,5 @@ class GrowingFile(RowSink):
         self._digest.update(content)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         self._file.close()

@@ -1,7 +1,7 @@
-"""Images into folders by their verdicts: copied, linked or moved, as the list there says.
+"""Sort images into folders by their verdicts: copied, linked or moved, recorded in a list.
 
-A second run makes the folder anew, and touches what the list names alone, where it is as it was
-put: what a person put there or changed stays as it is.
+A second run sorts the folder anew, and touches only files that the list names and that are
+unchanged: what a person put there or changed stays.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ _LAST = "{count} in {root} left, though not among the images: their originals ar
 
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
-    """Folders' names by those of the classes: safe ones, no two alike, and not the others'."""
+    """The folders' names by class: safe, all different, and unlike the reserved names."""
     folders: dict[str, str] = {}
     used = {*_FOLDERS.values(), LIST}
     for name in classes:
@@ -73,7 +73,7 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """What a copy of an image is."""
+    """The content and the name of an image's copy."""
 
     name: str  # of the file
     digest: str  # SHA-256 of its content, in hexadecimal
@@ -81,7 +81,7 @@ class Saved(NamedTuple):
 
 
 def saved(item: Item, row: VerdictRow) -> Saved | None:
-    """What a copy of an image is; None where it has no file, and nothing that could be one."""
+    """The copy of an image; None if it has no file and cannot become one."""
     if item.frame is not None:  # of those that are to be files
         png = item.load()
         return Saved(frame_name(item), png.digest.hex(), lambda: png.data)
@@ -106,7 +106,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Sorter(RowSink):
-    """Puts images into DIR/<class>/, DIR/_noise/ and DIR/_unsure/."""
+    """Put images into DIR/<class>/, DIR/_noise/ and DIR/_unsure/."""
 
     root: Path
     how: Way
@@ -125,10 +125,11 @@ class Sorter(RowSink):
     _unwritable: set[_Key] = field(default_factory=set, init=False)  # whose own names cannot be
 
     def open(self, run: DetectRun) -> None:
-        """Name the folders of the classes, and look at what the list says.
+        """Name the folders of the classes, and read the list of the folder.
 
         Raises:
-            StoreError: it is no list, or of another kind, or another process is at work there.
+            StoreError: the list is invalid or of another way of sorting, or another process works
+                there.
         """
         self._folders = folder_names(run.detector.class_names)
         self._frames = FrameFiles(DONE[self.how], saves=self.how == COPY)
@@ -138,7 +139,7 @@ class Sorter(RowSink):
             self._list()
 
     def _list(self) -> PlacedList:
-        """The list, which nobody else changes from here on; the folder is made if need be."""
+        """The list, locked from here on; the folder is made if necessary."""
         if self._placed is None:
             placed = PlacedList(self.root, writes=not self.dry)
             self._check(placed)
@@ -149,7 +150,7 @@ class Sorter(RowSink):
         return self._placed
 
     def _check(self, placed: PlacedList) -> None:
-        """Refuse what was put there in another way; tell of what no list names."""
+        """Refuse a folder that was sorted in another way; note files that no list names."""
         other = next((one.how for one in placed.images.values() if one.how != self.how), None)
         if other:
             raise StoreError(
@@ -160,7 +161,7 @@ class Sorter(RowSink):
             self.reporter.note(f"note: {self.root} has files that no list names: they stay.")
 
     def take(self, batch: Batch) -> None:
-        """Put the images of a batch where they belong; what cannot be put is counted.
+        """Put the images of a batch where they belong; those that cannot be put are counted.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -175,7 +176,7 @@ class Sorter(RowSink):
             self._arrange([pair])
 
     def _arrange(self, pairs: Sequence[tuple[Item, VerdictRow]]) -> None:
-        """List what is to be done, then do it; once more where a name was taken meanwhile."""
+        """List what is to be done, then do it; try again if a name was taken in between."""
         placed = self._list()
         images = {(os.path.abspath(i.source), i.frame): (i, row) for i, row in pairs}
         steps = [step for pair in images.values() if (step := self._step(*pair))]
@@ -183,13 +184,13 @@ class Sorter(RowSink):
             self.steps += steps
             return
         placed.add([step.image for step in steps])
-        taken = [step for step in steps if not self._do(step)]
-        if taken:
-            sources = {step.image.source for step in taken}
+        not_done = [step for step in steps if not self._do(step)]
+        if not_done:
+            sources = {step.image.source for step in not_done}
             self._arrange([p for p in images.values() if os.path.abspath(p[0].source) in sources])
 
     def _step(self, item: Item, row: VerdictRow) -> Step | None:
-        """What is to be done with an image; None where nothing is, or can be."""
+        """What is to be done with an image; None if nothing is, or nothing can be."""
         key = _key_of(item)
         self._handled.add(key)
         if row["error"] is not None:
@@ -227,7 +228,7 @@ class Sorter(RowSink):
         return Step(act, image, places, copy.content, whole, item.file or item.video)
 
     def _unfit(self, item: Item, copy: Saved | None) -> str:
-        """Why an image cannot be put anywhere; nothing where it can."""
+        """Why an image cannot be put anywhere; empty if it can."""
         is_part = bool(item.member) or item.frame is not None
         if copy is None or (is_part and self.how != COPY):
             return _NO_FILE
@@ -236,9 +237,10 @@ class Sorter(RowSink):
     def _places_of(
         self, listed: Sequence[PlacedImage], digest: str, folder: str
     ) -> list[PlacedImage] | None:
-        """Where an image lies as it is now, first of all where it belongs.
+        """The places where an image is, as it is now; the place where it belongs comes first.
 
-        A copy of what it was is removed. None where a person has changed one: it stays, alone.
+        A copy of an older content is removed. None if a person has changed a copy, which then stays
+        alone.
         """
         for image in listed:
             is_old = self.how == COPY and image.content != digest
@@ -251,11 +253,11 @@ class Sorter(RowSink):
                     self._remove(image)
             elif is_old and not self._is_there(image):
                 self._forget(image)
-        there = [image for image in listed if self._is_there(image)]
-        return sorted(there, key=lambda image: image.folder != folder)
+        present = [image for image in listed if self._is_there(image)]
+        return sorted(present, key=lambda image: image.folder != folder)
 
     def _was_begun(self, image: PlacedImage) -> bool:
-        """Whether an image was listed before a kill, and nothing else came to its place since."""
+        """Whether an image was listed before a kill, and nothing else took its place since."""
         is_sound = not self._is_there(image) or is_as_put(self.root / image.copy, image)
         if not is_sound:
             self._forget(image)
@@ -265,12 +267,12 @@ class Sorter(RowSink):
         return image.copy not in self._freed and self._list().has(image)
 
     def _folder(self, item: Item, row: VerdictRow) -> str:
-        """Where an image belongs, below the folder."""
+        """The folder where an image belongs, relative to the root."""
         folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
         return "/".join([folder, *self._folders_within(item)]) if self.keep_folders else folder
 
     def _folders_within(self, item: Item) -> Iterator[str]:
-        """The folders that an image has below its source; as they are typed, of a single file."""
+        """The folders of an image below its source; of a single file, as it was typed."""
         path = PurePath(item.source)
         roots = [root for root in self._roots if root != path and path.is_relative_to(root)]
         if roots:
@@ -279,7 +281,7 @@ class Sorter(RowSink):
         return (part for part in parts if part != "..")
 
     def _free_name(self, folder: str, name: str, mine: Sequence[str]) -> str:
-        """The first name that is free in a folder; before all a listed one with nothing there."""
+        """The first free name in a folder; an image's own listed name comes first, if free."""
         first = f"{folder}/{name}"
         numbers = itertools.count(self._numbers.get(first, 2))
         numbered = ((n, f"{folder}/{numbered_name(name, n)}") for n in numbers)
@@ -291,7 +293,7 @@ class Sorter(RowSink):
         raise AssertionError
 
     def _made_above(self, place: str) -> str:
-        """How many folders above a place were made for images, or are to be."""
+        """How many folders above a place were made for images, or will be."""
         made, folders = self._list().made, folders_above(place)
         made |= {f for f in folders if f not in made and not os.path.lexists(self.root / f)}
         return str(len([*itertools.takewhile(made.__contains__, folders)]))
@@ -303,7 +305,7 @@ class Sorter(RowSink):
         self._taken.add(place.casefold())
 
     def _do(self, step: Step) -> bool:
-        """Do what is to be done with an image; False where its name was taken meanwhile."""
+        """Do a step; False if its name was taken in between."""
         path = self.root / step.image.copy
         write: Callable[[], object] | None = None
         if step.act == _RENAME:
@@ -319,7 +321,7 @@ class Sorter(RowSink):
         return True
 
     def _is_written(self, step: Step, path: Path, write: Callable[[], object]) -> bool:
-        """Write to a path; False where its name is taken, or none that can be written there."""
+        """Write to a path; False if its name is taken or cannot be written there."""
         try:
             return _is_new(path, write)
         except OSError as error:
@@ -330,7 +332,7 @@ class Sorter(RowSink):
             return False
 
     def _writer(self, step: Step, path: Path) -> Callable[[], object] | None:
-        """What puts an image to a path; None where it is not what it was when it was judged."""
+        """What puts an image at a path; None if it has changed since it was judged."""
         image, file = step.image, step.file
         if self.how == LINK:
             return partial(os.symlink, image.source, path)
@@ -351,7 +353,7 @@ class Sorter(RowSink):
         return partial(write_new, content, path, self.root, step.original, step.file is not None)
 
     def _end_others(self, step: Step, path: Path) -> None:
-        """Have an image in one place alone, where a kill or a verdict before left it in others."""
+        """Leave an image in one place only, where a kill or an earlier verdict left several."""
         image, source = step.image, Path(step.image.source)
         for other in step.places:
             if other.copy != image.copy:
@@ -365,9 +367,9 @@ class Sorter(RowSink):
                 source.unlink()
 
     def complete(self) -> None:
-        """Remove the copies of images that are not among all of them any more.
+        """Remove the copies of images that are not among the sources any more.
 
-        What was moved stays, and what comes on arrival is added to what is there.
+        Moved images stay, and images decided on arrival are added to those that are there.
         """
         if self.how == MOVE or self._is_more or not self._handled:
             return
@@ -393,13 +395,13 @@ class Sorter(RowSink):
         self._forget(image)
 
     def _forget(self, image: PlacedImage) -> None:
-        """Have an image no more in the list: it does not lie there."""
+        """Remove an image from the list, as it is not there."""
         if self._list().images.pop(image.copy, None):
             self._places[_key(image)].remove(image.copy)
             self._taken.discard(image.copy.casefold())
 
     def close(self) -> None:
-        """Write the list, and say what was done, and what could not be."""
+        """Write the list, and report what was done and what could not be."""
         if self._placed and not self.dry:
             self._placed.remove_empty_folders()
             self._placed.end()
@@ -422,7 +424,7 @@ class Sorter(RowSink):
 
 
 def told_counts(counts: Counter[Act], how: Way) -> str:
-    """How many images were put, and what was done to those that were there."""
+    """How many images were put, and what was done to those that were already there."""
     texts = {
         _PUT: DONE[how], _RENAME: "moved within it", _REMOVE: "removed", _KEEP: "as they were",
     }  # fmt: skip
@@ -442,7 +444,7 @@ def _cell(value: float | None) -> str:
 
 
 def _is_new(path: Path, write: Callable[[], object]) -> bool:
-    """Write to a path, with the folders above it; False where it is taken."""
+    """Write to a path, with the folders above it; False if it is taken."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""Frames that are flagged as files that can be copied: clean ones are not saved."""
+"""Flagged video frames as files that can be copied; clean ones are not saved."""
 
 import io
 from collections import defaultdict
@@ -26,7 +26,7 @@ class FrameFiles:
     """Flagged frames as files, counted."""
 
     def __init__(self, done: str = "copied", saves: bool = True) -> None:
-        """Begin; `done`: what becomes of images; `saves`: whether frames can be made files so."""
+        """Begin; `done` names what is done to images; `saves`: whether frames become files."""
         self._done, self._saves = done, saves
         self._clean, self._lacking, self._passed = 0, 0, 0
 
@@ -42,7 +42,7 @@ class FrameFiles:
             yield pair
 
     def notes(self) -> Iterator[str]:
-        """What is not saved, and why."""
+        """Which frames are not saved, and why."""
         if not self._saves:
             if self._lacking:
                 yield f"{_frames(self._lacking, 'flagged')} not {self._done}: --copy-to saves them."
@@ -80,7 +80,7 @@ def _files(flagged: Iterable[FramePair]) -> Iterator[FramePair]:
 
 
 def frame_name(item: Item) -> str:
-    """A file's name for a frame: by its time, clip-00-01-02.500.png, or else by its number."""
+    """A file name for a frame: by its time, clip-00-01-02.500.png, or else by its number."""
     stem = "frame" if item.source == PIPE else Path(item.source).stem
     if item.time_s is None or item.time_s < 0:
         return f"{stem}-{item.frame:06}.png"
@@ -91,7 +91,7 @@ def frame_name(item: Item) -> str:
 
 
 def _held(item: Item) -> Image.Image | None:
-    """The pixels of a frame while they are held; None of one that was let go."""
+    """The pixels of a frame while they are in memory; None if they were released."""
     try:
         return item.load().image()
     except Exception:  # let go, or damaged: of such PIL raises nearly anything

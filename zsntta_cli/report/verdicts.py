@@ -1,4 +1,4 @@
-"""Verdict rows to what people read: a table of the suspicious, and what is to be said of all."""
+"""Verdict rows for people: a table of the suspicious ones, and a summary of all."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -26,13 +26,13 @@ _DIGITS = 4  # of scores, which have deviations near 1: images that agree in the
 
 
 def suspicious(rows: Iterable[VerdictRow], most: int = SHOWN) -> list[VerdictRow]:
-    """What is called noise, then what is unsure, the most suspicious first, at most so many."""
+    """At most `most` flagged images, the most suspicious first: noise, then unsure."""
     flagged = [row for row in rows if row["answer"] in (NOISE, UNSURE)]
     return sorted(flagged, key=lambda row: (row["answer"] != NOISE, row["rank"]))[:most]
 
 
 def draw(rows: Iterable[VerdictRow]) -> str:
-    """The table of the suspicious as text, drawn for the terminal; nothing where none is."""
+    """The table of suspicious images, drawn for the terminal; empty if there are none."""
     table = Table(box=None, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("margin", justify="right", no_wrap=True)
@@ -51,12 +51,12 @@ def draw(rows: Iterable[VerdictRow]) -> str:
 
 
 def place(row: VerdictRow) -> str:
-    """Where an image is from: its path, and in a video its time."""
+    """The origin of an image: its path, and in a video its time."""
     return place_of(row["source"], row["frame"], row["time_s"])
 
 
 def line(row: VerdictRow) -> str:
-    """One row as a line, for what is decided as it comes."""
+    """One row as a line, for verdicts that are shown as they come."""
     if row["error"] is not None:
         return f"error  {place(row)}: {row['error']}"
     return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
@@ -76,11 +76,11 @@ _READ = {
 
 @dataclass
 class Tally:
-    """What is to be said of all rows.
+    """The counts of all rows, and the sentences about them.
 
-    Whether images are beyond the classes is said by evidence alone: not where a flag of one's own
-    decides, where the method does not say, or where fewer images differ than its own rule takes
-    to begin (pictures that are all alike fit in with each other, whatever they show).
+    Only evidence says whether images are beyond the classes. The summary does not say so if the
+    user's own flag decides, if the method has no evidence, or if fewer images differ than its own
+    rule needs to begin (pictures that are all alike fit in with each other, whatever they show).
     """
 
     method: str
@@ -97,7 +97,7 @@ class Tally:
 
     @classmethod
     def of(cls, run: DetectRun) -> "Tally":
-        """The tally of what a run is to decide."""
+        """The tally for a run."""
         detector, request = run.detector, run.request
         is_asked = request.rule.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
@@ -130,7 +130,7 @@ class Tally:
     def lines(self, shown: int = 0, is_page: bool = False) -> list[str]:
         """What was decided, and what cannot be known.
 
-        A table shows so many of them at most; `is_page`: one looks at the review already.
+        `shown` is how many rows a table shows at most; `is_page`: the text is part of the review.
         """
         flagged = self._flagged(is_page)
         texts = [flagged, *self._notes(), *self._unknown(shown), *self._evidence()]
@@ -138,8 +138,8 @@ class Tally:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
             texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
-        if others := self.left_out.words():
-            texts.append(f"Left out: {others}.")
+        if left_out := self.left_out.words():
+            texts.append(f"Left out: {left_out}.")
         return [printable(text) for text in texts]
 
     def _flagged(self, is_page: bool) -> str:
@@ -174,7 +174,7 @@ class Tally:
             yield f"Shown are the {shown} most suspicious."
 
     def _evidence(self) -> Iterator[str]:
-        """What is said for noise, or against it, by evidence."""
+        """What the evidence says for or against noise."""
         if self.is_asked or not self._sure:
             return
         if len(self._different) < self.warm_up:
@@ -206,5 +206,5 @@ def _percent(count: int, of: int) -> str:
 
 
 def count_images(count: int) -> str:
-    """So many images, in words."""
+    """A number of images, in words."""
     return "1 image" if count == 1 else f"{count:,} images"

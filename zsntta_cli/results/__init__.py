@@ -1,4 +1,4 @@
-"""Results: obtained from the store or by replays, kept, exchanged, compared."""
+"""Results: taken from the store or computed by replays, kept, exchanged and compared."""
 
 import functools
 import warnings
@@ -17,7 +17,7 @@ NAME = "records.sqlite"  # in the features folder
 
 
 def store_path(root: Path, named: Path | None = None) -> Path:
-    """Where results are kept: in the file that is named, or else beside the features."""
+    """Where results are kept: the file that is named, or else a file beside the features."""
     return named or root / NAME
 
 
@@ -49,18 +49,18 @@ def simulate(
 
     A setting of the stream, the threshold or the methods takes a value or a list of values, and so
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
-    settings by method, for that method alone. `encoder` is a folder name of features, instead of a
-    model. `live` says how live methods get at images. Results are kept in `records`, by default
-    beside the features, and taken from there unless they are wanted `fresh`. What a reader of the
-    numbers has to know comes as warnings, and stands in the records.
+    settings by method, each for that method alone. `encoder` is a folder name of features, instead
+    of a model. `live` says how live methods get the images. Results are kept in `records`, by
+    default beside the features, and taken from there unless `fresh` is set. What a reader of the
+    numbers has to know is given as warnings and written to the records.
 
-    `tune` has settings with the values to choose from, a mapping of them for one method alone:
-    `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best by `tune_by` on the pairs
-    `tune_on`, as [("shapes", "glyphs")], is run on those of `report_on`, which stand in place of
-    `id_set` and `ood_set`.
+    `tune` has settings with the values to choose from, or a mapping of such settings for one
+    method: `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best values by the metric
+    `tune_by` on the pairs `tune_on`, such as [("shapes", "glyphs")], are run on the pairs
+    `report_on`, which replace `id_set` and `ood_set`.
 
     Raises:
-        ZsnttaError: what the command would end with.
+        ZsnttaError: the error that the command would end with.
     """
     command = _call_in_python(dict(locals()))
     from zsntta_cli.files import checked_path
@@ -111,10 +111,10 @@ def _tuning_plan(
     report_on: "Sequence[Pair]",
     tune_by: str,
 ) -> "TuningPlan | None":
-    """What is to be tuned; None where no pairs and no settings are named for it.
+    """The plan for tuning; None where no pairs and no settings are named for it.
 
     Raises:
-        SettingsError: some are, and others lack, or sets are named beside the pairs.
+        SettingsError: only some of them are named, or sets are named beside the pairs.
     """
     from zsntta_cli.errors import SettingsError
     from zsntta_cli.results.tuning import TuningPlan
@@ -124,16 +124,16 @@ def _tuning_plan(
     if grid.id_sets or grid.ood_sets:
         raise SettingsError("report_on says which sets are reported: leave id_set and ood_set out.")
     axes = {k: _several(v) for k, v in tune.items() if not isinstance(v, Mapping)}
-    own = {
+    own_axes = {
         method: {k: _several(v) for k, v in some.items()}
         for method, some in tune.items()
         if isinstance(some, Mapping)
     }
-    return TuningPlan(tune_on, report_on, axes, own, tune_by)
+    return TuningPlan(tune_on, report_on, axes, own_axes, tune_by)
 
 
 def _call_in_python(values: Mapping[str, Any]) -> str:
-    """The call of `simulate` with some values, those left out that are defaults."""
+    """The call of `simulate` with some values; those that are defaults are left out."""
     import inspect
 
     words = [repr(method) for method in values["methods"]]
@@ -145,5 +145,5 @@ def _call_in_python(values: Mapping[str, Any]) -> str:
 
 
 def _several(value: Any) -> list[Any]:
-    """A list of values; a single one may stand for itself."""
+    """A list of values; a single value becomes a list of one."""
     return [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)

@@ -1,16 +1,16 @@
-"""A bundle: one file that holds results, and all but the features that it takes to repeat them.
+"""A bundle: one file with results and all that is needed to repeat them, but for the features.
 
 A zip archive, which any program opens:
 
-    bundle.json     the format, the command that made it, the versions of what ran
+    bundle.json     the format, the command that made it, the versions of the software
     records.jsonl   the runs, as `records export` writes them, with items that were kept
-    features.json   the feature files that they saw: digests, how they came to be, commands
-    plugins/*.py    the sources of methods of one's own
-    tables/*        the results as tables, for people; nothing reads them again
+    features.json   the feature files that the runs read: digests, how they were made, commands
+    plugins/*.py    the sources of methods from outside the package
+    tables/*        the results as tables, for people only
 
 Its last 64 bytes, the end of the archive's comment, are the SHA-256 (hex) of the file with zeros in
-their place, so a bundle of which one byte has changed is refused. It is a checksum and no
-signature: whoever means to deceive can make another.
+their place, so a bundle in which one byte has changed is refused. It is a checksum and no
+signature: it does not protect from forgery.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Bundle:
 
 
 def write_bundle(path: Path, bundle: Bundle) -> None:
-    """Write a bundle, whole or not at all.
+    """Write a bundle as a whole, or not at all.
 
     Raises:
         StoreError: the file cannot be written, or would be too large to be read again.
@@ -88,7 +88,7 @@ def _json(plain: Any) -> bytes:
 
 
 def _versions(runs: Sequence[Kept]) -> dict[str, list[str]]:
-    """The versions that the runs were made with, and of what made the bundle."""
+    """The versions that made the runs, and the version that made the bundle."""
     versions: dict[str, set[str]] = {"zsntta": {__version__}}
     for kept in runs:
         for name, version in kept.record.versions.items():
@@ -97,10 +97,10 @@ def _versions(runs: Sequence[Kept]) -> dict[str, list[str]]:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle; nothing of it is run.
+    """Read a bundle; none of its code is executed.
 
     Raises:
-        StoreError: it is none, a byte of it has changed, or it is of a newer format.
+        StoreError: the file is no bundle, a byte of it has changed, or its format is newer.
     """
     try:
         content = read_input(path, _LARGEST)
@@ -146,11 +146,11 @@ def _bundle(path: Path, contents: Mapping[str, bytes]) -> Bundle:
 
 @contextlib.contextmanager
 def load_plugins(bundle: Bundle) -> Iterator[None]:
-    """Execute the scripts of a bundle, as `--plugin` does; their files are there meanwhile.
+    """Execute the scripts of a bundle, as `--plugin` does; their files exist within the context.
 
     Raises:
-        PluginError: one cannot be executed, or adds a method that is there.
-        StoreError: a file of it would lie elsewhere.
+        PluginError: a script cannot be executed, or adds a method that exists already.
+        StoreError: a file would lie outside the temporary folder.
     """
     with tempfile.TemporaryDirectory(prefix="zsntta-") as folder:
         for name, source in bundle.plugins.items():
@@ -170,14 +170,14 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _scripts(bundle: Bundle) -> list[str]:
-    """The files that add methods: the first of each method's; others are imported by them."""
-    own = [kept.record.own for kept in bundle.runs if kept.record.own]
-    firsts = dict.fromkeys(next(iter(each.files), "") for each in own)
+    """The scripts that add methods: the first file of each method; they import the other files."""
+    own_methods = [kept.record.own for kept in bundle.runs if kept.record.own]
+    firsts = dict.fromkeys(next(iter(each.files), "") for each in own_methods)
     return [name for name in firsts if name in bundle.plugins and "/" not in name]
 
 
 def _named(contents: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
-    """The members of a folder by their names in it."""
+    """The members of a folder of the archive, by their names within it."""
     return {
         name.removeprefix(folder): content
         for name, content in contents.items()

@@ -1,11 +1,12 @@
-"""Claims in the store: which process is at work on which live run, so that none is made twice.
+"""Claims in the store: which process computes which live run, so that none is computed twice.
 
-A claim is taken in a transaction that sees what is finished, too, so several processes, also on
-machines that share the store's file system, each take another run. SQLite over NFS is what it is:
-its locks have to work there, which WAL does not promise between machines.
+A claim is made in a transaction that also sees which runs are finished, so several processes, also
+on machines that share the store's file system, each take another run. Over NFS this needs locks
+that work, which SQLite's WAL does not promise between machines.
 
-A claim whose process has died is free at once on the same machine. On another it is after a minute
-in which its heartbeat did not move: by the clock of whoever waits, so clocks need not agree.
+A claim whose process has died is free at once on the same machine. On another machine it is free
+after its heartbeat has not changed for a minute by the clock of the process that waits, so the
+clocks need not agree.
 """
 
 import contextlib
@@ -31,14 +32,14 @@ _BEAT, _LOST = 10.0, 60.0  # seconds
 
 
 class Taken(NamedTuple):
-    """What a process is to do next."""
+    """The run that a process computes next."""
 
     key: str | None  # of a run that is its own now; None where others are at work on all
     finished: dict[str, float]  # the seconds of runs that the store has now
 
 
 class Claims:
-    """The claims of one process; `before` are the runs to be made that the store has already."""
+    """The claims of one process; `before` are the runs to compute that the store already has."""
 
     def __init__(self, path: Path, before: Mapping[str, float]) -> None:
         """`before`: the seconds of those runs by key, which tell a new record from the old one.
@@ -54,7 +55,7 @@ class Claims:
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
 
     def take(self, keys: Sequence[str]) -> Taken:
-        """Claim the first of some runs that is neither finished nor claimed."""
+        """Claim the first run that is neither finished nor claimed."""
         with self._store.changing() as database:
             self._drop_lost(database)
             seconds = self._store.seconds(keys)
@@ -67,12 +68,12 @@ class Claims:
         return Taken(key, finished)
 
     def make_again(self, key: str, seconds: float) -> None:
-        """Take a finished run for one that is to be made, until it is there anew."""
+        """Treat a finished run as one to compute until its new record is there."""
         self._before[key] = seconds
 
     @contextlib.contextmanager
     def held(self, key: str) -> Iterator[None]:
-        """Keep a claim alive meanwhile, and let go of it."""
+        """Keep a claim alive within the context, and free it at the end."""
         ended = threading.Event()
         thread = threading.Thread(target=self._beat, args=(key, ended), daemon=True)
         thread.start()
@@ -95,7 +96,7 @@ class Claims:
                 database.execute(beat, (time.time(), key, self._owner))
 
     def _drop_lost(self, database: sqlite3.Connection) -> None:
-        """Free what dead processes had claimed."""
+        """Free the claims of dead processes."""
         now, beats = time.monotonic(), dict[tuple[str, str], tuple[float, float]]()
         rows = database.execute("SELECT key, owner, pid, host, heartbeat FROM claims").fetchall()
         for key, owner, pid, host, heartbeat in rows:
@@ -111,7 +112,7 @@ class Claims:
         database.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
 
     def leave(self, folder: Path) -> None:
-        """Drop what dead processes left; without any claim there is no use for a folder either."""
+        """Free the claims of dead processes, and remove the folder if no claim is left."""
         with self._store.changing() as database:
             self._drop_lost(database)
             if not database.execute("SELECT count(*) FROM claims").fetchone()[0]:
@@ -125,14 +126,14 @@ class Claims:
 
 
 def remove_empty(folder: Path) -> None:
-    """Remove a folder that has nothing but what killed writers left."""
+    """Remove a folder that holds nothing but files left by killed writers."""
     sweep(folder)
     with contextlib.suppress(OSError):
         folder.rmdir()
 
 
 def _host() -> str:
-    """This machine, and within it the numbering of its processes: containers have their own."""
+    """Name this machine and its process namespace: containers number their processes themselves."""
     with contextlib.suppress(OSError):  # Linux alone has it
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()

@@ -1,7 +1,7 @@
-"""What figures draw of a run, as short lists of numbers: some kB, however long the stream was.
+"""The curves that figures draw of a run: short lists of numbers, a few kB for any stream length.
 
-All are of the test samples, in the order of the stream; injected items do not count. What was kept
-may come from elsewhere: `drawable_curves` gives those of it that are curves.
+All are over the test samples, in the order of the stream; injected items do not count. Kept curves
+may come from another program: `drawable_curves` gives those that can be drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,10 +35,10 @@ def curves_of(replay: Replay) -> Curves:
 
     `scores`: a histogram of the ID score for ID and OOD samples, {"low", "high", "id", "ood"} with
     counts in BINS equal cells. `running`: {"item", "acc_s", "acc_n"}, accuracies up to some items,
-    None where no sample of the kind had come. `windows`: the same of the items since the point
-    before, in WINDOWS parts of the stream. `thresholds`: {"item", "zero_shot", "detector"} on
-    the ID score, None where none was in force. Of a live method also `before` (scores before
-    adaptation), `difference` (after minus before), and where gradients were asked for `gradients`:
+    None where no sample of the kind had come yet. `windows`: the same over the items since the
+    point before, in WINDOWS parts of the stream. `thresholds`: {"item", "zero_shot", "detector"} on
+    the ID score, None where there was none. A live method also has `before` (scores before
+    adaptation), `difference` (after minus before), and if gradients were asked for `gradients`:
     {"item", "clean", "noisy"}, norms at each step.
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
@@ -53,7 +53,7 @@ def curves_of(replay: Replay) -> Curves:
 
 
 def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Curves:
-    """Counts of ID and of OOD samples in BINS cells; [0, 1] where all values are within."""
+    """Counts of ID and of OOD samples in BINS cells, over [0, 1] if all values are within."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
@@ -68,12 +68,12 @@ def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Curves:
 
 
 def _points(total: int, most: int = POINTS) -> NDArray[np.int64]:
-    """So many counts of items at most, the last one all of them."""
+    """At most this many item counts, evenly along the stream; the last one is all items."""
     return np.linspace(0, total, min(most, total) + 1).round().astype(np.int64)[1:]
 
 
 def accuracy_curves(judged: Judged) -> Curves:
-    """`running` and `windows`: differences of what was counted up to a point and the one before."""
+    """The `running` and `windows` accuracies; a window counts from the point before."""
     total = len(judged.labels)
     if judged.is_noise is None or not total:
         return {}
@@ -116,10 +116,10 @@ def _plain(values: NDArray[np.floating], digits: int = 6) -> list[float | None]:
 
 
 def drawable_curves(curves: Any) -> Curves:
-    """Those of a run's curves, as `curves_of` describes them, that can be drawn.
+    """The curves of a run, as `curves_of` describes them, that can be drawn.
 
-    What is no curve is left out, and of a curve along the stream each column that is none. A
-    histogram has two cells or more; a curve has one point or more, and one column.
+    What is no curve is left out, and so is each invalid column of a curve along the stream. A
+    histogram needs at least two cells, and a curve at least one point and one column.
     """
     if not isinstance(curves, dict):
         return {}
@@ -165,6 +165,6 @@ def _is_number_or_none(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is one that can be drawn; nan is none."""
+    """Whether a value is a number that can be drawn; nan is not."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and abs(value) < _LARGEST

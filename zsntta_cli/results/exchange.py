@@ -1,8 +1,8 @@
 """Kept runs as plain values, and back: lines of JSON for other people, rows of the store.
 
 docs/record.schema.json describes a line (schema.py). `FORMAT` goes up when older versions cannot
-read it. A file is held to the schema, and refused in one line; a store is read without it, which
-would take longer than the rest, and rows that hold no run are passed over.
+read it. A file is checked by the schema, and refused with a one-line error. A store is read without
+the schema, which would take longer than all else, and its rows that hold no run are skipped.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _Run = TypeVar("_Run", Kept, "RecordedRun", None)
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run that a record describes, and the features that it saw."""
+    """A run that a record describes, and the features that it read."""
 
     settings: RunSettings
     digests: dict[str, str]
@@ -63,7 +63,7 @@ def to_line(kept: Kept) -> str:
 
 
 def read_text(path: Path, text: str) -> list[Kept]:
-    """The runs of a text that stands in a file, as `read_lines` reads them.
+    """The runs in the text of a file, as `read_lines` reads them.
 
     Raises:
         StoreError: it is something else; it says in which line.
@@ -81,12 +81,12 @@ def read_lines(path: Path) -> list[Kept]:
 
 
 def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
-    """The runs that the records of such a file describe; all else of it may be missing.
+    """The runs that the records of such a file describe; their results may be missing.
 
-    `to_run`: they are to be run again, which takes the code of their methods.
+    `to_run`: the runs are to be run again, which needs the code of their methods.
 
     Raises:
-        UnknownMethod: the code of a run's method is not here.
+        UnknownMethod: the code of a run's method is not available.
         StoreError: the file holds something else; it says in which line.
     """
     read = functools.partial(_recorded, to_run=to_run)
@@ -100,7 +100,7 @@ def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
-    """What stands in the lines of a file, each with its place; records alone are lines, too."""
+    """The object on each line of a file, with its place; bare records are accepted, too."""
     try:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
@@ -124,15 +124,15 @@ def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether some text of a JSON text may be none, which is told quickly."""
+    """Whether a JSON text may hold half a character, by a fast test."""
     return "\\ud" in text or "\\uD" in text
 
 
 def check_texts(plain: Any) -> None:
-    """Refuse texts with half a character; a file's name that is no UTF-8 is a text here.
+    """Refuse texts with half a character; names of files that are not UTF-8 are allowed.
 
     Raises:
-        SettingsError: which half it is.
+        SettingsError: a text has half a character; the message names it.
     """
     try:
         json.dumps(plain, ensure_ascii=False).encode(errors="surrogateescape")
@@ -142,7 +142,7 @@ def check_texts(plain: Any) -> None:
 
 
 def _records_alone(path: Path, text: str) -> list[Any] | None:
-    """The list that `--format json` gives, or one record of it; None of lines."""
+    """The list that `--format json` gives, or a single record of it; None if these are lines."""
     if text.lstrip().startswith("["):
         return list(_parsed(path, "", text))
     with contextlib.suppress(StoreError):  # of lines there are several objects, or one around it
@@ -159,7 +159,7 @@ def _parsed(path: Path, where: str, text: str) -> Any:
 
 
 def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _Run:
-    """What a line holds.
+    """The run that a line holds.
 
     Raises:
         StoreError: it holds something else.
@@ -188,7 +188,7 @@ def _recorded(plain: Any, to_run: bool) -> RecordedRun:
 
 
 def _measured(record: Mapping[str, Any]) -> Record | None:
-    """The whole record; None where it lacks metrics, or something else that one has."""
+    """The whole record; None where it lacks metrics or another part of a finished record."""
     try:
         whole = _record(record)
     except (SettingsError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
@@ -255,10 +255,10 @@ _SCALAR = (str, int, float, bool, type(None))
 
 
 def _check_loose(plain: Any) -> None:
-    """Hold to their types the parts of a record that its reader takes as they are.
+    """Check the types of those parts of a record that its reader does not check.
 
     Raises:
-        TypeError, LookupError, AttributeError: one is of another type.
+        TypeError, LookupError, AttributeError: a part has another type.
     """
     for note in plain.get("notes", ()):
         texts = [note[name] for name in ("kind", "about", "text")]
@@ -268,8 +268,8 @@ def _check_loose(plain: Any) -> None:
             raise TypeError("a note is no text")
     if "features" in plain:
         origins_in(plain["features"])
-    own = plain.get("own")
-    if own is not None and not all(isinstance(v, _SCALAR) for v in own["changed"].values()):
+    code = plain.get("own")
+    if code is not None and not all(isinstance(v, _SCALAR) for v in code["changed"].values()):
         raise TypeError("a setting is no value")
 
 
@@ -279,10 +279,10 @@ def _items(record: Record, packed: bytes | None) -> KeptItems | None:
 
 
 def _record(plain: Mapping[str, Any]) -> Record:
-    """A record from its plain values, as `Record.to_dict` gives them; older ones lack some.
+    """A record from its plain values, as `Record.to_dict` gives them; older ones lack some values.
 
     Raises:
-        SettingsError: its settings are none.
+        SettingsError: its settings are invalid.
         AttributeError, LookupError, TypeError, ValueError: it is no record.
     """
     return Record(
@@ -311,7 +311,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
 
 
 def _part(plain: Mapping[str, Any]) -> RecordPart:
-    """What a run gave on one of several sets in turn."""
+    """The result of a run on one of several sets in turn."""
     ood_set, metrics = plain["ood_set"], _measures(plain, "metrics")
     n_id, n_ood = (int(_number(plain[name])) for name in ("n_id", "n_ood"))
     ood_name = None if ood_set is None else str(ood_set)
@@ -326,7 +326,7 @@ def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:
-    """A group of metrics, as another version may have measured them: more, or fewer."""
+    """A group of metrics; another version may have measured more or fewer of them."""
     return Measures(
         (name, math.nan if value is None else float(_number(value, least=-1)))
         for name, value in plain.get(group, {}).items()

@@ -1,14 +1,15 @@
-"""Results in a frame: grouped by the settings that vary, folded over seeds, averaged, ranked, once.
+"""The frame of results: runs grouped by settings, averaged over seeds and sets, and ranked.
 
-Whoever shows a number takes it from here, so that all views give one answer. The rules:
+All views take their numbers from here, so that they agree. The rules:
 
-- A cell is the runs of one row on one OOD set: its value is their mean over seeds, with the sample
-  standard deviation; one run has none. A clean stream stands for every OOD set.
-- An average over sets is of the seeds that all of its sets have. A row that lacks a set of its
-  table, or whose sets have no seed in common, has no average, and says what it has.
-- A run that was stopped is shown and enters no mean; what is shown of it is no whole value.
-- The best is sought among whole values of rows that neither see the stream before they decide
-  nor are shown the truth (results/ranking.py).
+- A cell is the runs of one row on one OOD set. Its value is their mean over seeds with the sample
+  standard deviation, which a single run does not have. A clean stream counts for every OOD set.
+- An average over sets uses the seeds that all of its sets have. A row that lacks a set of its
+  table, or whose sets have no seed in common, has no average, and shows which sets and seeds it
+  has.
+- A stopped run is shown but enters no mean, and its value is marked as incomplete.
+- The best is chosen among complete values of rows that neither see the stream before they decide
+  nor are given the truth (results/ranking.py).
 - Of two records of one run the later one counts. The order of the runs does not matter.
 
 Light: no NumPy.
@@ -47,11 +48,11 @@ CLEAN = ""  # in place of an OOD set
 
 
 class Run(Protocol):
-    """What a frame is made of: whatever has a record."""
+    """An object with a record, of which a frame is made."""
 
     @property
     def record(self) -> Record:
-        """What the run was and gave."""
+        """The settings and results of the run."""
 
 
 R = TypeVar("R", bound=Run)
@@ -84,10 +85,10 @@ def fold(by_seed: Mapping[int, float]) -> Value:
 
 
 def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Value:
-    """The mean over sets of a metric that each has by seed; folded over the seeds that all have.
+    """The mean over sets of a metric by seed, folded over the seeds that all sets have.
 
-    `spread`: the ± is that of the averages over SEEDS, or the mean of that of the SETS, as the
-    paper's.
+    `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
+    the deviations of the SETS.
     """
     missing = [name for name, by_seed in by_set.items() if not by_seed]
     if missing or not by_set:
@@ -105,15 +106,15 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
 
 
 def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]:
-    """The mean over sets of each seed that all of them have."""
+    """The mean over sets for each seed that all sets have."""
     seeds = set.intersection(*(set(by_seed) for by_seed in by_set.values())) if by_set else set()
     return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
 
 
 def worst_tenth(by_set: Mapping[T, Mapping[int, float]], metric: Metric) -> float:
-    """The mean of the worst tenth of the runs that an average over sets is of, of one at least.
+    """The mean of the worst tenth, at least one, of the runs behind an average over sets.
 
-    Where there is no average it is nan, too.
+    It is nan where there is no average.
     """
     whole = average(by_set)
     if math.isnan(whole.mean):
@@ -130,7 +131,7 @@ def _mean(values: Collection[float]) -> float:
 def mean_ranks(
     by_row: Mapping[K, Mapping[T, float]], metric: Metric | None = None
 ) -> dict[K, dict[T, float]]:
-    """The rank of each row at each place where all rows have a value; 1 is the best.
+    """The mean rank of each row over the places where all rows have a value; 1 is the best.
 
     Equal values share their mean rank. Without a metric higher values are better.
     """
@@ -147,7 +148,7 @@ def mean_ranks(
 
 
 def may_win(values: Sequence[Value], competes: Sequence[bool]) -> list[bool]:
-    """Which values may be the best: whole ones of rows that compete."""
+    """Which values may be the best: complete values of rows that compete."""
     return [
         one.is_whole and is_rival and not math.isnan(one.mean)
         for one, is_rival in zip(values, competes, strict=True)
@@ -155,7 +156,7 @@ def may_win(values: Sequence[Value], competes: Sequence[bool]) -> list[bool]:
 
 
 class ResultStream(NamedTuple):
-    """What runs have in common that saw the same samples, but for ratio, OOD set and seed."""
+    """The parts of a stream that fix its samples, without ratio, OOD set and seed."""
 
     encoder: str
     id_set: str
@@ -174,13 +175,13 @@ class ResultRow(Generic[R]):
 
     @property
     def ratio(self) -> Ratio:
-        """The OOD share of its streams."""
+        """The share of OOD samples in its streams."""
         ratio: Ratio = self.settings["ratio"]
         return ratio
 
     @property
     def advantage(self) -> str:
-        """What it knows that no online method can know, in words; nothing of most."""
+        """What it knows that no online method can know, in words; mostly empty."""
         method = find_method(self.method)
         is_offline = (
             method.offline if method else any(r.record.is_reference for r in self.every_run)
@@ -197,7 +198,7 @@ class ResultRow(Generic[R]):
 
     @property
     def decides(self) -> bool:
-        """Whether its method says what is noise, or gives a score alone."""
+        """Whether its method decides what is noise, or gives only a score."""
         return any(run.record.decides for run in self.every_run)
 
     @property
@@ -206,16 +207,16 @@ class ResultRow(Generic[R]):
         return [run for by_seed in self.runs.values() for run in by_seed.values()]
 
     def on(self, ood_set: str) -> Mapping[int, R]:
-        """The runs that stand for an OOD set, by seed."""
+        """The runs that count for an OOD set, by seed."""
         return self.runs.get(CLEAN) or self.runs.get(ood_set, {})
 
     def by_seed(self, ood_set: str, metric: str) -> dict[int, float]:
-        """A metric on an OOD set of each finished run, by seed."""
+        """A metric on an OOD set for each finished run, by seed."""
         runs = self.on(ood_set).items()
         return {s: run.record.metric(metric) for s, run in runs if not run.record.unfinished}
 
     def value(self, ood_set: str, metric: str) -> Value:
-        """A metric on an OOD set; that of a stopped run where none was finished."""
+        """A metric on an OOD set; that of a stopped run if no run was finished."""
         by_seed = self.by_seed(ood_set, metric)
         if by_seed or not self.on(ood_set):
             return fold(by_seed)
@@ -227,17 +228,17 @@ class ResultRow(Generic[R]):
         return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
 
     def worst_tenth(self, ood_sets: Sequence[str], metric: Metric) -> float:
-        """The mean of the worst tenth of the runs that its average over the OOD sets is of."""
+        """The mean of the worst tenth of the runs behind its average over the OOD sets."""
         return worst_tenth({name: self.by_seed(name, metric.name) for name in ood_sets}, metric)
 
     def average_by_seed(self, ood_sets: Sequence[str], metric: str) -> dict[int, float]:
-        """What `average` is folded of: the mean over the OOD sets for each seed that all have."""
+        """The values behind `average`: the mean over OOD sets for each common seed."""
         return average_by_seed({name: self.by_seed(name, metric) for name in ood_sets})
 
 
 @dataclass(frozen=True, eq=False)
 class ResultTable(Generic[R]):
-    """All rows on one ID set by one encoder: whatever is averaged is averaged over its OOD sets."""
+    """All rows on one ID set by one encoder; averages are over the OOD sets of the table."""
 
     encoder: str
     id_set: str
@@ -250,7 +251,7 @@ class ResultTable(Generic[R]):
         return self.ood_sets or (CLEAN,)
 
     def contests(self) -> list[list[ResultRow[R]]]:
-        """The rows in groups that saw the same samples: what is ranked is ranked among these."""
+        """The rows in groups that saw the same samples; rows are ranked within a group."""
         groups: dict[tuple[ResultStream, Ratio], list[ResultRow[R]]] = {}
         for row in self.rows:
             groups.setdefault((row.stream, row.ratio), []).append(row)
@@ -269,7 +270,7 @@ def tables(runs: Iterable[R]) -> list[ResultTable[R]]:
 
 
 def _rows(runs: Sequence[R]) -> list[ResultRow[R]]:
-    """The rows of some runs; those of each are set by set, by seed."""
+    """The rows of some runs; the runs of each row are ordered by set and seed."""
     rows: dict[tuple[Any, ...], ResultRow[R]] = {}
     streams = _streams([run.record for run in runs])
     for stream, run in sorted(zip(streams, runs, strict=True), key=_run_place):
@@ -288,19 +289,19 @@ def _table(id_set: str, encoder: str, rows: Sequence[ResultRow[R]]) -> ResultTab
 
 
 def _run_place(run: tuple[ResultStream, Run]) -> tuple[Any, ...]:
-    """Where a run stands in its row."""
+    """The place of a run in its row."""
     settings = run[1].record.settings
     return _ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
 def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
-    """Where an OOD set stands beside an ID set: its partners as the paper has them, then others."""
+    """The place of an OOD set beside an ID set: first its partners in the paper's order."""
     partners = datasets.partners(id_set)
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
 def latest_of_each(runs: Iterable[R]) -> list[R]:
-    """Each run once: of two records with the same settings and features the one made last."""
+    """Each run once: of records with the same settings and features the latest one."""
     latest: dict[Any, R] = {}
     for run in runs:
         key = identity(run.record)
@@ -310,12 +311,12 @@ def latest_of_each(runs: Iterable[R]) -> list[R]:
 
 
 def identity(record: Record) -> Hashable:
-    """What two records of one run have in common: its settings, and the features that it saw."""
+    """What two records of one run have in common: the settings and the features that were read."""
     return record.settings, tuple(sorted(record.digests.items()))
 
 
 def age(record: Record) -> tuple[bool, str, str]:
-    """A finished run counts more than a stopped one, then a later one."""
+    """A sort key: a finished run counts more than a stopped one, then a later one more."""
     return not record.unfinished, record.created, str(record)
 
 
@@ -325,24 +326,24 @@ def age(record: Record) -> tuple[bool, str, str]:
 def all_settings(record: Record) -> dict[str, Any]:
     """All settings of a run, flat: preset, encoder, prompt, stream, threshold, the method's own.
 
-    Features that are none of its sets' (words, noise images) are told by their digests.
+    Features that belong to none of its sets (words, noise images) appear as their digests.
     """
     run = record.settings
     names = (*in_turn(run.id_set), *in_turn(run.ood_set or ""))
     sets = {*names, f"text/{run.id_set}"}
-    others = {
+    digests = {
         f"features of {name}": digest[:8]
         for name, digest in sorted(record.digests.items())
         if name not in sets and not name.startswith("norm/")
     }
     named = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt}
-    return {**named, **run.flat(), **others}
+    return {**named, **run.flat(), **digests}
 
 
 def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
     """By method, the names of the settings in which its rows on one ID set differ, in order.
 
-    What differs with the preset alone is told by the preset's name.
+    Settings that differ only as the presets do are represented by the preset's name.
     """
     values: dict[str, dict[str, dict[tuple[str, ...], set[Any]]]] = {}
     for row in rows:
@@ -362,7 +363,7 @@ def label(
     names: Mapping[str, Sequence[str]],
     without: Sequence[str] = OF_STREAM,
 ) -> str:
-    """A row's method and what sets it apart from the method's other rows, by `varying` names."""
+    """A row's method and the `varying` settings that distinguish it from the method's others."""
     parts = [
         str(row.settings[PRESET])
         if name == PRESET
@@ -374,14 +375,14 @@ def label(
 
 
 def setting_name(name: str) -> str:
-    """A setting's name as a head or a label has it."""
+    """A setting's name as a column head or a label shows it."""
     return {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}.get(
         name, name.replace("_", " ")
     )
 
 
 def shown(name: str, value: Any) -> str:
-    """A setting's value as tables have it."""
+    """A setting's value as tables show it."""
     if name == "ratio" and not isinstance(value, str):
         return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
     if name == "fixed":
@@ -392,7 +393,7 @@ def shown(name: str, value: Any) -> str:
 
 
 def label_text(name: str, value: Any) -> str:
-    """A setting's value as a row's label has it: as it is shown, or shorter where it is long."""
+    """A setting's value in a row's label: as tables show it, or shorter where it is long."""
     return prompt_label(str(value)) if name == "prompt" else shown(name, value)
 
 
@@ -400,7 +401,7 @@ def label_text(name: str, value: Any) -> str:
 
 
 def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
-    """Where a row stands in its table: by method, preset, then by its settings."""
+    """The place of a row in its table: by method, preset, then by its settings."""
     presets = list(PRESETS)
     values = [
         (isinstance(value, str), value if isinstance(value, int | float) else -1, str(value))
@@ -410,7 +411,7 @@ def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
 
 
 def set_place(name: str) -> tuple[int, str]:
-    """Where a set stands in lists: as in the catalogue, then all others by name."""
+    """The place of a set in lists: in the order of the catalogue, then all others by name."""
     return _SET_PLACES.get(name.partition(":")[0], len(CATALOGUE)), name
 
 
@@ -425,7 +426,7 @@ _KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protoco
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:
-    """The stream of each run. Features of one name with other digests are others."""
+    """The stream of each run; features with the same name and another digest are another stream."""
     ids = [_of_set(record, record.settings.id_set) for record in records]
     oods = [_of_set(record, record.settings.ood_set or CLEAN) for record in records]
     texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
@@ -446,7 +447,7 @@ def _text(record: Record) -> str:
 
 
 def _numbered(keys: Sequence[_Key]) -> list[int]:
-    """For each key the number of its digest, among keys of the same names: most runs have 0."""
+    """For each key the number of its digest among keys of the same names, 0 for the commonest."""
     counts, met = Counter(keys), Counter[_Key]()
     numbers = {}
     for key in sorted(counts, key=lambda key: (-counts[key], key)):
@@ -456,12 +457,12 @@ def _numbered(keys: Sequence[_Key]) -> list[int]:
 
 
 def _features_text(stream: ResultStream) -> str:
-    """Which features of the same names a stream has; nothing of those that most runs have."""
+    """Which features of the same name a stream has; empty for those that most runs have."""
     return ".".join(str(number + 1) for number in stream.features) * any(stream.features)
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
-    """What makes a stream another one; injected items do not: the test samples stay the same."""
+    """The settings that make another stream; injection does not change the test samples."""
     values = {name: getattr(stream, name) for name in _KIND}
     share = mean_share(stream.ratio)
     odds = share / (1 - share)

@@ -1,4 +1,4 @@
-"""Grids: every combination of the values given for each setting, in a fixed order."""
+"""Grids: every combination of the values that are given for each setting, in a fixed order."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ Pair = tuple[str, str]  # an ID set and its OOD set
 
 
 def filed_prompts(prompts: Sequence[str], paths: Iterable[Path]) -> list[str]:
-    """What class features of prompts are filed under; `paths`: feature files to look in.
+    """The names under which prompts' class features are stored; `paths`: files to search.
 
-    The name of a file of sentences stands for those that are cached there.
+    The name of a file of sentences stands for the sentences that are cached in these files.
 
     Raises:
-        SettingsError: no prompt, or the name of several files.
+        SettingsError: a text is no prompt, or it names several files.
     """
     of_files = {p for p in prompts if "{}" not in p and not is_built_in(p)}
     headers = map(read_header, paths) if of_files else ()
@@ -54,7 +54,7 @@ class Grid:
     pairs: Sequence[Pair] = ()  # in place of ID sets, each with OOD sets
 
     def runs(self, root: Path) -> list[RunSettings]:
-        """All runs, equal ones once: a setting that a method does not have makes no other run.
+        """All runs, each once: a setting that a method does not have makes no further run.
 
         Raises:
             SettingsError: a value out of range, a setting that no method has, or no OOD set for a
@@ -75,17 +75,17 @@ class Grid:
         return list(dict.fromkeys(runs))
 
     def _values(self, method: str) -> Iterator[dict[str, Any]]:
-        """All combinations of a method's values."""
+        """All combinations of values for a method."""
         axes = self.axes_of(method)
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
 
     def axes_of(self, method: str) -> dict[str, Sequence[Any]]:
-        """The values to run of each setting that a method has and that is given any."""
+        """The values for each setting that the method has and that was given."""
         return axes_of(method, self.axes, self.own)
 
     def check_settings(self) -> None:
-        """Refuse a setting that none of the methods it is meant for has.
+        """Refuse a setting that none of its methods has.
 
         Raises:
             SettingsError: such a setting, or an unknown method.
@@ -100,11 +100,11 @@ class Grid:
                 check_choice("setting", name, setting_names())
                 if not any(name in declared(method) for method in chosen):
                     having = [method for method in METHODS if name in declared(method)]
-                    shown = option_name(declared(having[0])[name])
-                    raise NotOfMethods(shown, tuple(chosen), tuple(having))
+                    option = option_name(declared(having[0])[name])
+                    raise NotOfMethods(option, tuple(chosen), tuple(having))
 
     def _prompts(self, path: Path) -> list[str]:
-        """The prompts for an ID set's classes; a file's name stands for the one that is cached."""
+        """The prompts for an ID set's classes; a file's name stands for its cached sentences."""
         if not self.prompts:
             return [datasets.default_prompt(path.stem)]
         return filed_prompts(self.prompts, [path] if path.exists() else [])
@@ -126,11 +126,11 @@ class Grid:
             return [name for name in names if SetName.parse(name).base not in bases] or [None]
         if self.ood_sets:
             id_sets = {*in_turn(id_set)}
-            others = [name for name in self.ood_sets if id_sets.isdisjoint(in_turn(name))]
-            if not others:
+            ood_sets = [name for name in self.ood_sets if id_sets.isdisjoint(in_turn(name))]
+            if not ood_sets:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
-            return others
-        partners = datasets.partners(id_set) or ((own,) if (own := ood_of(id_set)) else ())
+            return ood_sets
+        partners = datasets.partners(id_set) or ((half,) if (half := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
 
@@ -142,11 +142,11 @@ class Grid:
 
 
 def axes_of(method: str, axes: Axes, own: Mapping[str, Axes]) -> dict[str, Sequence[Any]]:
-    """Of values by setting those of the settings that a method has; `own` go before `axes`."""
+    """The given values of those settings that a method has; `own` takes precedence over `axes`."""
     values = {**{name: given for name, given in axes.items() if given}, **own.get(method, {})}
     return {name: given for name, given in values.items() if name in declared(method)}
 
 
 def default_id_set(encoder: EncoderChoice) -> str:
-    """The ID set that is meant where none is named."""
+    """The ID set that is used if none is named."""
     return "shapes" if is_tiny(encoder.slug) else "cifar10"

@@ -1,4 +1,4 @@
-"""Results taken from the store where they are there, and kept at once where they are made."""
+"""Take results from the store where it has them, and keep new ones as soon as they are computed."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -33,13 +33,13 @@ class Keeping:
         cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False,
         command: str = "",
     ) -> "Keeping":  # fmt: skip
-        """In the file that is named, or else in one beside the features under `root`."""
+        """Keep results in the file that is named, or else in one beside the features in `root`."""
         required = path is not None
         return cls(store_path(root, path), fresh, items, required=required, command=command)
 
 
 def runs_by_key(root: Path, runs: Sequence[RunSettings]) -> dict[str, RunSettings]:
-    """Some runs by the keys that they have, without those that could not be found again."""
+    """The runs by their keys, without those whose results could not be found again."""
     foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
     for run in runs:
         digests, revised = foreseen.digests(run), revision(run.method)
@@ -51,7 +51,7 @@ def runs_by_key(root: Path, runs: Sequence[RunSettings]) -> dict[str, RunSetting
 def kept_before(
     root: Path, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Kept]:
-    """Which of some runs are in the store, of the features that are under `root` now.
+    """The runs whose results on the features that are now under `root` the store has.
 
     Raises:
         StoreError: the store cannot be read.
@@ -70,7 +70,7 @@ def kept_before(
 
 
 def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
-    """How many kept results of some runs are by another source of their methods, and why."""
+    """How many kept results were computed by another source of their methods, and why."""
     methods = {run.method for run in runs if METHODS[run.method].own_code}
     if not methods or keeping.fresh or not keeping.path.exists():
         return []
@@ -82,10 +82,10 @@ def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str
 
 
 def _has_all(kept: Kept, keeping: Keeping) -> bool:
-    """Whether all that is to be kept of a run was kept of it.
+    """Whether everything that is to be kept of a run was kept.
 
-    An older version measured less: a replay, of milliseconds, measures the rest; a live run is
-    taken as it is.
+    An older version measured fewer metrics: a replay, which takes milliseconds, is run again to
+    measure the rest; a live run is taken as it is.
     """
     is_live = METHODS[kept.record.settings.method].live
     has_items = kept.items is not None or not keeping.items
@@ -98,7 +98,7 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
 
 
 def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
-    """The items of finished runs, for tests by items; None of those that did not keep them."""
+    """The items of finished runs, for tests by items; None for those without kept items."""
     keys = [Kept(record, {}).key for record in records]
     try:
         with RecordStore(keeping.path) as store:
@@ -114,7 +114,7 @@ def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
 
 
 def judged(replay: Replay, keeping: Keeping | None) -> Kept:
-    """What a run gave, its record alone where nothing more is to be kept of it."""
+    """The result of a run; only its record if nothing more is to be kept."""
     replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
     if keeping is None or not _is_to_keep(replay, keeping):
         return Kept(replay.record(), {})
@@ -122,19 +122,19 @@ def judged(replay: Replay, keeping: Keeping | None) -> Kept:
 
 
 def _is_to_keep(run: Replay | Record, keeping: Keeping | None) -> bool:
-    """Whether a run was finished and can be found again, and there is a place for it."""
+    """Whether a run was finished, can be found again, and has a place to be kept in."""
     is_found = revision(run.settings.method) is not None
     return keeping is not None and not run.unfinished and is_found
 
 
 class Keeper:
-    """Keeps each run when it is finished, in a transaction of its own."""
+    """Keep each run when it is finished, in a transaction of its own."""
 
     def __init__(self, keeping: Keeping | None) -> None:
-        """Open a store that is named; one beside the features is made when there is a result.
+        """Open a store that is named; a store beside the features is made with the first result.
 
         Raises:
-            StoreError: the one that is named cannot be opened.
+            StoreError: the store that is named cannot be opened.
         """
         self._keeping = keeping
         self._store: RecordStore | None = None
@@ -147,7 +147,7 @@ class Keeper:
         return self.add(judged(replay, self._keeping))
 
     def add(self, kept: Kept) -> Record:
-        """The record of a run that was judged, maybe elsewhere; it is kept as those of `keep`."""
+        """The record of a run that was judged, maybe elsewhere; it is kept as `keep` does."""
         if _is_to_keep(kept.record, self._keeping):
             assert self._keeping is not None
             try:

@@ -1,9 +1,9 @@
 """What is kept of a finished run, and the key under which it is found again.
 
-The key is made of what decides the numbers: settings, digests of features and the revision of the
-rules. Settings at their defaults do not enter it, so a setting that a later version adds changes no
-key; whoever takes a record compares all of its settings with those wanted, so a default that has
-changed since gives no stale one.
+The key is a digest of what determines the numbers: settings, digests of features and the revision
+of the rules. Settings at their defaults do not enter it, so a setting that a later version adds
+changes no key. Before a record is used all of its settings are compared with those wanted, so a
+default that has changed since gives no stale record.
 """
 
 import functools
@@ -38,7 +38,7 @@ class Bits(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptItems:
-    """Decisions on the test samples of a stream, in its order (T,): to pair methods by item."""
+    """Decisions on the test samples of a stream, in its order (T,), to compare methods by item."""
 
     class_index: NDArray[np.uint16]
     is_noise: NDArray[np.bool_]
@@ -49,22 +49,22 @@ class KeptItems:
 
     @property
     def bits(self) -> Bits:
-        """What a test by items needs of them."""
+        """The bits that a test by items needs."""
         is_noise = self.is_noise
         return Bits(_words(self.is_right & ~is_noise), _words(self.is_right & is_noise))
 
     def packed(self) -> bytes:
-        """At most three bytes an item: a column of classes, a column of bits, compressed."""
+        """The items, compressed: columns of classes and of bits, at most three bytes an item."""
         bits = self.is_noise * np.uint8(_NOISE) + self.is_right * np.uint8(_RIGHT)
         raw = self.class_index.astype("<u2").tobytes() + bits.astype(np.uint8).tobytes()
         return zlib.compress(raw, 1)
 
     @classmethod
     def unpacked(cls, packed: bytes, count: int) -> "KeptItems":
-        """The items of a run of `count` test samples.
+        """The items of a run with `count` test samples.
 
         Raises:
-            StoreError: they are others, or no items.
+            StoreError: the content is not the items of such a run.
         """
         try:
             reader = zlib.decompressobj()
@@ -96,10 +96,10 @@ class Kept:
 
     @property
     def key(self) -> str:
-        """Under which it is found.
+        """The key under which the run is found.
 
-        Where settings are declared nowhere here their defaults are not known: the key is the one
-        that it was read with, or made of what its own record says.
+        If the method's settings are not declared here, their defaults are unknown: then the key is
+        the one that the run was read with, or is made from its own record.
         """
         record = self.record
         is_recorded = has_recorded_settings(record.settings)
@@ -110,25 +110,25 @@ class Kept:
 
     @functools.cached_property
     def bits(self) -> Bits | None:
-        """Of its items, where they were kept."""
+        """The bits of its items; None where no items were kept."""
         return self.items.bits if self.items else None
 
     @functools.cached_property
     def drawable(self) -> Curves:
-        """Those of its curves that can be drawn."""
+        """Its curves that can be drawn."""
         return drawable_curves(self.curves)
 
 
 def kept_of(replay: Replay, with_items: bool = False) -> Kept:
-    """What is kept of a run.
+    """The parts of a run that are kept.
 
-    A run that Ctrl-C stopped is no finished one: its caller must not keep it.
+    The caller must not keep a run that Ctrl-C stopped: it is not finished.
     """
     return Kept(replay.record(), curves_of(replay), _items_of(replay) if with_items else None)
 
 
 def _items_of(replay: Replay) -> KeptItems | None:
-    """The items of a run; None of one that decides nothing, or between too many classes."""
+    """The items of a run; None if its method does not decide, or has 2**16 classes or more."""
     decisions, judged = replay.decisions, replay.judged
     if decisions.is_noise is None or decisions.class_index.max(initial=0) >= 2**16:
         return None
@@ -141,9 +141,10 @@ def run_key(
     revision: str,
     changed_options: Mapping[str, Any] | None = None,
 ) -> str:
-    """SHA-256 (hex) of what decides a run's numbers.
+    """SHA-256 (hex) of all that determines a run's numbers.
 
-    `changed_options` are those that are not their defaults, where no class here can tell.
+    `changed_options` are the settings that differ from their defaults, for methods whose settings
+    no class here declares.
     """
     if changed_options is None:
         changed_options = changed_settings(settings.options)

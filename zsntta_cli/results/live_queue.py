@@ -1,7 +1,7 @@
-"""Live runs as a queue in the store: claimed, resumed from checkpoints, finished once.
+"""Live runs as a queue in the store: each claimed, resumed from checkpoints, finished once.
 
-Any number of processes work on the same runs. Each takes the next one that is free, and in the end
-waits for those that others are at work on, which it takes over should their process die.
+Any number of processes work on the same runs. Each takes the next run that is free. In the end it
+waits for the runs of other processes, and takes them over if their process dies.
 """
 
 import contextlib
@@ -34,10 +34,10 @@ def run_queued(
     failures: Failures | None,
     before: Mapping[str, float],
 ) -> list[Record]:
-    """Make live runs that nobody else makes, and wait for the others.
+    """Compute live runs that no other process computes, and wait for the others.
 
-    `before`: the seconds of those that the store has and that are to be made all the same, by key.
-    One that Ctrl-C stopped is the last one.
+    `before`: by key, the seconds of runs that the store has but that are to be computed anew. A run
+    that Ctrl-C stopped is the last one.
     """
     by_key = runs_by_key(root, runs)
     # What cannot be found again is nobody's to wait for: most of it fails, and says how.
@@ -60,7 +60,7 @@ def run_queued(
 
 
 class ClaimedRuns:
-    """The runs of the queue that are left, those of this process among them."""
+    """The unfinished runs of the queue, including those of this process."""
 
     def __init__(
         self, root: Path, by_key: dict[str, RunSettings], keeping: Keeping, claims: Claims
@@ -71,14 +71,14 @@ class ClaimedRuns:
         self.records: list[Record] = []  # of finished runs, whoever made them
 
     def take(self) -> Taken:
-        """Claim a run; the records of those that others finished meanwhile are read."""
-        taken = self.claims.take(list(self.left))
-        for key, seconds in taken.finished.items():
+        """Claim a run, and read the records of runs that other processes finished since."""
+        claim = self.claims.take(list(self.left))
+        for key, seconds in claim.finished.items():
             self._read(key, seconds)
-        return taken
+        return claim
 
     def _read(self, key: str, seconds: float) -> None:
-        """Take the record of a finished run, if it has all that is to be kept of it."""
+        """Read the record of a finished run, if all that is to be kept was kept."""
         run = self.left[key]
         kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
         if run in kept_runs:
@@ -89,7 +89,7 @@ class ClaimedRuns:
             self.claims.make_again(key, seconds)
 
     def add(self, record: Record, is_kept: bool) -> None:
-        """Add the record of a run that was made here."""
+        """Add the record of a run that this process computed."""
         self.records.append(record)
         if is_kept and not record.unfinished:
             self.places[record.settings].unlink(missing_ok=True)
@@ -111,7 +111,7 @@ class ClaimedRuns:
 
 
 class _Work(ClaimedRuns):
-    """What one process has to do with the runs in the queue."""
+    """The work of one process on the runs in the queue."""
 
     def __init__(
         self,
@@ -132,25 +132,25 @@ class _Work(ClaimedRuns):
 
     @property
     def problem(self) -> str:
-        """Why something is not kept."""
+        """Why a result could not be kept."""
         return self._keeper.problem
 
     def status(self) -> str:
-        """What is being done, in words."""
+        """The progress of the work, in words."""
         return f"{self._count - len(self.left):,} of {self._count:,} live runs done: {self._now}"
 
     def take_next(self, failures: Failures | None) -> bool:
-        """Make the next run; False where all that are left are being made by others."""
-        taken = self.take()
-        if taken.key is None:
+        """Compute the next run; False if other processes compute all that are left."""
+        claim = self.take()
+        if claim.key is None:
             self._now = self.others_work
-            return bool(taken.finished)
-        run = self.left[taken.key]
+            return bool(claim.finished)
+        run = self.left[claim.key]
         self._now = run_name(run)
-        with self.claims.held(taken.key), reporting(run, failures):
+        with self.claims.held(claim.key), reporting(run, failures):
             replay = self._simulator.replay(run, self._keeping.gradients)
             self.add(self._keeper.keep(replay), is_kept=not self.problem)
-        del self.left[taken.key]
+        del self.left[claim.key]
         return True
 
     def __exit__(self, *_: object) -> None:
@@ -159,19 +159,19 @@ class _Work(ClaimedRuns):
 
 
 def live_folder(store: Path) -> Path:
-    """The folder of checkpoints beside a store: there while runs are made, or were stopped."""
+    """The folder of checkpoints beside a store; it exists while runs are unfinished."""
     return store.with_name(f"{store.name}.live")
 
 
 def checkpoint_path(store: Path, key: str) -> Path:
-    """The file that the checkpoints of a run are in."""
+    """The file with the checkpoints of a run."""
     return live_folder(store) / f"{key}.pt"
 
 
 def seconds_before(
     root: Path, runs: Sequence[RunSettings], keeping: Keeping
 ) -> Mapping[str, float]:
-    """How long those live runs took that the store has, by key."""
+    """How long the live runs that the store has took, by key."""
     live = [run for run in runs if METHODS[run.method].live]
     if not live or not keeping.path.exists():
         return {}
@@ -180,7 +180,7 @@ def seconds_before(
 
 
 def tidy(keeping: Keeping, kept_keys: Sequence[str]) -> None:
-    """Remove what killed processes left of runs that are finished: their claims, checkpoints."""
+    """Remove the claims and checkpoints that killed processes left of finished runs."""
     folder = live_folder(keeping.path)
     if not folder.is_dir():
         return

@@ -1,7 +1,7 @@
-"""Live runs on several devices: a process each, which take their runs from the queue in the store.
+"""Live runs on several devices: one process for each, which takes runs from the store's queue.
 
-A process that an error or a kill ends does not end the others, which take its run over from its
-last checkpoint. Ctrl-C ends all, each with a checkpoint.
+If an error or a kill ends a process, the others go on and take its run over from its last
+checkpoint. Ctrl-C ends all processes, each with a checkpoint.
 """
 
 import os
@@ -33,7 +33,7 @@ _WORD_EVERY = 2.0  # seconds between two words of a process on how far it is
 
 
 class _Job(NamedTuple):
-    """What all processes work on."""
+    """The work that all processes share."""
 
     scripts: LoadedScripts
     root: Path
@@ -52,11 +52,11 @@ def run_live(
     failures: Failures | None,
     before: Mapping[str, float],
 ) -> list[Record]:
-    """Make live runs in this process, or in one for each device where several are named.
+    """Compute live runs in this process, or with one process for each of several devices.
 
     Raises:
         EncoderError: all processes died.
-        KeyboardInterrupt: nothing was decided yet in the runs that Ctrl-C stopped.
+        KeyboardInterrupt: the runs that Ctrl-C stopped had decided nothing yet.
     """
     if not isinstance(live, LiveDevices) or len(live.apart) == 1:
         return run_queued(root, runs, live, reporter, keeping, failures, before)
@@ -77,7 +77,7 @@ def run_live(
 
 
 class _Worker:
-    """A process on one device, and what it tells."""
+    """A process on one device, and the connection over which it reports."""
 
     def __init__(self, job: _Job, settings: LiveSettings) -> None:
         processes = get_context("spawn")  # torch has threads, and CUDA outlives no fork
@@ -88,12 +88,12 @@ class _Worker:
         end.close()
 
     def stop(self) -> None:
-        """Tell it to write its checkpoint and end."""
+        """Make the process write its checkpoint and end."""
         if self.process.is_alive():
             self.process.terminate()
 
     def death(self) -> EncoderError:
-        """Why it told nothing more."""
+        """The error that a process died without a report."""
         self.process.join()
         return EncoderError(
             f"the process on {self.device} died (exit code {self.process.exitcode}; -9 is a kill, "
@@ -103,7 +103,7 @@ class _Worker:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Processes started within ignore Ctrl-C from their first moment."""
+    """Let processes that are started within the context ignore Ctrl-C from the beginning."""
     if threading.current_thread() is not threading.main_thread():  # has no say in signals
         yield
         return
@@ -116,7 +116,7 @@ def _ctrl_c_ignored() -> Iterator[None]:
 
 @contextmanager
 def _ended(workers: Sequence[_Worker]) -> Iterator[Any]:
-    """Meanwhile Ctrl-C stops the processes, a second one this; none is left afterwards."""
+    """Let Ctrl-C stop the processes, and a second one this process; none is left afterwards."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -144,7 +144,7 @@ def _ended(workers: Sequence[_Worker]) -> Iterator[Any]:
 
 @dataclass
 class _Results:
-    """What the processes have told."""
+    """What the processes have reported."""
 
     records: dict[RunSettings, Record] = field(default_factory=dict)
     failed: Failures = field(default_factory=dict)
@@ -153,12 +153,12 @@ class _Results:
     _now: dict[str, str] = field(default_factory=dict)  # by device
 
     def status(self) -> str:
-        """What is being done on which device."""
+        """What each device is working on, in words."""
         words = (f"{device}: {text}" for device, text in dict(self._now).items())
         return "; ".join(words) or "processes are beginning"
 
     def collect(self, workers: Sequence[_Worker], reporter: Reporter) -> None:
-        """Listen until all processes have ended."""
+        """Read reports until all processes have ended."""
         talking = {worker.tells: worker for worker in workers}
         while talking:
             for pipe in wait(list(talking)):
@@ -189,14 +189,14 @@ class _Results:
                     self._add(record)
 
     def _add(self, record: Record) -> None:
-        """Add a record, a finished one before what Ctrl-C stopped."""
-        known = self.records.get(record.settings)
-        if known is None or known.unfinished:
+        """Add a record; a finished one replaces one that Ctrl-C stopped."""
+        before = self.records.get(record.settings)
+        if before is None or before.unfinished:
             self.records[record.settings] = record
 
 
 def _work(job: _Job, settings: LiveSettings, tells: Connection) -> None:
-    """Make runs, as the process of one device, until all are finished or it is told to stop."""
+    """Compute runs, as the process of one device, until all are finished or it is told to stop."""
     signal.signal(signal.SIGTERM, _stop_once)
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     reporter = _Telling(tells)
@@ -217,7 +217,7 @@ def _work(job: _Job, settings: LiveSettings, tells: Connection) -> None:
 
 
 def _stop_once(*_: object) -> None:
-    """Stop as Ctrl-C does; the checkpoint is written whatever else comes."""
+    """Stop as Ctrl-C does; later signals are ignored, so that the checkpoint is written."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -230,19 +230,19 @@ def _stop_with_parent() -> None:
 
 
 class _Telling(Silent):
-    """A reporter that tells another process."""
+    """A reporter that sends its reports to another process."""
 
     def __init__(self, tells: Connection) -> None:
         self._tells, self._lock = tells, threading.Lock()
 
     def note(self, text: str) -> None:
-        """Tell one thing."""
+        """Send a note."""
         with self._lock:
             self._tells.send(("note", text))
 
     @contextmanager
     def track(self, name: str, total: int, _unit: str = "") -> Iterator[Advance]:
-        """Tell now and then how far it is."""
+        """Send the progress at intervals."""
         done, last = 0, 0.0
 
         def advance(images: int, status: str = "") -> None:
@@ -256,7 +256,7 @@ class _Telling(Silent):
 
     @contextmanager
     def waiting(self, doing: Any) -> Iterator[None]:
-        """Say nothing of it: the runs say how far they are."""
+        """Send nothing: the runs report their own progress."""
         del doing
         yield
 

@@ -1,4 +1,4 @@
-"""The results of many runs: from the store, or by replays in one process or several."""
+"""The results of many runs: from the store, or computed in one process or several."""
 
 import contextlib
 import os
@@ -42,12 +42,12 @@ def run_one(
     reporter: Reporter,
     keeping: Keeping | None = None,
 ) -> tuple[Replay, Record]:
-    """The only run, with its items and, of a live method, the gradients of its samples.
+    """Compute the only run, with its items and, for a live method, the gradients of its samples.
 
-    It is run in any case: items are not kept.
+    It is always computed, because items are not kept.
 
     Raises:
-        SettingsError: there are several.
+        SettingsError: there is more than one run.
     """
     if len(runs) != 1:
         raise SettingsError(f"scores are written for one run, and these options make {len(runs)}.")
@@ -67,14 +67,15 @@ def run_all(
     keeping: Keeping | None = None,
     failures: Failures | None = None,
 ) -> list[Record]:
-    """All runs, in order, on `jobs` processes or a cluster; the results do not depend on which.
+    """The results of all runs, in order, from `jobs` processes or a cluster.
 
-    With `keeping`, runs that the store has are taken from it, and each other one is kept as soon as
-    it is finished. A live run that Ctrl-C stopped is the last one. With `failures`, a run that ends
-    with an error is put there and the others go on; without, it ends them all.
+    The results do not depend on the number of processes. With `keeping`, runs that the store has
+    are taken from it, and each other one is kept as soon as it is finished. A live run that Ctrl-C
+    stopped is the last one. With `failures`, a run that fails is put there and the others go on;
+    without it, the first error ends all.
 
     Raises:
-        SettingsError: no process at all, or several for live methods; a cluster without Ray.
+        SettingsError: zero processes, or several for live methods; a cluster without Ray.
     """
     check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
@@ -117,7 +118,7 @@ def _run_apart(
     keeping: Keeping | None,
     failures: Failures | None,
 ) -> list[Record]:
-    """Run in several processes, each of which takes another run when it is free."""
+    """Compute runs in several processes, each of which takes another run when it is free."""
     from concurrent.futures import ProcessPoolExecutor
 
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
@@ -153,9 +154,9 @@ def _run_apart(
 
 
 def _processes() -> Any:
-    """How processes begin: as copies of this one where that is safe, else with imports anew.
+    """How processes are started: as copies of this one where that is safe, else from scratch.
 
-    Of a process with other threads, or that torch runs in, it is not: locks would stay locked.
+    A process with other threads, or in which torch runs, cannot be copied: locks would stay locked.
     """
     import multiprocessing
 
@@ -169,14 +170,14 @@ _of_process: list[tuple[RunQueue, Simulator]] = []
 def _begin(
     _scripts: LoadedScripts, queue: RunQueue, root: Path, simulator: Simulator | None
 ) -> None:
-    """Begin a process; a copy of the first one has what that had read, others begin anew."""
+    """Start a process; a copy of this one has all that was read, another imports anew."""
     _of_process[:] = [(queue, simulator or Simulator(root))]
 
 
 def _run_from_queue(
     keeping: Keeping | None, threads: int, goes_on: bool
 ) -> tuple[list[Record], str, Failures]:
-    """Run what this process takes; why something could not be kept, and runs an error ended."""
+    """Compute the runs that this process takes from the queue, and report problems and failures."""
     [(queue, simulator)], records, last = _of_process, list[Record](), None
     failures = Failures()
     with queue, Keeper(keeping) as keeper, threadpool_limits(threads, "blas"):

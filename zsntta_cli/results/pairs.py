@@ -1,13 +1,13 @@
-"""Methods over ID-OOD pairs: who is better where, and whether that is more than chance.
+"""Methods compared over ID-OOD pairs: which is better where, and whether by more than chance.
 
-What varies here is the pair, not the seed: seeds show the same images in other orders, so a pair's
-values are averaged over its seeds first, and each pair speaks once. Two methods are compared by
+The unit here is the pair, not the seed: seeds show the same images in other orders, so a pair's
+values are averaged over its seeds first, and each pair counts once. Two methods are compared by
 Wilcoxon's signed-rank test (1945). Pairs that share an ID set share its images (corruptions and
 splits of a set are that set), so all signs of an ID set are flipped together, as Rosner, Glynn and
 Lee do with clusters ("The Wilcoxon signed rank test for paired comparisons of clustered data",
 Biometrics 62, 2006); where no two pairs share one, this is Wilcoxon's own test. Differences of zero
 are ranked and have no sign (Pratt 1959), equal ones share their mean rank, and p is exact given
-these ranks. That pairs share OOD sets, too, no test here knows.
+these ranks. No test here accounts for OOD sets that pairs share.
 
 Many methods are compared by Friedman's test on their ranks on each pair and by Nemenyi's critical
 difference (Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006).
@@ -52,7 +52,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True)
 class PairComparison:
-    """How a method stands to another over pairs; above 0 it is the better one."""
+    """How a method compares to another over pairs; above 0 it is better."""
 
     differences: Mapping[Pair, float]  # the method's value minus the other's, turned to better
     p: float | None  # None where no test over pairs can reach 5 %
@@ -60,27 +60,27 @@ class PairComparison:
 
     @property
     def mean(self) -> float:
-        """The mean difference over pairs; nan where they have none in common."""
+        """The mean difference over pairs; nan if they have none in common."""
         return fmean(self.differences.values()) if self.differences else math.nan
 
     @property
     def wins(self) -> int:
-        """Pairs on which it is better."""
+        """The number of pairs on which it is better."""
         return sum(value > 0 for value in self.differences.values())
 
     @property
     def losses(self) -> int:
-        """Pairs on which it is worse."""
+        """The number of pairs on which it is worse."""
         return sum(value < 0 for value in self.differences.values())
 
     @property
     def ties(self) -> int:
-        """Pairs on which both are equal."""
+        """The number of pairs on which both are equal."""
         return len(self.differences) - self.wins - self.losses
 
 
 def best_of(by_row: Mapping[K, ByPair], metric: Metric) -> K | None:
-    """The best by its average over all pairs, if it has one."""
+    """The method with the best average over all pairs, if there is one."""
     sign = -1 if metric.lower_is_better else 1
     means = {row: sign * average(by_pair).mean for row, by_pair in by_row.items()}
     whole = {row: mean for row, mean in means.items() if not math.isnan(mean)}
@@ -88,11 +88,11 @@ def best_of(by_row: Mapping[K, ByPair], metric: Metric) -> K | None:
 
 
 def against_best(best: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
-    """All others against the one that looks best.
+    """Compare all others with the method that looks best.
 
-    It was chosen by the same values, so every comparison of two methods was as good as made: p is
-    corrected for the number of all of these. For that of the rivals alone, one family in ten of
-    equal methods would have a "worse" one.
+    The best was chosen by the same values, which implies a comparison of every two methods, so p is
+    corrected for the number of all these comparisons. Corrected for the number of rivals alone, one
+    family in ten of equal methods would have a "worse" one.
     """
     pairings = list(combinations(by_row, 2))
     every = _adjust({(a, b): compare(by_row[a], by_row[b], metric) for a, b in pairings})
@@ -104,13 +104,13 @@ def against_best(best: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K,
 
 
 def against(reference: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
-    """All others against one that was chosen beforehand: p is corrected for their number."""
-    others = {row: by_pair for row, by_pair in by_row.items() if row != reference}
-    return _adjust({r: compare(of, by_row[reference], metric) for r, of in others.items()})
+    """Compare all others with a method chosen beforehand; p is corrected for their number."""
+    rivals = {row: by_pair for row, by_pair in by_row.items() if row != reference}
+    return _adjust({r: compare(of, by_row[reference], metric) for r, of in rivals.items()})
 
 
 def compare(values: ByPair, others: ByPair, metric: Metric) -> PairComparison:
-    """One method against another, over the pairs and seeds that both have."""
+    """Compare two methods over the pairs and seeds that both have."""
     sign = -1 if metric.lower_is_better else 1
     differences = {}
     for pair, by_seed in values.items():
@@ -123,7 +123,7 @@ def compare(values: ByPair, others: ByPair, metric: Metric) -> PairComparison:
 
 
 def _turn(comparison: PairComparison) -> PairComparison:
-    """The same, seen from the other method."""
+    """The same comparison, seen from the other method."""
     turned = {pair: -value for pair, value in comparison.differences.items()}
     return replace(comparison, differences=turned)
 
@@ -136,18 +136,18 @@ def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
 
 @functools.cache
 def image_source(id_set: str) -> str:
-    """The set whose images an ID set shows: those of corruptions and of splits are another's."""
+    """The set whose images an ID set shows: corruptions and splits show another set's images."""
     base = _SPLIT.sub("", SetName.parse(SetParts.parse(id_set).whole).base)
     return base.removesuffix("-c") if base in CATALOGUE else base
 
 
 def count_id_sets(pairs: Collection[Pair]) -> int:
-    """How many ID sets some pairs are of, those of one source once: so many signs are thrown."""
+    """The number of ID sets with different images among the pairs: as many signs are flipped."""
     return len({image_source(id_set) for id_set, _ in pairs})
 
 
 def least_p(pairs: Collection[Pair]) -> float:
-    """The smallest p-value that a test over some pairs can have: all signs alike, two-sided."""
+    """The smallest two-sided p-value that a test over some pairs can have: all signs are alike."""
     return min(1.0, 2.0 ** (1 - count_id_sets(pairs)))
 
 
@@ -165,7 +165,7 @@ def signed_rank_test(differences: Mapping[Pair, float]) -> float:
 
 
 def signed_ranks(differences: Sequence[float]) -> NDArray[np.int64]:
-    """Twice the mean rank of each size, with its sign; a zero takes a rank and has no sign."""
+    """Twice the mean rank of each size, with its sign; zeros are ranked and have no sign."""
     values = np.asarray(differences, float)
     _, places, counts = np.unique(np.abs(values), return_inverse=True, return_counts=True)
     doubled = 2 * np.cumsum(counts) - counts + 1
@@ -174,9 +174,9 @@ def signed_ranks(differences: Sequence[float]) -> NDArray[np.int64]:
 
 
 def sign_flip_test(scores: Sequence[int]) -> float:
-    """How often random signs make a sum as far from 0 as these scores do: exact, two-sided.
+    """How often random signs give a sum as far from 0 as these scores do: exact, two-sided.
 
-    Of hundreds of scores the sum is as good as normal, and p is the normal one's.
+    For hundreds of scores the sum is nearly normal, and p is that of the normal distribution.
     """
     sizes = [abs(score) for score in scores if score]
     total, seen = sum(sizes), abs(sum(scores))
@@ -196,7 +196,7 @@ def sign_flip_test(scores: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class RankTest(Generic[K]):
-    """Friedman's test, and from how far on two mean ranks differ by Nemenyi's."""
+    """Friedman's test, and Nemenyi's critical difference of two mean ranks."""
 
     mean_ranks: Mapping[K, float]  # over pairs, 1 is the best; the best first
     weight: float  # as how many pairs they count: those of an ID set as one
@@ -205,9 +205,9 @@ class RankTest(Generic[K]):
 
     @property
     def groups(self) -> list[tuple[K, ...]]:
-        """The longest runs of neighbours that are not told apart.
+        """The longest runs of neighbouring ranks that do not differ significantly.
 
-        All are one group where Friedman's test does not find that any differ.
+        All are one group if Friedman's test finds no difference.
         """
         if self.p >= LEVEL:
             return [tuple(self.mean_ranks)]
@@ -220,16 +220,17 @@ class RankTest(Generic[K]):
         ]
 
     def _end(self, rows: Sequence[K], start: int) -> int:
-        """The place of the last row that does not differ from the one at `start`."""
+        """The index of the last row that does not differ from the row at `start`."""
         most = self.mean_ranks[rows[start]] + self.critical_difference
         return max(i for i, row in enumerate(rows) if self.mean_ranks[row] < most or i == start)
 
 
 def rank_test(by_row: Mapping[K, ByPair], metric: Metric) -> RankTest[K] | None:
-    """The mean ranks of methods that all have some pairs, tested; None where there are too few.
+    """The mean ranks of methods on the pairs that all have, tested; None if there are too few.
 
-    Ranks on pairs of one ID set hang together, at most as if they were one: n pairs count as
-    (Σ nᵢ)² / Σ nᵢ² of nᵢ an ID set, which is the number of ID sets where all have as many.
+    Ranks on pairs of one ID set depend on each other, at most as if they were one pair: pairs of
+    which nᵢ share the i-th ID set count as (Σ nᵢ)² / Σ nᵢ² pairs, which is the number of ID sets if
+    all have equally many.
     """
     means = {row: dict(_means(by_pair)) for row, by_pair in by_row.items()}
     by_pair = mean_ranks(means, metric)
@@ -244,12 +245,12 @@ def rank_test(by_row: Mapping[K, ByPair], metric: Metric) -> RankTest[K] | None:
 
 
 def critical_value(methods: int) -> float:
-    """Nemenyi's at 5 %, for so many methods."""
+    """Nemenyi's critical value at 5 % for a number of methods."""
     return _NEMENYI[methods - 2]
 
 
 def _means(by_pair: ByPair) -> list[tuple[Pair, float]]:
-    """The mean over seeds on each pair, without the noise of its sum."""
+    """The mean over seeds on each pair, with the rounding error of its sum removed."""
     return [(pair, round(fold(by_seed).mean, _DIGITS)) for pair, by_seed in by_pair.items()]
 
 

@@ -1,6 +1,6 @@
-"""What runs would come to: which are kept, which lack features, how long the others take.
+"""What runs would cost: which are kept, which lack features, how long the others take.
 
-Nothing is run, made or written. An estimate has kept runs of equal settings to go by, or is none.
+Nothing is run or written. A time is estimated only from kept runs with equal settings.
 """
 
 import json
@@ -29,7 +29,7 @@ NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or o
 
 
 def needed_files(run: RunSettings) -> list[NeededFile]:
-    """The feature files of a run's images: its ID set, its OOD set, its noise."""
+    """The feature files of a run's images: its ID set, its OOD set, its injected noise."""
     pool = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
     sets = filter(None, (run.id_set, run.ood_set, pool))
     return [(run.encoder, name) for names in sets for name in in_turn(names)]
@@ -37,7 +37,7 @@ def needed_files(run: RunSettings) -> list[NeededFile]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long some runs would take by what kept ones took."""
+    """How long some runs would take, judged by kept runs."""
 
     seconds: float  # of their methods
     runs: int  # that it is of
@@ -47,7 +47,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What some runs would come to."""
+    """What some runs would cost."""
 
     root: Path
     runs: Sequence[RunSettings]
@@ -58,12 +58,12 @@ class Foresight:
 
     @cached_property
     def left(self) -> list[RunSettings]:
-        """The runs that would be run."""
+        """The runs that would be computed."""
         return [run for run in self.runs if run not in self.kept and run not in self.lacking]
 
     @property
     def reasons(self) -> list[ZsnttaError]:
-        """Why runs cannot be that have all their files, each reason once."""
+        """Why runs that have all their files cannot be computed, each reason once."""
         return list({str(error): error for error in self.lacking.values() if error}.values())
 
 
@@ -73,7 +73,7 @@ def foresee(
     keeping: Keeping,
     later: Sequence[RunSettings] = (),
 ) -> Foresight:
-    """What some runs would come to; of `later` ones only which features are missing.
+    """What some runs would cost; for `later` runs only which features are missing.
 
     Raises:
         StoreError: the store cannot be read.
@@ -91,8 +91,8 @@ def foresee(
     absent = (file for run in (*lacking, *later) for file in _absent_files(root, run))
     for folder, name in dict.fromkeys(absent):
         missing.setdefault(folder, []).append(name)
-    left = [run for run in runs if run not in kept and run not in lacking]
-    return Foresight(root, runs, kept, lacking, missing, estimate(root, left, keeping.path))
+    to_run = [run for run in runs if run not in kept and run not in lacking]
+    return Foresight(root, runs, kept, lacking, missing, estimate(root, to_run, keeping.path))
 
 
 def _absent_files(root: Path, run: RunSettings) -> list[NeededFile]:
@@ -100,7 +100,7 @@ def _absent_files(root: Path, run: RunSettings) -> list[NeededFile]:
 
 
 def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
-    """Why a run cannot be that has all its files."""
+    """Why a run that has all its files cannot be computed."""
     try:
         header = set_header(root, run.encoder, run.id_set)
         if run.prompt not in header.templates:
@@ -121,10 +121,10 @@ Rates = Mapping[Likeness, Sequence[float]]  # seconds an item of kept runs that 
 def estimate(
     root: Path, runs: Sequence[RunSettings], store: Path, rates: Rates | None = None
 ) -> Estimate:
-    """How long runs would take, by the seconds an item of kept runs that are like each.
+    """How long runs would take, by the seconds per item of kept runs that are like each.
 
     Alike are runs of one method with the same settings on the same ID set by the same encoder.
-    `rates`: those of the store, where they were read before.
+    `rates`: the rates of the store, if they were read before.
     """
     rates = (kept_rates(store) if runs else {}) if rates is None else rates
     images = lru_cache(maxsize=None)(
@@ -143,7 +143,7 @@ def estimate(
 
 
 def kept_rates(store: Path) -> Rates:
-    """Seconds an item of all kept runs, by what they are of."""
+    """Seconds per item of all kept runs, by method, encoder, ID set and settings."""
     rates: dict[Likeness, list[float]] = {}
     if not store.exists():
         return rates
@@ -160,7 +160,7 @@ def kept_rates(store: Path) -> Rates:
 
 
 def count_by_method(foresight: Foresight) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    """By method and ID set: all runs, those that are kept, to be run, and lack something."""
+    """Counts of runs by method and ID set: all, kept, to be computed, and lacking something."""
     counts: dict[tuple[str, str], list[int]] = {}
     for run in foresight.runs:
         place = 1 if run in foresight.kept else 3 if run in foresight.lacking else 2

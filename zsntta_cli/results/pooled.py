@@ -1,15 +1,15 @@
-"""Rows compared by their seeds, with an error that is pooled over rows.
+"""Compare rows by their seeds, with an error that is pooled over rows.
 
-Three to five seeds tell little of one row's spread: judged by its own, a wild row is never worse
-than the best. So the seeds that the rows have in common are taken as blocks (two-way analysis of
-variance, row + seed): the residual mean square MS of R rows and S seeds has (R - 1)(S - 1) degrees
-of freedom, and the difference of two means the standard error sqrt(2 MS / S).
+Three to five seeds tell little about one row's spread: judged by its own spread, a row that varies
+a lot is never worse than the best. So the seeds that the rows have in common are taken as blocks
+(two-way analysis of variance, row + seed): the residual mean square MS of R rows and S seeds has (R
+- 1)(S - 1) degrees of freedom, and the difference of two means the standard error sqrt(2 MS / S).
 
-That takes it for granted that the rows spread alike. Those that do not enter no pool, or one wild
-row would make all others look equal and rows without any randomness all others apart: Cochran's C
-puts the widest aside, one by one, while it is an outlier at 1 % (as ISO 5725-2 does), and so is
-whatever does not vary at all. A difference to such a row is judged by the two rows alone, which is
-Student's paired t test.
+This assumes that the rows spread alike. Rows that do not are left out of the pool: otherwise one
+row of large spread would make all others look equal, and rows without any randomness would make all
+others look different. Cochran's C removes the widest row, one by one, while it is an outlier at 1 %
+(as ISO 5725-2 does); rows that do not vary at all are removed, too. A difference to such a row is
+judged by the two rows alone, which is Student's paired t test.
 """
 
 import math
@@ -28,10 +28,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 def compare_by_seeds(by_row: Mapping[K, Mapping[int, float]], best: K) -> dict[K, float]:
-    """The two-sided p-value of each row's difference to the best; of those that can be compared.
+    """The two-sided p-value of each row's difference to the best, for rows that can be compared.
 
-    `by_row`: a metric by seed. Rows are compared on the seeds that all have which have enough in
-    common with the best.
+    `by_row`: a metric by seed. Rows with enough seeds in common with the best are compared on the
+    seeds that all of them have.
     """
     rows = [row for row in by_row if len(by_row[row].keys() & by_row[best].keys()) >= SEEDS_NEEDED]
     seeds = sorted(set.intersection(*(set(by_row[row]) for row in rows))) if rows else []
@@ -50,7 +50,7 @@ def compare_by_seeds(by_row: Mapping[K, Mapping[int, float]], best: K) -> dict[K
 
 
 def spread_alike(values: Mapping[K, Sequence[float]]) -> set[K]:
-    """The rows that vary over seeds, without outliers: their error may be pooled."""
+    """The rows that vary over seeds, without outliers; their error may be pooled."""
     all_variances = np.var(list(values.values()), axis=1, ddof=1).tolist()
     variances = {row: v for row, v in zip(values, all_variances, strict=True) if v > _EQUAL**2}
     freedom = len(next(iter(values.values()))) - 1
@@ -62,7 +62,7 @@ def spread_alike(values: Mapping[K, Sequence[float]]) -> set[K]:
 def cochran(variances: Collection[float], freedom: int) -> float:
     """The p-value of the largest of some variances, each with these degrees of freedom.
 
-    The share that one has of their sum is Beta(freedom / 2, the others' freedom / 2).
+    The share of one variance in their sum is Beta(freedom / 2, the others' freedom / 2).
     """
     a, b = freedom / 2, (len(variances) - 1) * freedom / 2
     share, steps = max(variances) / math.fsum(variances), 1000
@@ -73,7 +73,7 @@ def cochran(variances: Collection[float], freedom: int) -> float:
 
 
 class _Error(NamedTuple):
-    """What rows differ by from the sum of a row's effect and a seed's."""
+    """The residual of the rows: what is left after a row's effect and a seed's effect."""
 
     mean_square: float
     freedom: int
@@ -91,7 +91,7 @@ def _error(rows: Sequence[Sequence[float]]) -> _Error:
 
 
 def _p_value(first: Sequence[float], second: Sequence[float], error: _Error) -> float:
-    """Student's t of two means; without an error 1 where they are equal, else 0."""
+    """The p-value of Student's t for two means; without an error 1 if they are equal, else 0."""
     difference = (math.fsum(first) - math.fsum(second)) / len(first)
     if error.mean_square <= _EQUAL**2:
         return 1.0 if abs(difference) <= _EQUAL else 0.0

@@ -1,21 +1,22 @@
-"""Which rows are marked among those that saw the same samples: the best, and what is close to it.
+"""Which rows are marked among those that saw the same samples: the best and those close to it.
 
-One rule for every view, and two marks:
+Every view uses one rule and two marks:
 
-- **Best** (bold) is the best mean alone; equal means share it. It is sought among whole values of
-  rows that compete (results/frame.py), of which there are two at least.
-- **Close** (the lighter mark) is a row that cannot be told from the best. From the best on, rows
-  are marked down to the first that differs significantly, or that cannot be compared: nothing below
-  has a mark. So a row's own spread never lifts it above a better one.
+- **Best** (bold) is the best mean alone; equal means share it. It is chosen among complete values
+  of rows that compete (results/frame.py), if there are at least two.
+- **Close** (the lighter mark) is a row that does not differ significantly from the best. From the
+  best on, rows are marked down to the first that differs significantly or cannot be compared; no
+  row below it has a mark. So a row's own spread never lifts it above a better one.
 
 Two rows are compared by the samples of each stream where both kept their items (significance.py),
 else by seeds, of which they need five in common (pooled.py); an average over OOD sets always by
-seeds, as the sets are the benchmark's and no sample of any. Where neither is possible nothing is
-close. The two-sided p-values are corrected for the number of rivals (Holm) and held against 5 %.
+seeds, because the sets are fixed by the benchmark and are not a random sample. Where neither is
+possible no row is close. The two-sided p-values are corrected for the number of rivals (Holm) and
+compared with 5 %.
 
 It is a selection of the best (Gupta 1965; Hsu's multiple comparisons with the best, 1984): where
 rows spread alike, the row whose true mean is best has a mark with a probability of at least 95 %.
-Neither mark says that rows are equal, and the lack of one says nothing of neighbours.
+Neither mark says that rows are equal, and a row without a mark may not differ from its neighbours.
 """
 
 import math
@@ -43,7 +44,7 @@ _ROUNDING = 1e-12  # by which equal means may differ
 
 
 class PairedRun(Run, Protocol):
-    """A run that may have kept its items."""
+    """A run whose items may have been kept."""
 
     @property
     def bits(self) -> Bits | None:
@@ -55,7 +56,7 @@ P = TypeVar("P", bound=PairedRun)
 
 @dataclass(frozen=True)
 class RankMark:
-    """How a row stands to the best one, by one metric."""
+    """How a row compares to the best one, by one metric."""
 
     is_best: bool = False  # equal means share it
     is_close: bool = False  # not the best, and like all rows between not to be told from it
@@ -82,7 +83,7 @@ def marks(rows: Sequence[ResultRow[P]], ood_set: str, metric: Metric) -> list[Ra
 def average_marks(
     by_seed: Sequence[_BySeed], metric: str | Metric, competes: Sequence[bool] = ()
 ) -> list[RankMark]:
-    """The marks of averages over sets, each given for the seeds that all of its sets have."""
+    """The marks of averages over sets, each given by the seeds that all of its sets have."""
     line = METRICS[metric] if isinstance(metric, str) else metric
     values = list(map(fold, by_seed))
     return _marks(values, competes or [True] * len(values), line, by_seed, lambda *_: None)
@@ -124,15 +125,15 @@ def _tests(
     tests: dict[int, _Tested] = {
         i: (p, BY_ITEMS) for i in ranked if i != best and (p := p_by_items(best, i)) is not None
     }
-    others = [i for i in ranked if i != best and i not in tests]
-    p_values = compare_by_seeds({i: by_seed[i] for i in ranked}, best) if others else {}
+    by_seeds = [i for i in ranked if i != best and i not in tests]
+    p_values = compare_by_seeds({i: by_seed[i] for i in ranked}, best) if by_seeds else {}
     return tests | {
-        i: (p_values[i], BY_SEEDS) if i in p_values else (None, NO_TEST) for i in others
+        i: (p_values[i], BY_SEEDS) if i in p_values else (None, NO_TEST) for i in by_seeds
     }
 
 
 def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int | None]:
-    """The rank of each value, equal ones alike; None of what may not be the best."""
+    """The rank of each value, equal values alike; None for those that may not be the best."""
     sign = -1 if metric.lower_is_better else 1
     ranked = may_win(values, competes)
     rivals = [
@@ -150,7 +151,7 @@ def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> 
 def _compare_by_items(
     best: ResultRow[P], rival: ResultRow[P], ood_set: str, metric: Metric
 ) -> float | None:
-    """By the samples of each stream of which both rows kept the items; None where there is none."""
+    """Compare by the samples of streams of which both rows kept items; None without any."""
     test = _BY_ITEMS.get(metric.name)
     if test is None:
         return None
@@ -172,19 +173,19 @@ _BY_ITEMS: dict[str, Callable[[SplitCounts, SplitCounts], float]] = {  # of ID a
 
 
 def _pairs(best: PairedRun, rival: PairedRun) -> tuple[SplitCounts, SplitCounts] | None:
-    """The ID and the OOD samples of a stream of which both runs kept the items, else None."""
+    """The counts of ID and of OOD samples of a stream; None unless both runs kept their items."""
     ours, theirs = best.bits, rival.bits
     counts = best.record.counts
     if ours is None or theirs is None or len(ours.known) != len(theirs.known):
         return None
     if any(rival.record.counts[kind] != counts[kind] for kind in ("id", "ood")):
         return None
-    known = _pair(ours.known, theirs.known, counts["id"])
-    return known, _pair(ours.noise, theirs.noise, counts["ood"])
+    id_counts = _pair(ours.known, theirs.known, counts["id"])
+    return id_counts, _pair(ours.noise, theirs.noise, counts["ood"])
 
 
 def _pair(ours: Words, theirs: Words, total: int) -> SplitCounts:
-    """A sample that one method has right is ID or OOD by how it was called: so all are known."""
+    """Count the samples of one kind that each method has right; the words have a bit for each."""
     both = int(np.bitwise_count(ours & theirs).sum())
     first, second = (int(np.bitwise_count(words).sum()) - both for words in (ours, theirs))
     return SplitCounts(first, second, both, total)

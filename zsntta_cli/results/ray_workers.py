@@ -1,8 +1,8 @@
-"""Workers on a Ray cluster that make whole runs, and the process that hands runs to them.
+"""Workers on a Ray cluster that compute whole runs, and the process that hands out the runs.
 
-A worker is an actor: it reads features where it is, keeps what it has read, and hands back what is
-to be kept of a run. Ray starts one that is lost again, elsewhere if need be, and its run begins
-anew.
+A worker is an actor: it reads features on its own machine, keeps them in memory, and returns what
+is to be kept of a run. Ray restarts a worker that is lost, on another machine if necessary, and its
+run begins anew.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ class SentRun(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a run, and what is to be noted of it."""
+    """The result of a run, and the notes about it."""
 
     result: Kept | Exception
     notes: tuple[str, ...] = ()
@@ -66,23 +66,23 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerPlace:
-    """What a worker takes of its machine."""
+    """The cores and GPUs that a worker occupies."""
 
     cores: int = 1
     gpus: int = 0
 
 
 class RunMaker:
-    """What makes runs, as an actor: whatever ends one comes back as a value."""
+    """An actor that computes runs and returns errors as values."""
 
     def __init__(self, content: bytes) -> None:
-        """`content`: a pickled SweepJob, read when it is needed, so that its errors are told."""
+        """`content`: a pickled SweepJob; it is read later, so that its errors can be reported."""
         self._content = content
         self._checkpoints: dict[RunSettings, Path | None] = {}
         self._noting = _Noting()
 
     def begin(self, version: str) -> Exception | None:
-        """Load what all runs need; why this machine cannot make any."""
+        """Load what all runs need; return why this machine cannot compute any run, or None."""
         if version != __version__:
             return EncoderError(
                 f"{platform.node()} has zsntta {__version__}, not {version}: install the same on "
@@ -97,7 +97,7 @@ class RunMaker:
         return None
 
     def make(self, content: bytes) -> Outcome:
-        """Make a run, a pickled SentRun."""
+        """Compute a run, given as a pickled SentRun."""
         self._noting.notes = []
         try:
             job = self._job  # whose classes the run may be of
@@ -135,10 +135,10 @@ class RunMaker:
 
 
 def _check_same(foreseen: Foreseen, root: Path, sent: SentRun) -> None:
-    """Refuse a run whose features, or whose method, are other ones on this machine.
+    """Refuse a run whose features or method differ on this machine.
 
     Raises:
-        StoreError: which features.
+        StoreError: the features differ; the message names them.
         EncoderError: the method is of another revision.
     """
     run, here = sent.settings, platform.node()
@@ -164,15 +164,15 @@ class _Noting(Silent):
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
-        """Remember one thing."""
+        """Remember a note."""
         self.notes.append(text)
 
 
 class RayWorkers:
-    """Some workers of a cluster that this process is connected to."""
+    """Workers of a cluster to which this process is connected."""
 
     def __init__(self, job: SweepJob, count: int, place: WorkerPlace) -> None:
-        """Ask for so many; those for which there is no place yet come later, or never."""
+        """Ask for `count` workers; those for which there is no place yet start later, or never."""
         import ray
 
         actor: Any = ray.remote(RunMaker).options(
@@ -189,32 +189,32 @@ class RayWorkers:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is still to come from a worker."""
+        """Whether a worker still has something to report."""
         return bool(self._asked)
 
     @property
     def busy(self) -> int:
-        """How many workers are making a run."""
+        """How many workers are computing a run."""
         return sum(run is not None for _, run in self._asked.values())
 
     def send(self, worker: int, sent: SentRun) -> None:
-        """Let an idle worker make a run."""
+        """Send a run to an idle worker."""
         answer = self._actors[worker].make.remote(pickle.dumps(sent))
         self._asked[answer] = worker, sent.settings
         self.idle.remove(worker)
 
     def dismiss(self, worker: int) -> None:
-        """Leave the place of an idle worker to one whose machine was lost."""
+        """End an idle worker, so that its place is free for one whose machine was lost."""
         import ray
 
         self.idle.remove(worker)
         ray.kill(self._actors.pop(worker))
 
     def outcomes(self, seconds: float) -> Iterator[tuple[RunSettings, Outcome]]:
-        """The runs that have ended, or end within some seconds.
+        """The runs that have ended, or end within a few seconds.
 
         Raises:
-            ZsnttaError: a machine cannot make any run.
+            ZsnttaError: a machine cannot compute any run.
         """
         import ray
 
@@ -233,7 +233,7 @@ class RayWorkers:
                 raise problem
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
+        """End all workers, whatever they are doing."""
         import ray
 
         while self._actors:
@@ -241,7 +241,7 @@ class RayWorkers:
 
 
 def _outcome(answer: Any) -> Outcome:
-    """What became of a run; an error where it has lost its worker too often."""
+    """The outcome of a run; an error if it has lost its worker too often."""
     import ray
 
     try:
@@ -258,7 +258,7 @@ def _outcome(answer: Any) -> Outcome:
 
 @contextlib.contextmanager
 def cluster_errors() -> Iterator[None]:
-    """Translate what Ray raises.
+    """Translate the errors of Ray.
 
     Raises:
         EncoderError: the cluster failed.

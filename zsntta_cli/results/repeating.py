@@ -1,4 +1,4 @@
-"""Recorded runs on the features that are here: which of them lack, and what of them differs."""
+"""Repeat recorded runs on the features that are here: which features are missing or differ."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +19,13 @@ Repeated = tuple[RecordedRun, Record]  # what was recorded, and the same setting
 
 
 def with_no_text(runs: Sequence[RecordedRun], path: str) -> list[RecordedRun]:
-    """Recorded runs that read the 'no' text features in a file of one's own.
+    """Let recorded runs read the 'no' text features from a given file.
 
-    The path that a record names is not opened: it is a stranger's. The file is known by its digest.
+    The path that a record names is never opened, because the record may come from anyone. The file
+    is recognised by its digest.
 
     Raises:
-        SettingsError: a run needs such a file, and none is named.
+        SettingsError: a run needs such a file, and none is given.
     """
     return [_with_no_text(run, path) if _needs_no_text(run) else run for run in runs]
 
@@ -49,7 +50,8 @@ def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
     """Refuse records of sets that have no feature file here, before anything is run.
 
     Raises:
-        MissingSets: all that is missing, with how it was made where the records say so.
+        MissingSets: sets are missing; it lists all, with how they were made where the records say
+            so.
     """
     missing: dict[str, list[str]] = {}
     origins: dict[str, dict[str, Origin]] = {}
@@ -67,15 +69,16 @@ def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
 
 
 def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repeated]:
-    """Each recorded run with its new record; those that Ctrl-C came before are left out."""
+    """Each recorded run with its new record, without runs that Ctrl-C left undone."""
     by_run: Mapping[RunSettings, Record] = {record.settings: record for record in records}
     return [(run, by_run[run.settings]) for run in runs if run.settings in by_run]
 
 
 def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeatures]:
-    """Which features here are not those that recorded runs saw, and what of them differs.
+    """Which features here differ from those that recorded runs read, and in what.
 
-    Known before anything is run. Each is an error, for whoever wants the same features to raise.
+    This is known before anything is run. Each is an exception, which callers that need the same
+    features may raise.
     """
     library, foreseen = Library(root), Foreseen(root)
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
@@ -92,7 +95,7 @@ def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeature
 
 
 def _in_words(about: str, names: Sequence[str]) -> str:
-    """What some of a run's digests are of."""
+    """What the digests with these names are computed from, in words."""
     if MORE_TEXT in names:
         return "the features of the word lists"
     what = "the class text features" if about == "text" else "the features"
@@ -100,14 +103,16 @@ def _in_words(about: str, names: Sequence[str]) -> str:
 
 
 def _what_differs(run: RecordedRun, library: Library, name: str) -> str:
-    """What differs of the features that one of a run's digests is of."""
-    here, there = library.origins(run.settings), run.origins
+    """How the features behind one of a run's digests differ."""
+    here, recorded = library.origins(run.settings), run.origins
     if name != MORE_TEXT:
         of = name.rpartition("/")[2]
-        return differences_in_words(here.get(of, {}), there.get(of, {}))
+        return differences_in_words(here.get(of, {}), recorded.get(of, {}))
     lists = {file for file in here if SetName.parse(file).kind == WORDS}
-    lists_there = {file for file in there if SetName.parse(file).kind == WORDS}
-    if lists_there and lists != lists_there:
-        return f"{', '.join(sorted(lists))} here, {', '.join(sorted(lists_there))} there"
-    each = {file: differences_in_words(here[file], there.get(file, {})) for file in sorted(lists)}
+    lists_recorded = {file for file in recorded if SetName.parse(file).kind == WORDS}
+    if lists_recorded and lists != lists_recorded:
+        return f"{', '.join(sorted(lists))} here, {', '.join(sorted(lists_recorded))} there"
+    each = {
+        file: differences_in_words(here[file], recorded.get(file, {})) for file in sorted(lists)
+    }
     return "; ".join(f"{file}: {words}" for file, words in each.items()) or "other text features"

@@ -1,4 +1,4 @@
-"""Whether kept runs give the same again: to the bit, or by how much not."""
+"""Whether kept runs give the same results again, to the bit, or how much they differ."""
 
 import math
 import tempfile
@@ -23,16 +23,16 @@ from zsntta_cli.simulation.simulator import LiveFactory
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A run as it was kept, and as it was run again."""
+    """A run as it was kept, and as it was computed again."""
 
     kept: Kept
     again: Kept
 
     @cached_property
     def differences(self) -> dict[str, float]:
-        """By metric what it has become more by, of those that are not the same to the bit.
+        """By metric, new value minus old value, where they are not the same to the bit.
 
-        Only metrics that the kept record has are compared; nan where one of both has no value.
+        Only metrics that the kept record has are compared; nan where one of the two has no value.
         """
         old, new = self.kept.record, self.again.record
         return {
@@ -43,7 +43,7 @@ class Reproduction:
 
     @cached_property
     def other_decisions(self) -> int | None:
-        """How many test samples are decided otherwise; None where no items were kept."""
+        """How many test samples are decided differently; None if no items were kept."""
         old, new = self.kept.items, self.again.items
         if old is None or new is None:
             return None
@@ -54,7 +54,7 @@ class Reproduction:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all that was kept of it is the same to the bit."""
+        """Whether everything that was kept is the same to the bit."""
         is_same = self.kept.record.counts == self.again.record.counts
         return is_same and not self.differences and not self.other_decisions
 
@@ -74,9 +74,9 @@ def reproduce(
     live: LiveFactory,
     reporter: Reporter,
 ) -> list[Reproduction]:
-    """Run all of them again on the features under a folder; nothing is kept of it.
+    """Compute all runs again on the features in a folder; the new results are not kept.
 
-    Ctrl-C during a live run leaves out what was not finished.
+    Runs that Ctrl-C left unfinished are left out.
     """
     with tempfile.TemporaryDirectory(prefix="zsntta-") as folder:
         keeping = Keeping(Path(folder) / "again.sqlite", fresh=True, items=True)
@@ -93,6 +93,6 @@ def reproduce(
 
 
 def as_recorded(kept: Kept) -> RecordedRun:
-    """A kept run as one that is to be repeated."""
+    """A kept run as a recorded run, which can be repeated."""
     record = kept.record
     return RecordedRun(record.settings, record.digests, origins_in(record.features), record)

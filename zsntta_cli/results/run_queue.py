@@ -9,11 +9,11 @@ _WORTH = 4  # runs for which a process reads sets that another one has read
 
 
 class RunQueue:
-    """Runs of which several processes take one after the other; the counts are shared memory.
+    """Runs that several processes take one after the other; the counts are in shared memory.
 
-    Reading and scoring a set costs as much as some runs on it, so each process stays with the sets
-    that it has read as long as there are runs on them, and helps another only with what is left of
-    a set where that is worth reading it again.
+    Reading and scoring a set costs as much as some runs on it. So each process stays with the sets
+    that it has read while there are runs on them, and helps with another process's set only if
+    enough runs are left to be worth reading it again.
     """
 
     def __init__(self, runs: Sequence[RunSettings], processes: Any) -> None:
@@ -26,7 +26,7 @@ class RunQueue:
         self._finished = processes.Value("q", 0)
 
     def take(self, last: int | None) -> tuple[RunSettings, int] | None:
-        """A run and the place of its sets, given that of the run before; None if none is left."""
+        """The next run and its sets' place, given the last run's place; None if none is left."""
         with self._begun.get_lock():
             begun = self._begun[:]
             id_sets_read = {
@@ -46,8 +46,9 @@ class RunQueue:
     ) -> tuple[int, int]:
         """How well the runs on some sets suit a process, and how many wait; below 0: not at all.
 
-        4: it has read the sets; 3: it has read the ID set; 2: nobody has read that ID set yet, so
-        processes spread out; 1: another process has; 0: another one is at work on these very sets.
+        4: it has read the sets; 3: it has read the ID set; 2: no process has read that ID set yet,
+        so processes spread out; 1: another process has read it; 0: another process works on these
+        sets.
         """
         waiting, id_set = len(self._runs[place]) - begun, self._id_sets[place]
         if not waiting or (begun and place != last and waiting < _WORTH):
@@ -72,7 +73,7 @@ class RunQueue:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error of one process the others begin no other run."""
+        """Stop the queue if an error ended a process: the others begin no other run."""
         if kind:
             with self._begun.get_lock():
                 self._begun[:] = [len(runs) for runs in self._runs]

@@ -1,4 +1,4 @@
-"""Runs in one process, one after the other; what an error of one of them leaves."""
+"""Runs in one process, one after the other, and the handling of their errors."""
 
 import contextlib
 import gc
@@ -34,10 +34,10 @@ Jobs = int | OnRay  # so many processes, or a cluster
 
 
 def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
-    """What makes runs: so many processes, one if nothing is said, or workers of a cluster.
+    """What computes runs: a number of processes, 1 by default, or workers of a cluster.
 
     Raises:
-        SettingsError: there is no such engine, or no process at all.
+        SettingsError: there is no such engine, or the number of processes is below 1.
     """
     check_choice("engine", engine, (LOCAL, RAY))
     check(jobs is None or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
@@ -52,7 +52,7 @@ def run_here(
     keeping: Keeping | None,
     failures: Failures | None,
 ) -> list[Record]:
-    """Run all in this process, up to one that Ctrl-C stopped."""
+    """Compute all runs in this process, up to one that Ctrl-C stopped."""
     records, done = list[Record](), 0
     if not runs:
         return records
@@ -71,7 +71,7 @@ def run_here(
 
 @contextlib.contextmanager
 def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None]:
-    """Put the error that ends a run among failures, and let go of what it held; or raise it."""
+    """Add an error that ends a run to `failures` and free its memory, or raise it without them."""
     try:
         yield
         return
@@ -85,14 +85,14 @@ def reporting(settings: RunSettings, failures: Failures | None) -> Iterator[None
 
 
 def empty_cache() -> None:
-    """Give back the GPU memory that a failed run held, for the next one."""
+    """Free the GPU memory that a failed run held, for the next run."""
     if torch := sys.modules.get("torch"):
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def portable(error: Exception) -> Exception:
-    """An error that another process can be told: itself where it can be pickled, else its words."""
+    """An error that can be sent to another process: itself if it can be pickled, else its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -101,13 +101,13 @@ def portable(error: Exception) -> Exception:
 
 
 def tell_problem(problem: str, reporter: Reporter) -> None:
-    """Say why results are not kept."""
+    """Report why results are not kept."""
     if problem:
         reporter.note(f"note: results are not kept: {problem}")
 
 
 def progress(runs: Sequence[RunSettings], done: int) -> str:
-    """Which run is being made, and how many there are."""
+    """Which run is being computed, and how many there are."""
     now = run_name(runs[min(done, len(runs) - 1)])
     return f"run {done + 1:,} of {len(runs):,}: {now}"
 

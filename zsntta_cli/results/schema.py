@@ -1,8 +1,8 @@
-"""The schema of a line of kept runs: what a file from elsewhere is held to, and its JSON Schema.
+"""The schema of a line of kept runs, which checks files from elsewhere, and its JSON Schema.
 
-docs/record.schema.json is made of it (tools/record_schema.py). It is of the types; names and values
-of settings are checked by their own classes. What a newer version adds is passed over, but for
-curves. pydantic takes a tenth of a second to import, so nothing but the readers of files does.
+docs/record.schema.json is generated from it (tools/record_schema.py). It checks types; names and
+values of settings are checked by their own classes. Keys that a newer version adds are ignored,
+except in curves. Importing pydantic takes 0.1 s, so only the readers of files import it.
 """
 
 import json
@@ -26,7 +26,7 @@ _REVISION = r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"
 
 
 def _about(words: str, **more: Any) -> Any:
-    """What JSON Schema says of a value beside its type, which is all that is checked."""
+    """Describe a value in JSON Schema; only its type is checked."""
     return Field(description=words, json_schema_extra=more)
 
 
@@ -51,7 +51,7 @@ class _Read(BaseModel):
 
 
 class _Written(_Read):
-    """What this version always writes, whether or not it must be there to be read."""
+    """A value that this version always writes, whether or not a reader requires it."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -157,7 +157,7 @@ class RecordPart(RecordedPart):
 class _OfOneLength(_Read):
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
-        """Refuse lists of several lengths."""
+        """Refuse lists of different lengths."""
         if len({len(values) for _, values in self if isinstance(values, list)}) > 1:
             raise ValueError("must be lists of one length")
         return self
@@ -231,7 +231,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """A schema without pydantic's titles, which are the names again, and without defaults."""
+    """A schema without pydantic's titles, which repeat the names, and without defaults."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):
@@ -240,10 +240,11 @@ def _without_titles(schema: Any) -> Any:
 
 
 def check_schema(schema: type[BaseModel], plain: Any) -> None:
-    """Hold what a line is to its schema.
+    """Check what a line holds against its schema.
 
     Raises:
-        SettingsError: the first thing that is wrong: where, what it is, what would be right.
+        SettingsError: something is wrong; the message says of the first fault where it is and what
+            would be right.
     """
     try:
         schema.model_validate(plain)
@@ -269,8 +270,8 @@ def _worded(error: ValidationError) -> str:
     where = ".".join(place[1:] if place[:1] == ["record"] and len(place) > 1 else place) or "it"
     if kind in _SAYS:
         return f"{short(where)} {_SAYS[kind]}"
-    said = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    must = f"must be {_MUST_BE.get(kind, said.removeprefix('must be '))}"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    must = f"must be {_MUST_BE.get(kind, message.removeprefix('must be '))}"
     return f"{short(where)} is {_shown(first['input'])}, {must}"
 
 

@@ -1,4 +1,4 @@
-"""Which kept runs are wanted: chosen by what they are of, and of each the latest. No NumPy."""
+"""Choose kept runs by their settings, and of each the latest. No NumPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _USUAL_RATIO = 0.5  # the paper's
 
 @dataclass(frozen=True)
 class Filters:
-    """Which kept runs are wanted; nothing given means all."""
+    """Which kept runs are wanted; without any filter, all."""
 
     methods: Sequence[str] = ()
     id_sets: Sequence[str] = ()
@@ -38,10 +38,10 @@ class Filters:
 
 
 def chosen(runs: Sequence[Kept], filters: Filters) -> list[Kept]:
-    """The runs that fit.
+    """The runs that the filters choose.
 
     Raises:
-        SettingsError: none does; it says what is there.
+        SettingsError: no run fits; the message says which values there are.
     """
     if not runs:
         raise SettingsError("there are no kept runs to plot", remedy="simulate")
@@ -70,7 +70,7 @@ def _present(runs: Sequence[Kept], value: ValueOf) -> set[Any]:
 def _fitting(
     runs: Sequence[Kept], name: str, value: ValueOf, wanted: Collection[Any]
 ) -> list[Kept]:
-    """The runs with a wanted value."""
+    """The runs whose value is among the wanted ones."""
     fitting = [kept for kept in runs if value(kept.record) in wanted]
     if not fitting:
         values = sorted(_present(runs, value), key=lambda v: (isinstance(v, str), v))
@@ -81,15 +81,15 @@ def _fitting(
 
 
 def _text(name: str, record: Record) -> str | None:
-    """A setting's value as it is shown and typed; None of a run that does not have it."""
+    """A setting's value as it is shown and typed; None if the run does not have it."""
     settings = all_settings(record)
     return shown(name, settings[name]) if name in settings else None
 
 
 def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) -> list[Kept]:
-    """Runs with one ratio, and with adaptive thresholds, where nothing else was asked for.
+    """Runs with one ratio, and with adaptive thresholds, unless the filters ask for others.
 
-    `keep` names the settings of which a figure shows several.
+    `keep` names the settings of which a figure shows several values.
     """
     usual_runs = list(runs)
     if "ratio" not in keep and not filters.ratios:
@@ -106,10 +106,10 @@ def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) ->
 
 
 def current(runs: Sequence[R], by_rules: bool = True) -> tuple[list[R], list[str]]:
-    """The runs by their method's source of today; how many others are left out, and why.
+    """The runs computed by their method's current source; how many others are left out, and why.
 
-    Those by other rules than this version's are others, too, but where `by_rules` is false. Of a
-    method whose code is not here, today's source is that of its run made last.
+    Runs by other rules than this version's are left out, too, unless `by_rules` is false. If a
+    method's code is not here, its current source is that of its latest run.
     """
     newest: dict[str, Record] = {}
     for record in (run.record for run in runs):
@@ -128,14 +128,14 @@ def run_count(count: int) -> str:
 
 
 def _today(method: str, newest: Record) -> tuple[str, Mapping[str, str]]:
-    """The revision by which a method's runs are made today, and its source, if it is one's own."""
+    """The current revision of a method, and its source digests if it is not the package's."""
     if find_method(method):
         return revision(method) or "", source_digests(method)
     return newest.revision, newest.own.files if newest.own else {}
 
 
 def _reason_against(record: Record, today: str, source: Mapping[str, str], by_rules: bool) -> str:
-    """Why a run does not count by the revision and the source of today; nothing where it does."""
+    """Why a run does not count under the current revision and source; empty if it counts."""
     method, (numbers, _, digest) = record.settings.method, record.revision.partition("+")
     is_foreign = find_method(method) is None and not is_of_these_rules(today)
     if numbers != today.partition("+")[0] or is_foreign:
@@ -151,9 +151,10 @@ def _reason_against(record: Record, today: str, source: Mapping[str, str], by_ru
 
 
 def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:
-    """Of runs with the same settings the one made last, and of runs on other features none.
+    """Of runs with the same settings the latest, without runs on features that are outdated.
 
-    Features are those of the run made last on a set; a note says how many runs are left out.
+    The current features of a set are those that its latest run read; a note says how many runs are
+    left out.
     """
     of_each: dict[Any, Kept] = {}
     newest: dict[tuple[str, str], str] = {}
@@ -171,6 +172,6 @@ def _age(kept: Kept) -> tuple[str, Any]:
 
 
 def _features(kept: Kept) -> dict[tuple[str, str], str]:
-    """Digests of the image features that a run saw, by encoder and set."""
+    """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = kept.record.settings.encoder, kept.record.digests
     return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}

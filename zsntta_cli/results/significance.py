@@ -1,11 +1,11 @@
-"""Whether one method is better than another, or only seems so: pure functions on counts.
+"""Tests of whether one method is better than another: pure functions on counts.
 
-Within a stream two methods saw the same samples, so only those count on which just one of them is
-right. Under the hypothesis that the methods are equal, a coin says which one that is: McNemar's
-test for a share, and the same coins for Acc_H, which is no share. All p-values are two-sided and
-exact. The streams of several seeds show the same images in other orders, so their p-values hang
-together; twice their mean is a p-value whatever they have in common (Vovk and Wang, "Combining
-p-values via averaging", arXiv 1212.4966).
+Within a stream two methods saw the same samples, so only those samples count on which just one
+method is right. If the methods are equal, either is right with probability 1/2, as in a coin throw:
+this is McNemar's test for a share, and the same coins are used for Acc_H, which is no share. All
+p-values are two-sided and exact. The streams of several seeds show the same images in other orders,
+so their p-values depend on each other; twice their mean is a p-value under any dependence (Vovk and
+Wang, "Combining p-values via averaging", arXiv 1212.4966).
 """
 
 import functools
@@ -24,7 +24,7 @@ _EQUAL = 1e-12  # differences of Acc_H that are rounding
 
 @dataclass(frozen=True)
 class SplitCounts:
-    """Samples of one kind in a stream, by which of two methods is right on them."""
+    """Samples of one kind in a stream, counted by which of two methods is right."""
 
     first: int  # only the first
     second: int  # only the second
@@ -33,12 +33,12 @@ class SplitCounts:
 
     @property
     def split(self) -> int:
-        """Samples on which just one is right."""
+        """The number of samples on which just one method is right."""
         return self.first + self.second
 
 
 def mcnemar(first: int, second: int) -> float:
-    """Exact McNemar: `first` samples only the first method has right, `second` the other."""
+    """McNemar's exact test: `first` samples only the first method has right, `second` the other."""
     n, fewer = first + second, min(first, second)
     if first == second:
         return 1.0
@@ -47,10 +47,10 @@ def mcnemar(first: int, second: int) -> float:
 
 
 def swap_test(known: SplitCounts, noise: SplitCounts) -> float:
-    """McNemar's coins on the difference of two Acc_H, from the ID and the OOD samples of a stream.
+    """Test the difference of two Acc_H by random swaps of the samples on which one method is right.
 
-    The p-value is the probability that samples which change sides at random make a difference as
-    large as the one seen. It is that of `mcnemar` where samples of one kind alone are split.
+    The p-value is the probability that random swaps give a difference as large as the one seen. It
+    equals that of `mcnemar` if only samples of one kind are split.
     """
     seen = abs(_difference(known, noise, np.array(known.first), np.array(noise.first)))
     if seen <= _EQUAL:
@@ -66,7 +66,7 @@ def swap_test(known: SplitCounts, noise: SplitCounts) -> float:
 def _difference(
     known: SplitCounts, noise: SplitCounts, heads: NDArray[Any], tails: NDArray[Any]
 ) -> Any:
-    """Acc_H of the first minus that of the second, had the first those split samples right."""
+    """Acc_H of the first method minus that of the second, if the first has these samples right."""
     first = _harmonic((known.both + heads) / known.total, (noise.both + tails) / noise.total)
     second = _harmonic(
         (known.both + known.split - heads) / known.total,
@@ -82,9 +82,9 @@ def _harmonic(a: Any, b: Any) -> Any:
 def _least(
     known: SplitCounts, noise: SplitCounts, heads: NDArray[Any], tails: NDArray[Any], wanted: float
 ) -> NDArray[Any]:
-    """For each of `heads`, the place in `tails` from which the difference is as wanted.
+    """For each of `heads`, the smallest index in `tails` at which the difference is as wanted.
 
-    The difference rises with both, so it is found by halving, for all of `heads` at once.
+    The difference rises with both, so a binary search finds it, for all of `heads` at once.
     """
     low, high = np.zeros(len(heads), np.int64), np.full(len(heads), len(tails))
     while (open_ := low < high).any():
@@ -97,13 +97,13 @@ def _least(
 
 
 def _window(n: int) -> NDArray[np.int64]:
-    """Counts of heads in n throws that have a probability worth the name."""
+    """The counts of heads in n throws whose probability is not negligible."""
     reach = math.ceil(_DEVIATIONS * math.sqrt(n) / 2)
     return np.arange(max(0, n // 2 - reach), min(n, -(-n // 2) + reach) + 1)
 
 
 def _probabilities(n: int, counts: NDArray[np.integer]) -> NDArray[np.floating]:
-    """Of so many heads in n throws of a coin."""
+    """The probabilities of these counts of heads in n throws of a coin."""
     logs = _log_factorials(1 << n.bit_length())
     return np.exp(logs[n] - logs[counts] - logs[n - counts] - n * math.log(2))
 
@@ -126,13 +126,13 @@ def t_tails(t: float, freedom: int) -> float:
 
 
 def combined(p_values: Sequence[float]) -> float:
-    """One p-value of those of several streams, whatever they have in common."""
+    """Combine the p-values of several streams, valid under any dependence."""
     assert p_values
     return p_values[0] if len(p_values) == 1 else min(1.0, 2 * math.fsum(p_values) / len(p_values))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values of a family of tests, made larger for their number (Holm 1979)."""
+    """The p-values of a family of tests, corrected for their number (Holm 1979)."""
     adjusted, largest = [1.0] * len(p_values), 0.0
     for place, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         largest = max(largest, min(1.0, p_values[i] * (len(p_values) - place)))

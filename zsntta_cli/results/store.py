@@ -1,13 +1,13 @@
-"""The store of results: one SQLite file, one table, any number of processes.
+"""The store of results: one SQLite file with one table, for any number of processes.
 
-A run is in it whole or not at all, whenever its process or the machine stops. WAL with
-`synchronous=NORMAL`: a power cut may take the last runs with it, and breaks none.
+A run is in it as a whole or not at all, even if its process or the machine stops. It uses WAL with
+`synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
-A row has what a line of an export has (exchange.py). Lists ask JSON paths of the records, so one
-more metric, setting or column changes no file. A store of format 1 has a table of list columns,
+A row holds the same as a line of an export (exchange.py). Lists read JSON paths of the records, so
+a new metric, setting or column changes no file. A store of format 1 has a table of list columns,
 `runs`, beside the same `contents`: it is read as it is, and loses that table when it is changed.
 
-Lists need neither NumPy nor the records themselves, so both are imported where runs are read.
+Lists need neither NumPy nor the record classes, so both are imported only where runs are read.
 """
 
 import contextlib
@@ -43,13 +43,13 @@ _Number = int | float  # JSON has one kind of numbers
 
 
 class SettingsGroup(str):
-    """Settings of a run that go together, as JSON: most runs have the text of another one."""
+    """Settings of a run that belong together, as JSON; most runs share the text of another run."""
 
     __slots__ = ()
 
 
 class RunSummary(NamedTuple):
-    """What a list shows of a kept run, each with its place in the record."""
+    """What a list shows of a kept run; each field has its place in the record."""
 
     key: str
     method: Annotated[str, "$.settings.method"]
@@ -72,7 +72,7 @@ class RunSummary(NamedTuple):
 
 
 def _places(columns: type) -> tuple[list[str], list[str]]:
-    """The places of a list's columns in a record, as SQLite takes them: of values, of groups."""
+    """The places of a list's columns in a record, in SQLite's notation: for values, for groups."""
     hints = get_type_hints(columns, include_extras=True)
     values, groups = list[str](), list[str]()
     for name, hint in hints.items():
@@ -83,7 +83,7 @@ def _places(columns: type) -> tuple[list[str], list[str]]:
 
 
 def _types(columns: type) -> list[Any]:
-    """What is allowed in each column; SQLite gives a group as a plain text."""
+    """The types that are allowed in each column; SQLite gives a group as a plain text."""
     every = [get_args(hint) or (hint,) for hint in get_type_hints(columns).values()]
     return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
 
@@ -105,13 +105,13 @@ _JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 2
 
 
 class RecordStore:
-    """The results in one file; open it with `with`, or `close` it."""
+    """The results in one file; open it with `with`, or call `close`."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
-        """Open a store; `create` makes it, and its folder, where there is none.
+        """Open a store; with `create` make it, and its folder, if it does not exist.
 
         Raises:
-            StoreError: there is none, or it cannot be opened, or is something else.
+            StoreError: the file does not exist, cannot be opened, or is no store.
         """
         self.path = path
         with self._worded_errors():
@@ -119,23 +119,23 @@ class RecordStore:
         self._connection.text_factory = _text
 
     def add(self, runs: Iterable["Kept"]) -> None:
-        """Keep finished runs, in one transaction; one of an equal key takes the older one's place.
+        """Keep finished runs, in one transaction; a run replaces an older one of an equal key.
 
-        Items that the older one had, and the newer has not, stay.
+        Items that the older one had and the newer lacks are kept.
         """
         rows = [_row(kept) for kept in runs]
         with self.changing():
             self._connection.executemany(_UPSERT, rows)
 
     def add_new(self, runs: Sequence["Kept"]) -> int:
-        """Keep those that are not there, in one transaction; how many were there."""
-        there = set(self.keys())
-        new = {kept.key: kept for kept in runs if kept.key not in there}
+        """Keep the runs that the store lacks, in one transaction; return how many it had."""
+        stored_keys = set(self.keys())
+        new = {kept.key: kept for kept in runs if kept.key not in stored_keys}
         self.add(new.values())
         return len(runs) - len(new)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Take runs out, in one transaction."""
+        """Remove runs, in one transaction."""
         with self.changing():
             delete = "DELETE FROM contents WHERE key = ?"
             self._connection.executemany(delete, [(key,) for key in keys])
@@ -145,13 +145,13 @@ class RecordStore:
         return [key for (key,) in self._select("key", "TRUE")]
 
     def count(self) -> int:
-        """How many rows there are, broken ones too."""
+        """How many rows there are, including broken ones."""
         with self._worded_errors():
             [[count]] = self._connection.execute("SELECT count(*) FROM contents")
         return int(count)
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with each row that cannot be read here, in the order they were kept."""
+        """What is wrong with each row that cannot be read, in the order they were kept."""
         from zsntta_cli.results.exchange import row_fault
 
         query = "SELECT rowid, key, record, curves, items FROM contents ORDER BY rowid"
@@ -162,9 +162,9 @@ class RecordStore:
                     yield f"row {number} ({printable(name)}): {fault}"
 
     def summaries(self, **equal: Any) -> list[RunSummary]:
-        """What lists show, of all runs or of those with some values, in the order they were kept.
+        """What lists show, of all runs or those with some values, in the order of keeping.
 
-        The values come as one JSON array, in which a name that is no UTF-8 is written out.
+        The values come as one JSON array, in which a name that is not UTF-8 is escaped.
         """
         values, groups = _places(RunSummary)
         columns = [f"json_extract(record, {place})" for place in (", ".join(values), *groups)]
@@ -177,12 +177,12 @@ class RecordStore:
         return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
 
     def values(self, place: str) -> dict[str, Any]:
-        """What all runs have in one place of their records, such as `$.flags.precision`, by key."""
+        """The value in one place of all records, such as `$.flags.precision`, by key."""
         columns = f"key, json_extract(record, '{place}')"
         return dict(self._select(columns, _IS_JSON))
 
     def seconds(self, keys: Sequence[str]) -> dict[str, float]:
-        """How long those of some runs took that are there, by key."""
+        """How long the runs with these keys took, for those in the store."""
         value = f"CASE WHEN {_IS_JSON} THEN json_extract(record, '$.seconds') END"
         seconds: dict[str, float] = {}
         for start in range(0, len(keys), BATCH):
@@ -193,7 +193,7 @@ class RecordStore:
         return seconds
 
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
-        """Kept runs by their keys; those that are not there are left out."""
+        """Kept runs by their keys; keys that are not in the store are left out."""
         runs: dict[str, Kept] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
@@ -202,7 +202,7 @@ class RecordStore:
         return runs
 
     def items(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The packed items of runs, by their keys; those without any are left out."""
+        """The packed items of runs, by their keys; runs without items are left out."""
         items: dict[str, bytes] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
@@ -221,7 +221,7 @@ class RecordStore:
         return [kept for _, kept in self._runs(f"{method} IN ({marks})", tuple(names))]
 
     def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
-        """Runs and their keys, whether or not their method's code is here."""
+        """Runs and their keys, whether or not their method's code is available."""
         from zsntta_cli.results.exchange import read_row
 
         for key, *contents in self._select("key, record, curves, items", where, values):
@@ -238,7 +238,7 @@ class RecordStore:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """Change the store in one transaction, in which one of format 1 is taken over.
+        """Change the store in one transaction, which also converts a store of format 1.
 
         Raises:
             StoreError: it cannot be written.
@@ -252,14 +252,14 @@ class RecordStore:
 
     @contextlib.contextmanager
     def _worded_errors(self) -> Iterator[None]:
-        """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+        """Turn SQLite's errors on a broken file, a full disk or a lock into one line."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the results in {self.path}: {first_line(error)}.") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def __enter__(self) -> "RecordStore":
@@ -279,7 +279,7 @@ def _row(kept: "Kept") -> tuple[Any, ...]:
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
-    """Those of some keys that begin with some digits; all of them where none are given.
+    """The keys that begin with one of the given digits; all keys if none are given.
 
     Raises:
         StoreError: no key begins with them, or several do.
@@ -300,7 +300,7 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
     """A connection to a store.
 
     Raises:
-        StoreError: there is none, or it is something else.
+        StoreError: the file does not exist, or is no store.
         OSError, sqlite3.Error: it cannot be opened.
     """
     if check_target(path):
@@ -319,9 +319,9 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _connect(path: Path, create: bool) -> sqlite3.Connection:
-    """A connection. Where nothing can be written SQLite reads along with whoever writes, if it can.
+    """A connection; without permission to write, SQLite reads beside other writers if it can.
 
-    Else the file is read as one that nobody changes.
+    Otherwise the file is read on the assumption that nobody changes it.
     """
     writable = create or all(os.access(place, os.W_OK) for place in (path, path.parent))
     modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
@@ -339,7 +339,7 @@ def _connect(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
-    """Refuse what is no store of this format or an older one; make one of an empty file."""
+    """Refuse a file that is no store of this format or an older one; set up an empty file."""
     if not KIND.is_made(database, path):
         if create:
             KIND.make(database)

@@ -1,7 +1,7 @@
-"""Many runs on a Ray cluster: workers make them, this process alone writes the store.
+"""Many runs on a Ray cluster: workers compute them, and this process alone writes the store.
 
-Each record is kept as soon as it comes. Live runs are claimed in the store while they are made, as
-those of any process.
+Each record is kept as soon as it arrives. Live runs are claimed in the store while they are
+computed, as by any other process.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ from zsntta_cli.simulation.tuned import live_among
 
 @dataclass(frozen=True)
 class Sweep:
-    """How runs are made on the Ray cluster at RAY_ADDRESS, or on one of this machine's own."""
+    """Runs on the Ray cluster at RAY_ADDRESS, or on a cluster started on this machine."""
 
     root: Path
     workers: int | None  # at most; None: as many as there is a place for
@@ -55,12 +55,12 @@ class Sweep:
     def run(
         self, runs: Sequence[RunSettings], live: LiveFactory | None, before: Mapping[str, float]
     ) -> list[Record]:
-        """Make runs: those that replay first, a core each.
+        """Compute runs: first those that replay, on one core each.
 
-        `before`: the seconds of live runs that the store has and that are to be made all the same.
+        `before`: the seconds of live runs that the store has but that are to be computed anew.
 
         Raises:
-            SettingsError: Ray is not installed, or the device is none that it gives out.
+            SettingsError: Ray is not installed, or the device is one that Ray cannot assign.
             EncoderError: there is no cluster, or it failed.
         """
         connection = Connection()
@@ -79,7 +79,7 @@ class Sweep:
     def _run_live(
         self, runs: Sequence[RunSettings], live: LiveFactory | None, before: Mapping[str, float]
     ) -> list[Record]:
-        """Make live runs, a GPU each, or as many cores as one process takes."""
+        """Compute live runs, each on a GPU, or on as many cores as one process uses."""
         if not runs:
             return []
         if not isinstance(live, LiveDevices):  # nothing to encode with, as each run will say
@@ -108,7 +108,7 @@ class Sweep:
     def _run(
         self, source: "_Source", count: int, live: LiveSettings | None, place: WorkerPlace
     ) -> list[Record]:
-        """Make what a source has, and keep each record when it comes."""
+        """Compute the runs of a source, and keep each record when it arrives."""
         if not count:
             return []
         job = SweepJob(LoadedScripts(), self.root, Path.cwd(), self.keeping, live, place.cores)
@@ -122,16 +122,16 @@ class Sweep:
 
 
 class _Source(Protocol):
-    """What a sweep takes its runs from."""
+    """The source from which a sweep takes its runs."""
 
     def take(self, worker: int) -> RunSettings | None:
-        """The next run of a worker, if there is one for it."""
+        """The next run for a worker, if there is one."""
 
     def end(self, run: RunSettings, record: Record | None, is_kept: bool) -> None:
-        """End a run; no record of it where an error ended it."""
+        """End a run; `record` is None if an error ended it."""
 
     def checkpoint(self, run: RunSettings) -> Path | None:
-        """Where a run goes on."""
+        """The checkpoint from which a run continues."""
 
     @property
     def left(self) -> int:
@@ -139,17 +139,17 @@ class _Source(Protocol):
 
 
 class _ListedRuns:
-    """Runs that this process alone makes; a worker stays with the sets that it has read."""
+    """Runs that this process alone computes; a worker stays with the sets that it has read."""
 
     def __init__(self, runs: Sequence[RunSettings]) -> None:
         self._queue, self.left = RunQueue(runs, multiprocessing), len(runs)
         self._last: dict[int, int] = {}  # by worker, the place of the sets of its last run
 
     def take(self, worker: int) -> RunSettings | None:
-        taken = self._queue.take(self._last.get(worker))
-        if taken is None:
+        next_run = self._queue.take(self._last.get(worker))
+        if next_run is None:
             return None
-        run, self._last[worker] = taken
+        run, self._last[worker] = next_run
         return run
 
     def end(self, run: RunSettings, record: Record | None, is_kept: bool) -> None:
@@ -162,7 +162,7 @@ class _ListedRuns:
 
 
 class _QueuedRuns:
-    """Live runs of the queue in the store, each claimed by this process while a worker makes it."""
+    """Live runs of the queue in the store, each claimed by this process for a worker."""
 
     def __init__(
         self, root: Path, by_key: dict[str, RunSettings], keeping: Keeping, claims: Claims
@@ -172,12 +172,12 @@ class _QueuedRuns:
 
     @property
     def records(self) -> list[Record]:
-        """Of finished runs, whoever made them."""
+        """The records of finished runs, whichever process computed them."""
         return self._claimed.records
 
     @property
     def left(self) -> int:
-        """How many runs nobody has finished."""
+        """How many runs no process has finished."""
         return len(self._claimed.left)
 
     def take(self, worker: int) -> RunSettings | None:
@@ -211,7 +211,7 @@ class _QueuedRuns:
 
 
 class _SweepWork:
-    """The runs of a source, the workers that make them, and the records that have come."""
+    """The runs of a source, the workers that compute them, and the records so far."""
 
     def __init__(self, sweep: Sweep, source: _Source, workers: RayWorkers, keeper: Keeper) -> None:
         self._sweep, self._source, self._workers = sweep, source, workers
@@ -220,12 +220,12 @@ class _SweepWork:
         self.records: list[Record] = []
 
     def status(self) -> str:
-        """How far it is, in words."""
+        """The progress, in words."""
         done = self._count - self._source.left
         return f"{done:,} of {self._count:,} runs done, {self._workers.busy} Ray workers"
 
     def do(self) -> None:
-        """Make all runs; what has ended before an error or Ctrl-C is kept."""
+        """Compute all runs; those that ended before an error or Ctrl-C are kept."""
         try:
             while self._source.left:
                 self._send()
@@ -238,7 +238,7 @@ class _SweepWork:
             raise
 
     def _send(self) -> None:
-        """Give each idle worker a run; one for which there is none leaves its place to others."""
+        """Give each idle worker a run, and end a worker for which there is none."""
         for worker in list(self._workers.idle):
             run = self._source.take(worker)
             if run is not None:
@@ -273,17 +273,17 @@ class _SweepWork:
 
 
 def _places(place: WorkerPlace) -> int:
-    """How many workers the cluster has a place for; one may come with another machine."""
+    """How many workers the cluster has room for, at least one: another machine may join."""
     resources = cluster_resources()
     by_gpus = resources.get("GPU", 0) // place.gpus if place.gpus else None
     return max(1, int(resources.get("CPU", 1) // place.cores if by_gpus is None else by_gpus))
 
 
 def _live_place(settings: LiveSettings) -> tuple[LiveSettings, WorkerPlace]:
-    """What a worker makes live runs with.
+    """The settings and the place of a worker that computes live runs.
 
     Raises:
-        SettingsError: a device by its number.
+        SettingsError: the device is named by its number.
         EncoderError: there is no GPU.
     """
     has_gpus, device = cluster_resources().get("GPU", 0) >= 1, settings.device

@@ -1,6 +1,6 @@
-"""The one schema of every CSV and JSON of results: a row says by itself what it is of.
+"""The one schema of every CSV and JSON of results: each row contains its full context.
 
-docs/results.md has the columns in a table. All metrics are fractions.
+docs/results.md lists the columns. All metrics are fractions.
 """
 
 import functools
@@ -31,13 +31,13 @@ TidyRow = dict[str, Any]
 
 
 def columns() -> tuple[str, ...]:
-    """The names of all columns, in order: a metric more is two columns more."""
+    """The names of all columns, in order; each metric has a column for its deviation, too."""
     deviations = (f"{name}_std" for name in METRICS)
     return (*_BEFORE, *METRICS, *deviations, *_BEHIND)
 
 
 def tidy_row(**values: Any) -> TidyRow:
-    """A row with some values; what it does not say is None."""
+    """A row with some values; columns without a value are None."""
     unknown = set(values) - set(columns())
     assert not unknown, unknown
     return {name: _plain(values.get(name)) for name in columns()}
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 def run_rows(runs: Iterable[Run]) -> list[TidyRow]:
-    """A row for each run, in their order; behind one of sets in turn those of its parts."""
+    """A row for each run, in order, followed by rows for its parts if it has sets in turn."""
     return [row for run in runs for row in (_run_row(run.record), *_part_rows(run.record))]
 
 
@@ -72,7 +72,7 @@ def _run_row(record: Record) -> TidyRow:
 
 
 def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[TidyRow]:
-    """What tables show: a row for each cell, seeds folded, and for each average."""
+    """The rows of tables: one for each cell, averaged over seeds, and for each average."""
     return [row for table in tables for row in _table_rows(table, spread)]
 
 
@@ -86,7 +86,7 @@ def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
 
 
 def cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
-    """A row of results on one OOD set, seeds folded."""
+    """A row of results on one OOD set, averaged over seeds."""
     values = {name: row.value(ood_set, name) for name in METRICS}
     records = [run.record for run in row.on(ood_set).values()]
     return folded_row(records, values, ood_set=ood_set or None)
@@ -99,7 +99,7 @@ def _average_row(table: ResultTable[Any], row: ResultRow[Any], spread: str) -> T
 
 
 def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
-    """A row of means over the seeds of some runs; `facts` are of the mean, not of each run."""
+    """A row of means over the seeds of some runs; `facts` describe the mean, not each run."""
     means = {name: value.mean for name, value in values.items()}
     deviations = {f"{name}_std": value.std for name, value in values.items()}
     every = list(values.values())
@@ -113,7 +113,7 @@ def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: 
 
 
 def common_facts(records: Sequence[Record]) -> dict[str, Any]:
-    """What some runs of one method and its settings have in common; None where they differ."""
+    """What runs of one method with the same settings have in common; None where they differ."""
     seeds = sorted({record.settings.stream.seed for record in records})
     return {
         **run_facts(records[0].settings),
@@ -129,7 +129,7 @@ def common_facts(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def run_facts(run: RunSettings) -> dict[str, Any]:
-    """What a run was but for its OOD set and its seed, by column."""
+    """The settings of a run by column, without its OOD set and its seed."""
     return {
         "method": run.method,
         "settings": settings_text(run),
@@ -144,13 +144,13 @@ def run_facts(run: RunSettings) -> dict[str, Any]:
 
 
 def _common(values: Iterable[Any]) -> Any:
-    """The value that all have; None where they differ."""
+    """The value that all share; None where they differ."""
     different = set(values)
     return different.pop() if len(different) == 1 else None
 
 
 def settings_text(run: RunSettings) -> str:
-    """Settings in which a run differs from its preset, but for those with columns of their own."""
+    """The settings in which a run differs from its preset, without those that have a column."""
     values = differing_settings(run, preset_of(run))
     differing = {name: value for name, value in values.items() if name not in _OWN_COLUMN}
     if run.prompt != datasets.default_prompt(run.id_set):
@@ -159,7 +159,7 @@ def settings_text(run: RunSettings) -> str:
 
 
 def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
-    """Settings in which a run differs from a preset; those whose default is not known here, too."""
+    """The settings in which a run differs from a preset, or whose default is not known here."""
     usual = _settings_of_preset(run.method, run.id_set, preset)
     return {k: v for k, v in run.flat().items() if k not in usual or v != usual[k]}
 

@@ -1,12 +1,12 @@
-"""Settings chosen on some pairs of sets and reported on others: nothing is selected on what it is.
+"""Settings chosen on some pairs of sets and reported on others, so that no choice sees its test.
 
-Each row of a grid, a method with one value of every setting but the seed and those to be tuned, has
-a choice of its own: all combinations of the candidates are run on all pairs to tune on, and the one
-with the best mean is run on the pairs to report on. The mean is the frame's average over pairs; of
-equal ones the first counts, in the order of the candidates, the last setting's changing fastest.
+Each row of a grid, a method with one value of every setting but the seed and those to be tuned, is
+tuned by itself: all combinations of the candidates are run on all pairs to tune on, and the one
+with the best mean is run on the pairs to report on. The mean is the frame's average over pairs. Of
+equal means the first wins, in the order of the candidates, with the last setting changing fastest.
 
-A run's numbers do not depend on how its settings were chosen, so no key of a kept run does: its
-record says so in `tuning`, which is that of the last time it was reported as tuned.
+A run's numbers do not depend on how its settings were chosen, so the key of a kept run does not
+either. Its record has the choice in `tuning`, from the last time it was reported as tuned.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ Tunings = Mapping[RunSettings, "Tuning | None"]  # None where nothing was to be 
 
 
 class TuningPair(NamedTuple):
-    """A pair that settings were chosen on."""
+    """A pair on which settings were chosen."""
 
     id_set: str
     ood_set: str
@@ -61,16 +61,16 @@ class Tuning:
     digests: Mapping[str, str]  # of the features of these pairs
 
     def to_dict(self) -> dict[str, Any]:
-        """What a record says of it, as plain values."""
+        """The tuning in a record, as plain values."""
         names = ("id", "ood", "ratio", "seeds")
         on = [dict(zip(names, (*pair[:3], list(pair.seeds)), strict=True)) for pair in self.on]
         candidates = {name: list(values) for name, values in self.candidates.items()}
-        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**own, "candidates": candidates, "values": list(self.values), "on": on}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**fields, "candidates": candidates, "values": list(self.values), "on": on}
 
 
 def tuning_of(record: Record) -> Tuning | None:
-    """How the settings of a record's run were chosen; None where they were not, by what it says."""
+    """How the settings of a record's run were chosen; None if the record does not say so."""
     plain = record.tuning
     try:
         on = [
@@ -92,7 +92,7 @@ def tuning_of(record: Record) -> Tuning | None:
 
 
 def tuned_on(record: Record) -> str:
-    """The pairs that a run's settings were chosen on, as typed; nothing where they were not."""
+    """The pairs on which a run's settings were chosen, as typed; empty if they were not."""
     tuning = tuning_of(record)
     return ",".join(f"{pair.id_set}+{pair.ood_set}" for pair in tuning.on) if tuning else ""
 
@@ -140,19 +140,19 @@ def _check_candidates(name: str, candidates: Sequence[Any]) -> None:
 
 
 def _option(name: str) -> str:
-    """What a setting is called on the command line."""
+    """The name of a setting on the command line."""
     return next(option_name(declared(m)[name]) for m in METHODS if name in declared(m))
 
 
 def choose(root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll) -> Tunings:
     """The runs to report, each with how its settings were chosen.
 
-    `grid` has methods, presets, prompts and the settings that are not tuned; `run_all` gives the
+    `grid` has methods, presets, prompts and the settings that are not tuned; `run_all` computes the
     records of runs. A method that has none of the tuned settings is reported as it is.
 
     Raises:
-        SettingsError: a setting that no method has, that has a value in the grid, too, or a metric
-            without a value. MissingFeatures: a set that is not cached.
+        SettingsError: a setting that no method has or that also has a value in the grid, or a
+            metric without a value. MissingFeatures: a set that is not cached.
     """
     rows = _checked_rows(root, grid, plan)
     names = [name for pair in (*plan.tune_on, *plan.report_on) for name in pair]
@@ -175,12 +175,12 @@ def choose(root: Path, grid: Grid, plan: TuningPlan, run_all: RunAll) -> Tunings
 def foreseen_runs(
     root: Path, grid: Grid, plan: TuningPlan
 ) -> tuple[list[RunSettings], list[RunSettings]]:
-    """All candidates' runs on the pairs to tune on; and as many runs as would be reported then.
+    """All candidates' runs on the pairs to tune on, and as many runs as would be reported.
 
-    The latter have the first candidates: which are chosen is not known before.
+    The latter have the first candidates, as the choice is not known before the runs.
 
     Raises:
-        SettingsError: a setting that no method has, or that has a value in the grid, too.
+        SettingsError: a setting that no method has, or that also has a value in the grid.
     """
     rows = _checked_rows(root, grid, plan)
     candidates = dict.fromkeys(run for row in rows for run in row.candidate_runs(root))
@@ -200,7 +200,7 @@ def _checked_rows(root: Path, grid: Grid, plan: TuningPlan) -> "list[TuningRow]"
 
 
 def _rows(grid: Grid, plan: TuningPlan) -> Iterator["TuningRow"]:
-    """The rows of a grid: of each the settings are chosen together."""
+    """The rows of a grid; the settings of each row are chosen together."""
     for method in grid.methods:
         candidates, axes = axes_of(method, plan.axes, plan.own), grid.axes_of(method)
         if both := [name for name in candidates if name in axes]:
@@ -227,20 +227,20 @@ class TuningRow:
     plan: TuningPlan
 
     def candidate_runs(self, root: Path) -> list[RunSettings]:
-        """All candidates on all pairs to tune on; none where there is nothing to choose."""
+        """All candidates on all pairs to tune on; empty if there is nothing to choose."""
         return self._runs(root, self.plan.tune_on, self.candidates) if self.candidates else []
 
     def runs(
         self, root: Path, pairs: Sequence[Pair], settings: Mapping[str, Any]
     ) -> list[RunSettings]:
-        """Its runs on some pairs with the settings that were chosen."""
+        """Its runs on some pairs with the chosen settings."""
         return self._runs(root, pairs, {name: [value] for name, value in settings.items()})
 
     def _runs(self, root: Path, pairs: Sequence[Pair], axes: Axes) -> list[RunSettings]:
         return replace(self.grid, pairs=pairs, axes={**self.grid.axes, **axes}).runs(root)
 
     def tuning(self, records: Sequence[Record]) -> Tuning:
-        """What is chosen by the records of all candidates.
+        """The choice by the records of all candidates.
 
         Raises:
             SettingsError: the metric has no value.
@@ -291,19 +291,19 @@ def with_tunings(
     keeping: Keeping | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> list[Record]:
-    """Records that say how their settings were chosen here; kept ones are changed to say so, too.
+    """Add to records how their settings were chosen here, and update kept ones likewise.
 
-    A run that was not tuned here does not say that it was elsewhere; what is kept of it does.
+    The returned record of a run that was not tuned here has no tuning, even if the kept one has.
     """
     plain = {run: tuning.to_dict() for run, tuning in tunings.items() if tuning}
-    shown = [replace(record, tuning=plain.get(record.settings, {})) for record in records]
-    tuned = [record for record in shown if record.tuning and not record.unfinished]
+    reported = [replace(record, tuning=plain.get(record.settings, {})) for record in records]
+    tuned = [record for record in reported if record.tuning and not record.unfinished]
     if keeping and tuned and keeping.path.exists():
         try:
             _keep(keeping.path, tuned)
         except StoreError as error:  # a read-only store: the results are worth more
             note(f"note: how settings were chosen is not kept: {error}")
-    return shown
+    return reported
 
 
 def _keep(path: Path, records: Sequence[Record]) -> None:

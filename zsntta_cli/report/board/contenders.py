@@ -1,4 +1,4 @@
-"""Who stands on the board: every method, and a few variants by their settings."""
+"""The contenders on the board: every method, and a few variants with other settings."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class Contender:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What it wants besides images and class names."""
+        """What the method needs besides images and class names."""
         method = METHODS[self.method]
         injects = method.defaults.get("noise", NO_NOISE) != NO_NOISE
         inputs = {method.needs: bool(method.needs), INJECTED: injects, WHOLE: method.offline}
@@ -35,20 +35,20 @@ class Contender:
 
     @property
     def delay(self) -> int:
-        """How many items later at most its answer is known."""
+        """The most items after which an item's answer is known."""
         method = METHODS[self.method]
-        own = {field.name for field in dataclasses.fields(method.settings)}
-        changed = {name: value for name, value in self.values.items() if name in own}
+        names = {field.name for field in dataclasses.fields(method.settings)}
+        changed = {name: value for name, value in self.values.items() if name in names}
         return method.delay(method.settings(**changed))
 
     @property
     def decides(self) -> bool:
-        """Whether it has a decision rule, or a score alone."""
+        """Whether the method has a decision rule, or only a score."""
         return METHODS[self.method].decides
 
     @property
     def unfit(self) -> str:
-        """Why it cannot be run from cached features, whatever these are."""
+        """Why the method cannot be run from cached features; empty if it can."""
         method = METHODS[self.method]
         if method.live:
             return "encodes its images live"
@@ -63,7 +63,7 @@ VARIANTS = (
 
 
 def contenders(names: Sequence[str] = ()) -> tuple[Contender, ...]:
-    """Those that are named, by the labels of their rows, or all.
+    """The contenders with these labels of rows, or all.
 
     Raises:
         UnknownName: there is no such row.

@@ -24,7 +24,7 @@ Results = Mapping[Spot, Record]
 
 
 def obtain_results(plan: Plan, jobs: Jobs, reporter: Reporter, keeping: Keeping) -> Results:
-    """The records of all runs, made or taken from the store, where Ctrl-C leaves what is done."""
+    """The records of all runs, computed or taken from the store; Ctrl-C keeps finished ones."""
     runs, started = plan.runs(), time.monotonic()
     wanted = list(dict.fromkeys(runs.values()))
     records = run_all(plan.root, wanted, jobs, None, reporter, keeping)
@@ -34,18 +34,18 @@ def obtain_results(plan: Plan, jobs: Jobs, reporter: Reporter, keeping: Keeping)
 
 
 class BoardColumn(NamedTuple):
-    """A metric on a kind of stream."""
+    """A metric on one kind of stream."""
 
     metric: str
     stream: BoardStream
 
     @property
     def head(self) -> str:
-        """Its name and its stream's."""
+        """The names of the metric and of the stream."""
         return f"{METRICS[self.metric].head} {self.stream.name}"
 
     def text(self, value: Value, with_std: bool = True) -> str:
-        """A value of it as the board shows it."""
+        """A value as the board shows it."""
         return METRICS[self.metric].text(value.mean, value.std if with_std else math.nan)
 
 
@@ -60,12 +60,12 @@ WORST = BoardColumn("acc_h", MIDDLE)  # whose worst tenth of runs is shown
 
 
 def columns_of_a_page() -> tuple[BoardColumn, ...]:
-    """The columns over all pairs where there is room for more than on a screen."""
+    """The columns over all pairs on a page, which has more room than a screen."""
     return (*COLUMNS, *(BoardColumn(name, MIDDLE) for name in _BOTH_FPR95))
 
 
 def columns_of_a_pair() -> tuple[BoardColumn, ...]:
-    """The columns of a single pair's table."""
+    """The columns of the table of a single pair."""
     names = [metric.name for metric in metrics_of("accuracy")]
     return tuple(BoardColumn(name, MIDDLE) for name in (*names, "auroc", *_BOTH_FPR95))
 
@@ -88,23 +88,23 @@ def board_rows(
     pair: Pair | None = None,
     columns: Sequence[BoardColumn] = (),
 ) -> list[BoardRow]:
-    """The rows over all pairs, or on one; best first: by Acc_H, then by AUROC."""
+    """The rows over all pairs, or on one, the best first: by Acc_H, then by AUROC."""
     columns = columns or (columns_of_a_pair() if pair else COLUMNS)
     records = _by_label(plan, results, noise, pair)
     cells = [_column(plan, records, column, pair) for column in columns]
     rows = []
     for contender, *in_columns in zip(plan.running, *cells, strict=True):
         values, marks = zip(*in_columns, strict=True)
-        own = records[contender.label]
-        worst = worst_tenth(_by_seed(plan, own, WORST, pair), METRICS[WORST.metric])
-        rows.append(BoardRow(contender, values, marks, _cost(own.values()), worst))
+        by_spot = records[contender.label]
+        worst = worst_tenth(_by_seed(plan, by_spot, WORST, pair), METRICS[WORST.metric])
+        rows.append(BoardRow(contender, values, marks, _cost(by_spot.values()), worst))
     return sorted(rows, key=lambda row: _rank(row, columns))
 
 
 def _by_label(
     plan: Plan, results: Results, noise: str, pair: Pair | None = None
 ) -> dict[str, dict[Spot, Record]]:
-    """The records of who is run, over all pairs or on one."""
+    """The records of the running contenders, over all pairs or on one."""
     records: dict[str, dict[Spot, Record]] = {one.label: {} for one in plan.running}
     for spot, record in results.items():
         if spot.noise == noise and pair in (None, spot.pair):
@@ -113,7 +113,7 @@ def _by_label(
 
 
 def pair_contest(plan: Plan, results: Results, noise: str) -> PairContest:
-    """Who decides, and not after the whole stream, over all pairs: Acc_H at 50 % noise."""
+    """Acc_H at 50 % noise over all pairs, of methods that decide before the stream's end."""
     column, records = BoardColumn("acc_h", MIDDLE), _by_label(plan, results, noise)
     rivals = [one.label for one in plan.running if one.decides and WHOLE not in one.inputs]
     by_pair = {
@@ -129,7 +129,7 @@ def pair_contest(plan: Plan, results: Results, noise: str) -> PairContest:
 def _column(
     plan: Plan, records: Mapping[str, Mapping[Spot, Record]], column: BoardColumn, pair: Pair | None
 ) -> list[tuple[Value, RankMark]]:
-    """Averages of who is run, and their marks: seeds are replicates, pairs are none."""
+    """Averages of the contenders with their marks; seeds, not pairs, are the replicates."""
     metrics = [_by_seed(plan, records[one.label], column, pair) for one in plan.running]
     by_seed = list(map(average_by_seed, metrics))
     # What sees the whole stream before it decides is shown, and no rival.
@@ -141,7 +141,7 @@ def _column(
 def _by_seed(
     plan: Plan, runs: Mapping[Spot, Record], column: BoardColumn, pair: Pair | None
 ) -> dict[Pair, dict[int, float]]:
-    """A metric by seed on each pair of the table, or on each ID set alone where it is clean."""
+    """A metric by seed on each pair of the table, or on each ID set if the stream is clean."""
     pairs = plan.pairs if column.stream.ratio else [Pair(name, None) for name in plan.id_sets]
     by_pair: dict[Pair, dict[int, float]] = {each: {} for each in ([pair] if pair else pairs)}
     for spot, record in runs.items():
@@ -151,14 +151,14 @@ def _by_seed(
 
 
 def _cost(records: Collection[Record]) -> float:
-    """Microseconds an item, of the method alone: the median of its runs, since one compiles."""
+    """Microseconds per item of the method alone: the median of its runs, since one run compiles."""
     if not records:
         return math.nan
     return 1e6 * statistics.median(r.seconds / sum(r.counts.values()) for r in records)
 
 
 def _rank(row: BoardRow, columns: Sequence[BoardColumn]) -> tuple[bool, bool, float, str]:
-    """Scores without decisions come last, and what lacks a pair; the name decides among equals."""
+    """Scores without decisions and rows that lack a pair come last; ties are ordered by name."""
     metric = "acc_h" if row.contender.decides else "auroc"
     means = [v.mean for v, c in zip(row.values, columns, strict=True) if c.metric == metric]
     mean = statistics.fmean(means) if means else math.nan

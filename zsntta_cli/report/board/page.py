@@ -1,4 +1,4 @@
-"""The board as a Markdown page: the tables, who is missing, what was tuned on what, each pair."""
+"""The board as a Markdown page: its tables, missing methods, tuned settings, and each pair."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,7 +90,7 @@ def _about(plan: Plan, results: Results) -> str:
 
 
 def _words(plan: Plan) -> Iterator[str]:
-    """Which words the methods that need some got."""
+    """The word lists of the methods that need words."""
     labels_by_words: dict[str, list[str]] = {}
     for contender in plan.running:
         if WORDS in contender.inputs:
@@ -118,7 +118,7 @@ def _table(plan: Plan, results: Results, noise: str, pair: Pair | None = None) -
 
 
 def _others(plan: Plan, results: Results, noise: str) -> str:
-    """Acc_H in other orders and in the natural mix."""
+    """Acc_H in other orders and at the natural ratio."""
     body = [
         SheetRow((f"`{row.contender.label}`",), {"": _texts(row, OTHER_COLUMNS)})
         for row in board_rows(plan, results, noise, columns=OTHER_COLUMNS)
@@ -129,13 +129,13 @@ def _others(plan: Plan, results: Results, noise: str) -> str:
 
 
 def _besides(contender: Contender, noise: str) -> list[str]:
-    """What a row was given besides images and names: inputs, and time."""
+    """What each method was given besides images and names: inputs, and time."""
     late = f"up to {contender.delay:,} items of delay"
     return [*contender.given(noise), *[late] * bool(contender.delay)]
 
 
 def _over_pairs(contest: PairContest) -> list[str]:
-    """Everybody against the best and the baseline, and what the p-values are of."""
+    """All methods against the best and against the baseline, and what the p-values mean."""
     if not contest.is_contest:
         return []
     rows = [SheetRow((f"`{row.labels[0]}`",), row.values) for row in contest.rows()]
@@ -153,7 +153,7 @@ def _texts(row: BoardRow, columns: Sequence[BoardColumn]) -> list[str]:
 
 
 def cost(row: BoardRow) -> str:
-    """Microseconds an item, to three digits."""
+    """Microseconds per item, to three digits."""
     time = row.microseconds
     if math.isnan(time):
         return "-"
@@ -161,5 +161,5 @@ def cost(row: BoardRow) -> str:
 
 
 def not_run(plan: Plan) -> Iterable[str]:
-    """A line for each that is missing, as it is told before the runs."""
+    """A line for each method that is not run, with the reason."""
     return (f"note: {label}: not run: {why}" for label, why in plan.left_out.items())

@@ -1,4 +1,4 @@
-"""What the board runs: all contenders on the same streams, pair by pair."""
+"""The runs of the board: all contenders on the same streams, pair by pair."""
 
 import functools
 import itertools
@@ -21,14 +21,14 @@ from zsntta_cli.simulation.sources import Library
 
 
 class BoardStream(NamedTuple):
-    """A noise ratio and an order in which samples come."""
+    """A noise ratio and an order of the samples."""
 
     ratio: Ratio
     order: str = StreamSettings.order
 
     @property
     def name(self) -> str:
-        """What is not as usual of it: its ratio, or its order."""
+        """How the stream differs from the usual one: its ratio, or its order."""
         if self.order != StreamSettings.order:
             return self.order
         return shown("ratio", self.ratio).replace("%", " %")
@@ -48,7 +48,7 @@ _STREAM = {"placement": "periodic", "rounded_odds": False, "swapped_names": Fals
 
 
 class Pair(NamedTuple):
-    """An ID set, and what comes between its images; nothing on a clean stream."""
+    """An ID set and its OOD set; None on a clean stream."""
 
     id_set: str
     ood_set: str | None
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """Where a run stands on the board."""
+    """The place of a run on the board."""
 
     label: str
     noise: str  # what is injected
@@ -69,7 +69,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared, on which features."""
+    """The pairs, contenders and seeds of a board, and the features that are used."""
 
     root: Path
     encoder: str  # the folder name
@@ -80,28 +80,28 @@ class Plan:
 
     @property
     def noises(self) -> tuple[str, ...]:
-        """With nothing injected; and with noise, where there are features of it."""
+        """The types of injected noise: none, and Gaussian if its features are cached."""
         cached = feature_path(self.root, self.encoder, noise_name(GAUSSIAN)).exists()
         return (NO_NOISE, GAUSSIAN) if cached else (NO_NOISE,)
 
     @property
     def id_sets(self) -> tuple[str, ...]:
-        """Each once."""
+        """The ID sets, each once."""
         return tuple(dict.fromkeys(pair.id_set for pair in self.pairs))
 
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
-        """Who is not run, by label: why."""
+        """The contenders that are not run, by label, each with the reason."""
         reasons = {one.label: one.unfit or self._words_lack(one) for one in self.chosen}
         return {label: why for label, why in reasons.items() if why}
 
     @property
     def running(self) -> tuple[Contender, ...]:
-        """Who is run."""
+        """The contenders that are run."""
         return tuple(one for one in self.chosen if one.label not in self.left_out)
 
     def runs(self) -> dict[Spot, RunSettings]:
-        """All runs, those on one pair together."""
+        """All runs; those on one pair are together."""
         return {
             Spot(one.label, noise, pair, stream, seed): self._run(one, noise, pair, stream, seed)
             for pair, stream in self._streams()
@@ -112,12 +112,12 @@ class Plan:
         }
 
     def _streams(self) -> Iterator[tuple[Pair, BoardStream]]:
-        """Clean streams are those of an ID set, and of no pair."""
+        """All streams; clean ones belong to an ID set and to no pair."""
         clean, *noisy = RATIOS
         for id_set in self.id_sets:
             yield Pair(id_set, None), clean
-            own = [pair for pair in self.pairs if pair.id_set == id_set]
-            yield from itertools.product(own, (*noisy, *OTHERS))
+            pairs = [pair for pair in self.pairs if pair.id_set == id_set]
+            yield from itertools.product(pairs, (*noisy, *OTHERS))
 
     def _run(
         self, one: Contender, noise: str, pair: Pair, stream: BoardStream, seed: int
@@ -136,7 +136,7 @@ class Plan:
         """The names of the word lists that a method gets for an ID set, and how many words.
 
         Raises:
-            StoreError: they, or the class names under their prompts, are not cached.
+            StoreError: the words, or the class names under their prompts, are not cached.
         """
         run = self._run(one, NO_NOISE, Pair(id_set, None), RATIOS[0], 0)
         lists = self._library.more_text(run)
@@ -147,7 +147,7 @@ class Plan:
         return Library(self.root)
 
     def _words_lack(self, one: Contender) -> str:
-        """Why the words of a method cannot be had on all ID sets."""
+        """Why the words of a method are not available on all ID sets; empty if they are."""
         try:
             for id_set in self.id_sets if WORDS in one.inputs else ():
                 self.words_of(one, id_set)

@@ -46,15 +46,15 @@ def _table(plan: Plan, results: Results, noise: str) -> str:
     contest = pair_contest(plan, results, noise)
     if contest.is_contest:
         lines += textwrap.wrap(contest.summary(), _WIDTH)
-    others = _rows(plan, results, noise, OTHER_COLUMNS)
-    lines += ["", "Acc_H on other streams: shuffled, in other orders, all images once", *others]
+    in_orders = _rows(plan, results, noise, OTHER_COLUMNS)
+    lines += ["", "Acc_H on other streams: shuffled, in other orders, all images once", *in_orders]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _rows(
     plan: Plan, results: Results, noise: str, columns: Sequence[BoardColumn]
 ) -> Iterator[str]:
-    """The lines of a table, its heads first."""
+    """The lines of a table, beginning with its heads."""
     for heads, time in zip(_heads(columns), ("", "µs"), strict=True):
         yield _line("", [f"{head} " for head in heads], time, "")
     rows = board_rows(plan, results, noise, columns=columns)
@@ -69,7 +69,7 @@ def _rows(
 
 
 def _heads(columns: Sequence[BoardColumn]) -> list[list[str]]:
-    """Two lines of heads: the metric above, the stream below; an order with its number below it."""
+    """Two lines of heads: the metric above, the stream below; an order has its number below it."""
     if columns is not OTHER_COLUMNS:
         return [list(part) for part in zip(*(c.head.split(" ", 1) for c in columns), strict=True)]
     names = [column.stream.name.partition(":") for column in columns]

@@ -1,7 +1,7 @@
-"""The forms that results are written in: a function and a line here each. Light: no NumPy.
+"""The forms in which results are written: each a function and a line here. No NumPy.
 
-A form of sheets draws tables as people read them; a form of rows writes numbers for programs, in
-the one schema of results/tidy.py. Every command that writes results takes its forms from here.
+A form of sheets draws tables for people. A form of rows writes numbers for programs, in the schema
+of results/tidy.py. Every command that writes results takes its forms from here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Form:
-    """One line of FORMS."""
+    """One entry of FORMS."""
 
     ending: str  # of a file in it
     where: str  # the function that writes it: "module:function"
     of_rows: bool = False  # it takes rows of values, not sheets
 
     def load(self) -> Callable[..., str]:
-        """The function, imported when it is first needed."""
+        """Import the function when it is first needed."""
         module, _, function = self.where.partition(":")
         written: Callable[..., str] = getattr(import_module(f"{__name__}.{module}"), function)
         return written
@@ -43,12 +43,12 @@ ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's end
 
 
 def draw(sheets: "Iterable[Sheet]", form: str, to_file: bool = False) -> str:
-    """Sheets as a text in a form of sheets; `to_file`: for no terminal, as wide as it needs."""
+    """Draw sheets as a text; `to_file`: not for a terminal, so as wide as necessary."""
     written = FORMS[form].load()
     parts = list(sheets)
     return written(parts, to_file=to_file) if form == TABLE else written(parts)
 
 
 def write_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str] = ()) -> str:
-    """Rows of values as a text in a form of rows; `columns` name those of a table without rows."""
+    """Write rows of values as a text; `columns` names the columns in case there are no rows."""
     return FORMS[form].load()(rows, columns)

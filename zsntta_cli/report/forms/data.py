@@ -8,7 +8,7 @@ from typing import Any
 
 
 def csv_text(rows: Sequence[dict[str, Any]], columns: Sequence[str] = ()) -> str:
-    """A head and a line a row; None is nothing, numbers are unrounded."""
+    """A head and one line per row; None is empty, numbers are not rounded."""
     heads = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     text = io.StringIO()
     writer = csv.DictWriter(text, heads, lineterminator="\n")

@@ -1,6 +1,6 @@
-"""A critical-difference diagram, on axes of matplotlib's and as SVG; its panel has all places.
+"""Draw a critical-difference diagram with matplotlib or as SVG; its panel has all positions.
 
-Names stand left and right of one axis of mean ranks, in rows; a line leads from each to its rank.
+Names are in rows left and right of one axis of mean ranks; a line leads from each name to its rank.
 """
 
 from html import escape
@@ -18,19 +18,19 @@ _LONGEST = 28  # letters of a name in it
 
 
 def is_diagram(panel: Panel) -> bool:
-    """Whether a panel is one."""
+    """Whether a panel is a critical-difference diagram."""
     return any(series.mark == RULER for series in panel.series)
 
 
 def rows_of(panel: Panel) -> float:
-    """How high it is, in rows of names."""
+    """The height of a diagram, in rows of names."""
     assert panel.y.low is not None
     assert panel.y.high is not None
     return panel.y.high - panel.y.low
 
 
 def draw_on(axes: Any, panel: Panel, width: float) -> None:
-    """Draw it on axes that are `width` inches wide with their names."""
+    """Draw a diagram on axes that are `width` inches wide including their names."""
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.spines["top"].set(visible=True, position=("data", 0))
     axes.xaxis.set_ticks_position("top")
@@ -52,7 +52,7 @@ def draw_on(axes: Any, panel: Panel, width: float) -> None:
 
 
 def _name(axes: Any, series: Series, panel: Panel, letters: int) -> None:
-    """A name beside the axis, and the line from it to its rank."""
+    """Draw a name beside the axis, and the line from it to its rank."""
     assert panel.x.low is not None
     assert panel.x.high is not None
     is_left, [rank], [y] = series.mark == NAME_LEFT, series.x, series.y
@@ -66,7 +66,7 @@ def _name(axes: Any, series: Series, panel: Panel, letters: int) -> None:
 
 
 def draw_diagram(panel: Panel) -> str:
-    """It as SVG; colours are those of the page's style sheet."""
+    """A diagram as SVG; the page's style sheet has the colours."""
     assert panel.y.high is not None
     drawn = "".join(_drawn(series, panel) for series in panel.series)
     ticks = "".join(

@@ -1,8 +1,8 @@
-"""Figures drawn by matplotlib: the only module that imports it.
+"""Draw figures with matplotlib: the only module that imports it.
 
-The same figure gives the same bytes: no clock, no random names, no settings of the user's, and one
-backend a format. Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and
-dashes say the same again for who prints in black.
+The same figure gives the same bytes: it uses no clock, no random names, no settings of the user's,
+and one backend for each format. Colours are Okabe and Ito's, which colour-blind readers can
+distinguish; markers and dashes say the same for black-and-white prints.
 """
 
 import io
@@ -78,7 +78,7 @@ _METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
 
 
 def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
-    """A figure as a file's bytes; `form` is pdf, svg or png, `width` in inches."""
+    """The bytes of a figure's file; `form` is pdf, svg or png, `width` in inches."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
         matplotlib.rcdefaults()
@@ -89,7 +89,7 @@ def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
 
 
 def _canvas(figure: Figure, width: float) -> Canvas:
-    """All panels on their axes, with one legend above them."""
+    """Draw all panels on their axes, with one legend above them."""
     panels = with_ends(figure.panels)
     columns = _columns(len(panels), width)
     rows = math.ceil(len(panels) / columns)
@@ -114,7 +114,7 @@ def _canvas(figure: Figure, width: float) -> Canvas:
 
 
 def _above_caption(canvas: Canvas, sentences: Sequence[str]) -> FigureBase:
-    """The part of a canvas that panels stand in; what has to be known of them stands below it."""
+    """Write a caption at the bottom, and return the part of the canvas for the panels."""
     width, height = canvas.get_size_inches()
     lines = textwrap.wrap(" ".join(sentences), int(width * _LETTERS_AN_INCH))
     if not lines:
@@ -128,14 +128,14 @@ def _above_caption(canvas: Canvas, sentences: Sequence[str]) -> FigureBase:
 
 
 def _columns(panels: int, width: float) -> int:
-    """Panels in a row."""
+    """The number of panels in a row."""
     if width >= 2 * COLUMN:
         return 2 if panels == 4 else min(panels, _WIDEST_ROW)
     return 1 if panels in (1, 3) else 2
 
 
 def _shared(panels: Sequence[Panel]) -> Any:
-    """Axes are shared where all panels show the same, so that they can be compared."""
+    """Which axes are shared: those that are equal in all panels, to make them comparable."""
     xs, ys = {panel.x for panel in panels}, {panel.y for panel in panels}
     return {"sharex": len(xs) == 1, "sharey": len(xs) == len(ys) == 1}
 
@@ -145,7 +145,7 @@ def _has(panel: Panel, mark: str) -> bool:
 
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> None:
-    """A panel's series on its axes, which are `width` inches wide."""
+    """Draw a panel's series on axes that are `width` inches wide."""
     lines = textwrap.wrap(short(panel.title, _LONGEST), int(width * _LETTERS_OF_A_TITLE))
     axes.set_title("\n".join(lines), pad=3)
     if diagram.is_diagram(panel):
@@ -168,7 +168,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> N
 
 
 def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
-    """Limits, and ticks at round numbers."""
+    """Set the limits, and ticks at round numbers."""
     if _has(panel, RANKS) or diagram.is_diagram(panel):
         return
     if panel.y.is_log:
@@ -187,7 +187,7 @@ def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
 
 
 def _name_axes(body: FigureBase, flat: Sequence[Axes], panels: Sequence[Panel]) -> None:
-    """Names of axes: once for all panels where they are the same."""
+    """Name the axes, once for all panels if the names are the same."""
     across = [panel.x.name for panel in panels]
     up = [panel.y.name for panel in panels]
     if _has(panels[0], RANKS):
@@ -213,7 +213,7 @@ def _legend(
     panels: Sequence[Panel],
     width: float,
 ) -> None:
-    """One legend above all panels."""
+    """Draw one legend above all panels."""
     handles: dict[str, Any] = {}
     for axes in all_axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -231,7 +231,7 @@ def _legend(
 
 
 def _in_order(panels: Sequence[Panel]) -> list[str]:
-    """What may be in the legend, in the order in which it is drawn; dashed lines last."""
+    """The names that the legend may have, in the order of drawing; dashed lines come last."""
     every = [series for panel in panels for series in panel.series]
     in_order = sorted(every, key=lambda series: series.mark == LEVEL)
     names = [_labelled(series, halved) for halved in (False, True) for series in in_order]
@@ -239,7 +239,7 @@ def _in_order(panels: Sequence[Panel]) -> list[str]:
 
 
 def _in_a_row(names: Sequence[str], width: float) -> int:
-    """How many names of a legend there is room for, beside their handles."""
+    """How many names with their handles fit in a row of the legend."""
     lengths = [(len(name) + _LETTERS_OF_A_HANDLE) / _LETTERS_AN_INCH for name in names]
     if sum(lengths) <= width:
         return len(names)
@@ -252,7 +252,7 @@ _MEAN, _PUBLISHED = "mean", "published"  # in a legend
 
 
 class _Place(NamedTuple):
-    """Where a series stands among those that stand side by side."""
+    """The place of a series among those that are side by side."""
 
     at: int
     of: int
@@ -294,7 +294,7 @@ def _points(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
 
 
 def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
-    """A point ± its deviation in each group; published ones are hollow, right of measured."""
+    """Draw a mean ± its deviation in each group; published ones are hollow and further right."""
     colour, marker, _ = look
     room = 0.84 / place.of
     beside = 0.2 * place.side * room
@@ -310,10 +310,10 @@ def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
 
 
 def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
-    """A box a rank, as wide as its share: to both sides, or measured left and published right."""
+    """Draw a box for each rank, as wide as its share; published ones right of measured ones."""
     boxes = [(x, 0.46 * y / 100) for x, y in zip(series.x, series.y, strict=True) if y]
     at, half = [x for x, _ in boxes], [h for _, h in boxes]
-    left = [place.at - (0 if place.side > 0 else h) for h in half]
+    starts = [place.at - (0 if place.side > 0 else h) for h in half]
     width = [h if place.side else 2 * h for h in half]
     face: dict[str, Any] = {"facecolor": look[0], "edgecolor": "white", "linewidth": 0.4}
     if series.is_published:
@@ -321,7 +321,7 @@ def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     # Methods are named below their ranks: a legend tells published ones alone.
     name = _PUBLISHED if place.side > 0 else "_"
     height = 0.9 if all(x % 1 == 0 for x in series.x) else 0.45  # ties share a rank in between
-    axes.barh(at, width, height, left, **face, label=name)
+    axes.barh(at, width, height, starts, **face, label=name)
 
 
 def _mean_rank(axes: Axes, series: Series, _look: "Look", place: _Place) -> None:
@@ -332,7 +332,7 @@ def _mean_rank(axes: Axes, series: Series, _look: "Look", place: _Place) -> None
 
 
 def _level(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
-    """Dashed; dotted beside a measured one, where it is published."""
+    """Draw a dashed level line, or a dotted one for published values."""
     dashes = DOTTED if series.is_published else DASHED
     for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None:
@@ -349,7 +349,7 @@ def _upright(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
 
 
 def _labelled(series: Series, halved: bool) -> str:
-    """What the legend calls a series: hollow points beside measured ones have one name for all."""
+    """The name of a series in the legend; published points beside measured ones share one name."""
     if not (halved and series.is_published):
         return series.name
     return f"{series.name}, published" if series.mark == LEVEL else _PUBLISHED
@@ -396,20 +396,20 @@ _OTHERS: list[Look] = [
 
 
 def looks_of(figure: Figure) -> dict[str, Look]:
-    """The look of all that has one: its own, that of its method, or one whose colour is free."""
+    """The look of each series: its own, that of its method, or one with a free colour."""
     keys = dict.fromkeys(s.look or s.name for panel in figure.panels for s in panel.series)
     looks: dict[str, Look] = {}
     for key in keys:
-        own = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
-        if own and own not in looks.values():
-            looks[key] = own
+        look = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
+        if look and look not in looks.values():
+            looks[key] = look
     for key in keys:
         looks.setdefault(key, _free_look(list(looks.values())))
     return looks
 
 
 def _free_look(used: Sequence[Look]) -> Look:
-    """The first look of another colour than those used; of any colour where all are used."""
+    """The first unused look with an unused colour, or with any colour if all are used."""
     colours = {colour for colour, _, _ in used}
     free = [look for look in _OTHERS if look not in used] or _OTHERS
     return next((look for look in free if look[0] not in colours), free[0])

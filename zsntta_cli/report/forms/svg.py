@@ -1,7 +1,7 @@
-"""Panels of a figure as inline SVG, of our own: twenty drawings of a page are 25 kB.
+"""Draw panels of a figure as inline SVG: twenty drawings of a page take 25 kB.
 
-Colours, dashes and fonts are those of the page's style sheet, so that a page may be light or dark;
-what a drawing shows is told by marker and dash, not by colour alone.
+Colours, dashes and fonts come from the page's style sheet, so that a page may be light or dark.
+Markers and dashes distinguish lines, not colour alone.
 """
 
 import math
@@ -39,7 +39,7 @@ Looks = Mapping[str, int]  # by the name of a line: which colour, marker and das
 
 
 def symbols() -> str:
-    """The markers, once a page, for all drawings and legends."""
+    """The markers for all drawings and legends, once per page."""
     shapes = "".join(
         f'<symbol id="k{i}" overflow="visible">{s}</symbol>' for i, s in enumerate(_SHAPES)
     )
@@ -47,7 +47,7 @@ def symbols() -> str:
 
 
 def legend(names: Sequence[str], looks: Looks) -> str:
-    """Names of lines with their looks."""
+    """The names of lines with their looks."""
     items = "".join(
         f'<li><svg class="{look(looks[name])}" viewBox="0 0 28 10" width="28" height="10" '
         f'aria-hidden="true"><path d="M0 5h28"/>{_marker(looks[name], 14, 5)}</svg>{_text(name)}'
@@ -62,7 +62,7 @@ def look(number: int) -> str:
 
 
 def draw(panel: Panel, looks: Looks) -> str:
-    """A panel of lines, or of a histogram of ID and OOD samples with its threshold."""
+    """Draw a panel of lines, or of a histogram of ID and OOD samples with its threshold."""
     [panel] = with_ends([panel])
     drawn = "".join(_MARKS_DRAWN[one.mark](one, panel.x, panel.y, looks) for one in panel.series)
     return (
@@ -84,14 +84,14 @@ def _y(value: float, axis: Axis) -> float:
 
 
 def _share(value: float, axis: Axis) -> float:
-    """Where a value is between the ends of an axis."""
+    """The position of a value between the ends of an axis, from 0 to 1."""
     assert axis.low is not None
     assert axis.high is not None
     return (value - axis.low) / (axis.high - axis.low)
 
 
 def _frame(x: Axis, y: Axis) -> str:
-    """Grid, ticks and the names of both axes."""
+    """The grid, the ticks and the names of both axes."""
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     parts = [f'<path class="grid" d="M{_LEFT} {bottom}H{right}"/>']
     for tick in x.round_ticks():
@@ -127,7 +127,7 @@ def _line(line: Series, x: Axis, y: Axis, looks: Looks) -> str:
 
 
 def _band(line: Series, x: Axis, y: Axis) -> str:
-    """What lies within ± the standard deviation, where there is one."""
+    """The band of ± the standard deviation, where there is one."""
     points = [
         (place, value, std)
         for place, value, std in zip(line.x, line.y, line.std, strict=bool(line.std))
@@ -149,7 +149,7 @@ def _marker(number: int, x: float, y: float) -> str:
 
 
 def _histogram(kind: Series, x: Axis, y: Axis, _looks: Looks) -> str:
-    """The steps of a histogram, from the floor to the floor."""
+    """The steps of a histogram, from the floor back to the floor."""
     half = (kind.x[1] - kind.x[0]) / 2
     floor = _y(0, y)
     path = f"M{_x(kind.x[0] - half, x):.0f} {floor:.0f}"

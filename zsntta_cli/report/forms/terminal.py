@@ -1,4 +1,4 @@
-"""Sheets drawn for the terminal, by rich."""
+"""Draw sheets for the terminal with rich."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ _CLOSE = "~"  # behind a value that cannot be told from the best
 
 
 def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
-    """Sheets one below the other, each with its notes; as wide as the terminal, if there is one."""
+    """Draw sheets one below the other, each with its notes, as wide as the terminal, if any."""
     screen = console(plain=to_file)
     usual = screen.width  # 80 where there is no terminal
     width = usual if screen.is_terminal else _ANY_WIDTH
@@ -34,7 +34,7 @@ def tables(sheets: Sequence[Sheet], to_file: bool = False) -> str:
 
 
 def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
-    """A sheet as the rich tables that it takes to show all columns, each with its own width."""
+    """A sheet as one or more rich tables, which together show all columns."""
     if not sheet.columns:
         return [(_text_table(sheet), 0)]
     cells = {column: _aligned(sheet.texts(column)) for column in sheet.columns}
@@ -56,7 +56,7 @@ def rich_tables(sheet: Sheet, width: int) -> list[tuple[Table, int]]:
 
 
 def _text_table(sheet: Sheet) -> Table:
-    """A sheet of labels alone: sentences, which are folded where they are longer than the line."""
+    """A sheet of texts alone, which are folded if they are longer than the line."""
     title = Text(printable(sheet.title)) if sheet.title else None
     table = Table(title=title, title_justify="left", show_header=any(sheet.heads))
     for i, head in enumerate(sheet.heads):
@@ -67,7 +67,7 @@ def _text_table(sheet: Sheet) -> Table:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
-    """Values of a column side by side, each as wide as its widest."""
+    """The values of a column side by side, each as wide as its widest."""
     rows = list(zip(*map(_with_room, zip(*rows, strict=True)), strict=True))
     widths = [max(map(len, values)) for values in zip(*rows, strict=True)]
     return [
@@ -80,7 +80,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[Text]:
 
 
 def _with_room(values: Sequence[str]) -> Sequence[str]:
-    """Values with their marks, and a blank where others have one: digits stay below each other."""
+    """Values with their marks, or a blank instead of one: the digits stay aligned."""
     if not any(isinstance(value, Marked | Close) for value in values):
         return values
     return [v if isinstance(v, Marked) else type(v)(v + _sign(v)) for v in values]

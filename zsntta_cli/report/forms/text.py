@@ -1,4 +1,4 @@
-"""Sheets as Markdown, LaTeX and HTML."""
+"""Draw sheets as Markdown, LaTeX and HTML."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _UNDERLINED = "An underlined value"
 
 
 def markdown(sheets: Sequence[Sheet]) -> str:
-    """GitHub's tables."""
+    """Tables in GitHub's Markdown."""
     return "\n".join(map(_markdown, sheets))
 
 
@@ -50,7 +50,7 @@ _SPECIAL = {
 
 
 def latex(sheets: Sequence[Sheet]) -> str:
-    """Tables with booktabs' rules: the best of a column bold, what is close to it underlined."""
+    """Tables with booktabs' rules; a column's best is bold, values close to it are underlined."""
     return "\n".join(map(_latex, sheets))
 
 
@@ -65,12 +65,12 @@ def _latex(sheet: Sheet) -> str:
 
 
 def _comment(text: str) -> str:
-    """A text as one line of a comment: whatever a name holds, none of it is run."""
+    """A text as one line of a comment, so that LaTeX runs nothing of it, whatever it holds."""
     return printable(text)
 
 
 def _floating(sheet: Sheet) -> list[str]:
-    """The table, within a float where it has a caption or something refers to it."""
+    """The table, within a float if it has a caption or a label."""
     if not (sheet.caption or sheet.reference):
         return _tabular(sheet)
     caption = [rf"\caption{{{tex(sheet.caption)}}}"] if sheet.caption else []
@@ -107,7 +107,7 @@ def _tabular(sheet: Sheet) -> list[str]:
 
 
 def tex(text: str) -> str:
-    """A text as LaTeX takes it."""
+    """A text, escaped for LaTeX."""
     return "".join(_SPECIAL.get(character, character) for character in printable(text))
 
 
@@ -122,9 +122,9 @@ def _tex_cell(text: str) -> str:
 
 
 def _tex_metric(head: str) -> str:
-    """Give Acc_S as the paper has it, in mathematics, which needs no package."""
-    found = re.fullmatch(r"([A-Za-z]+)_([A-Z])", head)
-    return rf"$\mathrm{{{found[1]}}}_\mathrm{{{found[2]}}}$" if found else tex(head)
+    """Write Acc_S in mathematics as the paper does, which needs no package."""
+    parts = re.fullmatch(r"([A-Za-z]+)_([A-Z])", head)
+    return rf"$\mathrm{{{parts[1]}}}_\mathrm{{{parts[2]}}}$" if parts else tex(head)
 
 
 # HTML
@@ -137,14 +137,14 @@ _STYLE = (
 
 
 def html(sheets: Sequence[Sheet]) -> str:
-    """A page of tables: the best of a column is bold, what is close underlined."""
+    """A page of tables; the best of a column is bold, values close to it are underlined."""
     title = _escaped([*sheets[0].above, sheets[0].title][0]) if sheets else ""
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
 
 
 def html_table(sheet: Sheet) -> str:
-    """A table, and what is said below, as a part of a page."""
+    """A table and its notes, as a part of a page."""
     names = "".join(f'<th rowspan="2" scope="col">{_escaped(head)}' for head in sheet.heads)
     first = "".join(
         f'<th colspan="{len(heads)}" scope="colgroup">{_escaped(name)}'

@@ -1,4 +1,4 @@
-"""The report: results that are kept, as one HTML page that needs nothing beside it."""
+"""The report: kept results as one HTML page that needs no other file."""
 
 TITLE = "Zero-shot noisy test-time adaptation"
 BASELINE = "zs-clip"  # the method that gains are told from

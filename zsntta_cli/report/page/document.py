@@ -1,6 +1,6 @@
-"""A page as a file: it loads nothing, runs its own script alone, and reads without it.
+"""A page as a file: it loads nothing, runs only its own script, and is readable without it.
 
-What comes from a record becomes text in the templates, all of which escape, and in no other place.
+Values from records become text only in the templates, all of which escape.
 """
 
 import base64
@@ -21,11 +21,11 @@ from zsntta_cli.report.sheet import Best, Close, Labels, SheetRow
 
 
 class Code(str):
-    """A text that one types, a line each."""
+    """A text to be typed, one command per line."""
 
 
 class Strong(str):
-    """A text that stands out."""
+    """A text to be emphasised."""
 
 
 @dataclass
@@ -51,18 +51,18 @@ class PageSheet:
 
 
 def render(template: str, **values: Any) -> Markup:
-    """What a template makes of some values; texts become HTML on the way."""
+    """Fill a template with values; texts are escaped as HTML."""
     return Markup(_environment().get_template(template).render(**values))
 
 
 def document(
     package: str, name: str, scripts: Sequence[str], images: str = "data:", **values: Any
 ) -> str:
-    """The file: its policy lets in its own style and script, by their digests, and no more.
+    """The HTML file; its policy allows only its own style and script, by their digests.
 
-    `images` are the sources that pictures may come from, in the words of the policy. The body's
-    template and its style are called by `name`; they and `scripts` are a package's own, behind what
-    all pages share.
+    `images` are the allowed sources of pictures, in the syntax of the policy. `name` is the name of
+    the body's template and style; they and `scripts` belong to `package` and follow what all pages
+    share.
     """
     style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
     script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
@@ -78,7 +78,7 @@ def document(
 
 
 def _asset(package: str, name: str) -> str:
-    """A file of a package, without the spaces that a reader of the code needs."""
+    """A file of a package, without its indentation."""
     content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
     return re.sub(r"\n\s+", "\n", content)
 
@@ -105,5 +105,5 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """A text without what would turn its line over; HTML as it is."""
+    """A text with its control characters written out; HTML stays as it is."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,6 +1,6 @@
-"""The page's figures: Acc_H against the noise ratio, and of some streams what happened within.
+"""The page's figures: Acc_H against the noise ratio, and the course of some streams.
 
-Their numbers are those of `zsntta plot`, from the same functions; here is only which are shown.
+Their numbers come from the functions of `zsntta plot`; this module chooses what is shown.
 """
 
 import itertools
@@ -37,19 +37,19 @@ Tables = Sequence[ResultTable[Any]]  # of a page's runs
 
 
 def looks(tables: Tables) -> Looks:
-    """The look of each label, the same in all drawings: in the order of METHODS."""
+    """The look of each label, the same in all drawings, in the order of METHODS."""
     places = {name: method_place(row.method) for table in tables for row, name in _labels(table)}
     return {name: i for i, name in enumerate(sorted(places, key=lambda name: (places[name], name)))}
 
 
 def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
-    """The rows of a table, and what a legend calls each."""
+    """The rows of a table, each with its name in a legend."""
     names = varying(table.rows)
     return [(row, label(row, names)) for row in table.rows]
 
 
 def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[ResultStream, Groups]:
-    """Rows that are wanted, by the kind of stream and by what a legend calls them."""
+    """The chosen rows, by the kind of stream and by their name in a legend."""
     streams: dict[ResultStream, dict[str, list[DrawnRow]]] = {}
     for row, name in _labels(table):
         if row.ratio and wants(row):
@@ -67,7 +67,7 @@ def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
 
 
 def sweeps(tables: Tables, all_looks: Looks) -> str:
-    """Acc_H against the noise ratio, a drawing for each pair; of many pairs, their averages."""
+    """Acc_H against the noise ratio, a drawing for each pair; for many pairs, their averages."""
     streams = [
         (table, stream, groups)
         for table in tables
@@ -90,14 +90,14 @@ def _rows(groups: Groups) -> list[DrawnRow]:
 
 
 def _notes_of(rows: Sequence[DrawnRow]) -> list[str]:
-    """What a reader has to know of the runs that are drawn."""
+    """What a reader has to know about the runs that are drawn."""
     return strongest(note for row in rows for run in row.every_run for note in run.record.notes)
 
 
 def _sweeps(
     stream: ResultStream, groups: Groups, sets: Sequence[str], averaged: bool
 ) -> Iterator[Panel]:
-    """The drawings of one kind of stream, of lines that have two ratios or more."""
+    """The drawings for one kind of stream, of lines that have at least two ratios."""
     parts = {name: [name] for name in sets}
     if averaged and len(sets) > 1:
         parts = {f"mean over {len(sets)} OOD sets": [*sets]}
@@ -133,7 +133,7 @@ _Inside = tuple[ResultStream, Ratio, str, Groups]
 
 
 def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
-    """Streams at the ratio next to one half, one a pair: those where most happens."""
+    """One stream for each pair, at the ratio next to 50 %; of many those with the largest gains."""
     streams = [inside for table in tables for inside in _with_curves(table)]
     by_gain = sorted(range(len(streams)), key=lambda i: (-_gain(streams[i], baseline), i))
     drawn = itertools.accumulate(min(len(streams[i][3]), _MOST_LINES) for i in by_gain)
@@ -160,12 +160,12 @@ def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
 
 
 def _by_half(ratio: Ratio) -> tuple[Any, ...]:
-    """The place of a ratio by how near one half it is; those that are no number come last."""
+    """A sort key of ratios by the distance from one half; ratios that are no number come last."""
     return (isinstance(ratio, str), 0.0 if isinstance(ratio, str) else abs(ratio - _HALF), ratio)
 
 
 def _gain(inside: _Inside, baseline: str) -> float:
-    """The largest difference in Acc_H to the baseline's first row; 0 without one."""
+    """The largest difference in Acc_H to the first row of the baseline; 0 without one."""
     *_, ood_set, groups = inside
     rows = [r for same in groups.values() for r in same if r.decides]
     values = [(row.method, row.value(ood_set, "acc_h").mean) for row in rows]
@@ -199,7 +199,7 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[dict[str, An
 
 
 def _thinned(panel: Panel) -> Panel:
-    """Curves at fewer places, their last among them."""
+    """Curves at fewer points, including the last one."""
     return replace(panel, series=tuple(map(_thinned_line, panel.series)))
 
 
@@ -214,7 +214,7 @@ def _thinned_line(line: Series) -> Series:
 
 
 def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> dict[str, Any]:
-    """Drawings below one legend, as the template has them; that of scores stands in it."""
+    """Drawings below one legend, as the template needs them; those of scores hold their own."""
     key = None
     if not is_scores:
         names = {line.name for panel in panels for line in panel.series}
@@ -227,7 +227,7 @@ def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False
 
 
 def _numbers(panel: Panel) -> PageSheet:
-    """A row a place, a column a curve; what stands at one place alone in words."""
+    """A row for each x value, a column for each curve; upright lines become sentences."""
     columns = [one for one in panel.series if one.mark != UPRIGHT]
     places = sorted({place for one in columns for place in one.x})
     digits = 2 if panel.y.name.endswith("(%)") else 4
@@ -244,7 +244,7 @@ def _numbers(panel: Panel) -> PageSheet:
 
 
 def _shown(series: Series, digits: int) -> list[str]:
-    """The values of a series with their deviations; nothing of an empty cell."""
+    """The values of a series with their deviations; empty cells of a histogram have no text."""
     if series.mark != LINE:
         return [f"{y:.3g}" if y else "" for y in series.y]
     stds = series.std or (float("nan"),) * len(series.y)

@@ -38,17 +38,17 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
 
 
 def kind_of(stream: ResultStream) -> str:
-    """In what a stream differs from the usual one, in words."""
+    """How a stream differs from the usual one, in words."""
     return ", ".join(f"{setting_name(k)} {shown(k, v)}" for k, v in stream.kind)
 
 
 def features_of(stream: ResultStream) -> str:
-    """Which of several features of the same names a stream has: 1.1.1 of those most runs have."""
+    """Which of several features of the same name a stream has: most runs have 1.1.1."""
     return ".".join(str(number + 1) for number in stream.features)
 
 
 def name_of(stream: ResultStream) -> str:
-    """What a table is of."""
+    """The title of a table."""
     other = f"OTHER FEATURES of the same name ({features_of(stream)})" * any(stream.features)
     return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))
 
@@ -57,19 +57,19 @@ def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
         decided = [row for row in rows if row.decides]
-        for title, some, metrics in (
+        for title, shown_rows, metrics in (
             ("accuracies in %", [row for row in decided if row.ratio], metrics_of("accuracy")),
             ("clean streams, Acc_S in %", [r for r in decided if not r.ratio], [METRICS["acc_s"]]),
             ("how the scores rank, in %", [row for row in rows if row.ratio], metrics_of("ood")),
         ):
-            if some:
-                yield _sheet(table, f"{name_of(stream)}: {title}", some, metrics, marks)
+            if shown_rows:
+                yield _sheet(table, f"{name_of(stream)}: {title}", shown_rows, metrics, marks)
 
 
 def _sheet(
     table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric], marks: Marks
 ) -> PageSheet:
-    """The table of some rows of one stream, a body for each ratio."""
+    """The table of some rows of one stream, with a body for each ratio."""
     ood_sets = table.ood_sets(rows)
     columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
     shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
@@ -95,14 +95,14 @@ def _sheet(
 
 
 def _main(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """The metric that says most of a table's."""
+    """The most important metric of a table."""
     return [metric for metric in metrics if metric.name == "acc_h"] or metrics[:1]
 
 
 def _cells(
     table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
 ) -> Iterator[tuple[RunRow, str]]:
-    """The texts of a column, of the rows that have it; all saw the same samples."""
+    """The texts of a column, for the rows that have it; all rows saw the same samples."""
     sets = table.results.ood_sets
     if column == WORST_TENTH:  # nothing is known of its chance
         yield from ((row, metric.text(row.worst_tenth(sets, metric))) for row in rows)
@@ -132,7 +132,7 @@ _TESTS = {
 
 
 def legend(marks: Marks) -> str:
-    """What bold and an underline mean, and by which tests the latter was found out."""
+    """What bold and underlined values mean, and which tests decide on the latter."""
     tests = [_TESTS[name] for name in _TESTS if any(m.test == name for m in marks.values())]
     best = "Bold is the best mean of the rows that saw the same samples." * any(
         mark.is_best for mark in marks.values()

@@ -1,4 +1,4 @@
-"""The leaderboard: every row on every stream, for a script to sort and filter; whole without it."""
+"""The leaderboard: every row on every stream, which a script sorts and filters."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ _NONE = "-"
 
 @dataclass(frozen=True)
 class Reported:
-    """A row that somebody published and nobody ran here; fractions, nan where none is printed."""
+    """A published row that was not run here; fractions, nan where no value is printed."""
 
     method: str
     id_set: str
@@ -38,7 +38,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class LeaderboardColumn:
-    """A column as people see it, and what the script needs to know of it."""
+    """A column with what its script needs to know."""
 
     key: str
     head: str
@@ -49,7 +49,7 @@ class LeaderboardColumn:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The board as plain values."""
+    """The leaderboard as plain values."""
 
     columns: Sequence[LeaderboardColumn]
     bodies: Mapping[str, Sequence[Sequence[str]]]  # texts of the rows, by what heads them
@@ -59,7 +59,7 @@ class Leaderboard:
 
 @dataclass(frozen=True)
 class _Line:
-    """A row of the board."""
+    """A row of the leaderboard."""
 
     values: TidyRow  # with what the board alone has
     label: str
@@ -71,9 +71,9 @@ class _Line:
 def leaderboard(
     tables: Iterable[PageTable], marks: Marks, baseline: str, reported: Iterable[Reported]
 ) -> Leaderboard:
-    """The board; rows of other features stand in bodies of their own.
+    """The leaderboard; rows on different features are in bodies of their own.
 
-    A body is sorted within itself, so rows of different features never stand in one order.
+    Each body is sorted by itself, so rows on different features are never compared.
     """
     bodies: dict[str, list[_Line]] = {}
     contests = [(table, contest) for table in tables for contest in table.contests]
@@ -103,7 +103,7 @@ def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> l
     for row, value, rank in zip(rows, values, places, strict=True):
         gain = value.mean - base.mean if value.is_whole and base.is_whole else math.nan
         mark = marks[row, ood_set, main.name]
-        own = {
+        extra = {
             "rank": rank,
             "gain": None if math.isnan(gain) else gain,
             "p": mark.p,
@@ -111,13 +111,13 @@ def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> l
             "seconds": mean_seconds(row.on(ood_set).values()),
             "features": features_of(row.stream),
         }
-        cell = tidy.cell_row(row, ood_set) | own
+        cell = tidy.cell_row(row, ood_set) | extra
         lines.append(_Line(cell, table.labels[row], kind_of(row.stream), main.name, mark))
     return sorted(lines, key=lambda line: line.values["rank"] or math.inf)
 
 
 def _published(reported: Iterable[Reported], contests: Sequence[Contest]) -> list[_Line]:
-    """Published rows of what the page has: of the same sets, encoder and ratio."""
+    """Published rows with a set, encoder and ratio that the page has."""
     present = {
         (row.stream.id_set, contest.ood_set, row.stream.encoder, row.ratio)
         for contest in contests
@@ -178,7 +178,7 @@ def _run_notes(contests: Iterable[tuple[PageTable, Contest]]) -> list[str]:
 
 
 def _texts(line: _Line) -> list[str]:
-    """A row, a text for each column."""
+    """The texts of a row, one for each column."""
     values = line.values
     citation = f"{values['source']}: {values['citation']}" if "citation" in values else ""
     return [
@@ -199,7 +199,7 @@ def _texts(line: _Line) -> list[str]:
 
 
 def _metric_text(line: _Line, metric: Metric) -> str:
-    """A metric with its standard deviation, and what marks it."""
+    """A metric with its standard deviation and its mark."""
     mean, std = line.values[metric.name], line.values[f"{metric.name}_std"]
     if mean is None:
         return _NONE
@@ -220,7 +220,7 @@ def _number_text(form: str, value: float | None, scale: float = 1) -> str:
 
 
 def _data(lines: Sequence[_Line]) -> dict[str, Any]:
-    """Column by column; a text is told by its place among all texts, of which there are few."""
+    """The rows as data, column by column; texts are numbers in a list of the few different ones."""
     names = (*tidy.columns(), *_OWN_COLUMNS)
     columns = {name: [_rounded(line.values.get(name)) for line in lines] for name in names}
     texts = sorted({v for column in columns.values() for v in column if isinstance(v, str)})
@@ -234,7 +234,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _packed(values: Sequence[Any], places: Mapping[str, int]) -> dict[str, Any]:
-    """A column; where most rows have what the row above has, each value once with its count."""
+    """A column; if most rows repeat the row above, each value once with its count."""
     has_texts = any(isinstance(value, str) for value in values)
     plain = [places.get(value) for value in values] if has_texts else values
     runs = [(value, len(list(equal))) for value, equal in itertools.groupby(plain)]

@@ -22,14 +22,14 @@ Groups = Mapping[str, Sequence[RunRow]]  # rows on all ID sets, by what they are
 
 
 class Place(NamedTuple):
-    """What streams have in common that compare but for their sets."""
+    """What comparable streams have in common besides their sets."""
 
     stream: ResultStream  # of no ID set
     ratio: Ratio
 
     @property
     def title(self) -> str:
-        """It in words."""
+        """The place in words."""
         other = f"OTHER FEATURES of the same name ({features_of(self.stream)})"
         noise = f"noise {shown('ratio', self.ratio)}" if self.ratio else "clean streams"
         parts = [self.stream.encoder, kind_of(self.stream), other * any(self.stream.features)]
@@ -37,9 +37,9 @@ class Place(NamedTuple):
 
 
 def contests(rows: Iterable[RunRow], baseline: str) -> dict[Place, list[PairContest]]:
-    """What is compared over pairs: of each kind of stream at each ratio, by one metric or two.
+    """The comparisons over pairs: for each kind of stream at each ratio, by one metric or two.
 
-    What sees the whole stream before it decides is no rival.
+    Methods that see the whole stream before they decide are not compared.
     """
     rivals = [row for row in rows if row.competes]
     names = varying(rivals)
@@ -80,12 +80,12 @@ def _by_pair(rows: Sequence[RunRow], metric: Metric) -> ByPair:
 
 
 def _has_value(by_pair: ByPair) -> bool:
-    """Whether a metric is defined of a row at all: a score without decisions has no accuracy."""
+    """Whether a metric is defined for a row: a score without decisions has no accuracy."""
     return any(value == value for by_seed in by_pair.values() for value in by_seed.values())
 
 
 def about(places: Mapping[Place, Sequence[PairContest]]) -> Markup:
-    """How to read the tables, and why there are no p-values where there are none."""
+    """How to read the tables, and why there are no p-values, if there are none."""
     every = [contest for of_place in places.values() for contest in of_place]
     sentences = dict.fromkeys(text for contest in every for text in contest.about())
     paragraphs = [SPEAKS_ONCE, *sentences] if every else []
@@ -106,7 +106,7 @@ def sheets(places: Mapping[Place, Sequence[PairContest]]) -> Iterator[PageSheet]
 
 
 def diagrams(places: Mapping[Place, Sequence[PairContest]]) -> Markup:
-    """A critical-difference diagram for each kind of stream and ratio where there can be one."""
+    """A critical-difference diagram for each kind of stream and ratio that allows one."""
     tests = {
         (place, contest.metric): rank_test(contest.whole, contest.metric)
         for place, of_place in places.items()

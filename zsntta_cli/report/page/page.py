@@ -1,4 +1,4 @@
-"""The page: one file that loads nothing, runs its own script alone, and reads without it."""
+"""The report page: one file that loads nothing, and is readable without its script."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from zsntta_cli.results.selection import run_count
 
 @dataclass(frozen=True)
 class ReportPage:
-    """What was made of how much."""
+    """A page, and how many runs and rows it shows."""
 
     html: str
     runs: int
@@ -30,7 +30,7 @@ class ReportPage:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: HTML, then tables, then tables that are folded."""
+    """A part of the page: HTML, then tables, then folded tables."""
 
     name: str
     html: str = ""
@@ -45,14 +45,15 @@ def page(
     baseline: str = BASELINE,
     reported: Sequence[Reported] = (),
 ) -> ReportPage:
-    """A report of kept runs: the same runs, in whatever order, give the same page.
+    """A report of kept runs; the order of the runs does not matter.
 
-    `command` gives what one types to repeat runs that differ in seed and OOD set; `baseline` is the
-    method that gains are told from; `reported` are published rows, shown where their sets are.
+    `command` gives the command that repeats runs that differ in seed and OOD set; `baseline` is the
+    method from which gains are computed; `reported` are published rows, shown if the page has their
+    sets.
 
     Raises:
         StoreError: there is nothing to show.
-        UnknownName: the baseline is no method, neither here nor of the runs.
+        UnknownName: the baseline is neither a known method nor a method of the runs.
     """
     selected = select_runs(kept)
     left_out = tuple(selected.left_out)
@@ -105,12 +106,12 @@ def page(
 
 
 def _count_rows(rows: Sequence[RunRow]) -> int:
-    """How many rows the leaderboard has of its own."""
+    """How many rows of the leaderboard were measured here."""
     return sum(len(row.runs) for row in rows)
 
 
 def _about(rows: Sequence[RunRow]) -> str:
-    """What the page is of."""
+    """What the page shows."""
     names = {
         "Methods": [row.method for row in rows],
         "ID sets": [row.stream.id_set for row in rows],

@@ -1,4 +1,4 @@
-"""How each row came to be: settings in full, the command that repeats it, features, versions."""
+"""The origin of each row: all settings, the command that repeats it, features, versions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ def plain_sheet(
 
 
 def commands(table: PageTable, command: Command) -> Iterator[PageSheet]:
-    """For each line of the headline tables: what repeats it, how long it took, on what."""
+    """For each line of the headline tables the command that repeats it, its time and its device."""
     for stream, rows in table.by_stream().items():
         yield plain_sheet(
             f"{name_of(stream)}: the commands",
@@ -41,7 +41,7 @@ def commands(table: PageTable, command: Command) -> Iterator[PageSheet]:
 
 
 def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[str]]:
-    """One line; OOD sets that were run with other seeds take a command of their own."""
+    """One line; OOD sets that were run with other seeds get a command of their own."""
     by_seeds: dict[tuple[int, ...], list[RunSettings]] = {}
     for by_seed in row.runs.values():
         runs = [run.record.settings for run in by_seed.values()]
@@ -66,9 +66,9 @@ class Card(NamedTuple):
 
 
 def settings(tables: Sequence[PageTable]) -> list[Card]:
-    """All settings: first those that all rows have alike, then of each label what it has besides.
+    """All settings: first those that all rows share, then the others of each label.
 
-    What differs between the rows of one method is bold.
+    Settings that differ between the rows of one method are bold.
     """
     cards: dict[tuple[str, tuple[Setting, ...]], list[RunRow]] = {}
     by_method: dict[str, list[set[Setting]]] = {}
@@ -93,7 +93,7 @@ def settings(tables: Sequence[PageTable]) -> list[Card]:
 
 
 def _card(name: str, where: str, values: Sequence[Setting], alike: set[Setting]) -> Card:
-    """Some settings; those that are not alike in all rows of the method are bold."""
+    """Some settings; those that differ between the rows of the method are bold."""
     rows = [
         ((name, (str if (name, value) in alike else Strong)(shown(name, value))), ())
         for name, value in values
@@ -103,7 +103,7 @@ def _card(name: str, where: str, values: Sequence[Setting], alike: set[Setting])
 
 
 def features(records: Sequence[Record]) -> PageSheet:
-    """The digests of all features that the runs saw."""
+    """The digests of all features that the runs read."""
     counts = Counter(
         (record.settings.encoder, name, digest)
         for record in records
@@ -123,7 +123,7 @@ def features(records: Sequence[Record]) -> PageSheet:
 
 
 def versions(records: Sequence[Record]) -> PageSheet:
-    """By what the runs were made, and when."""
+    """The versions that made the runs, and when."""
     days: dict[Labels, list[str]] = {}
     for record in records:
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))

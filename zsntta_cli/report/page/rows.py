@@ -1,4 +1,4 @@
-"""Kept runs as the page needs them: light, by the rules of today, as rows of the frame."""
+"""Kept runs as the page needs them: small, by the current rules, as rows of the frame."""
 
 import functools
 import math
@@ -19,7 +19,7 @@ STOPPED = "†"  # behind a value of a run that was stopped
 
 @dataclass(frozen=True, eq=False)
 class PageRun:
-    """One run."""
+    """A run of a page."""
 
     record: Record
     kept_curves: Curves
@@ -27,13 +27,13 @@ class PageRun:
 
     @functools.cached_property
     def drawable(self) -> Curves:
-        """Those of its curves that can be drawn."""
+        """Its curves that can be drawn."""
         return drawable_curves(self.kept_curves)
 
 
 @dataclass(frozen=True)
 class PageRuns:
-    """The runs of a page, and those that it leaves out."""
+    """The runs of a page, and how many it leaves out."""
 
     runs: Sequence[PageRun]
     left_out: Sequence[str]  # of other rules or another source of the method: how many, why
@@ -75,7 +75,7 @@ class PageTable:
 
     @functools.cached_property
     def labels(self) -> dict[RunRow, str]:
-        """How the rows are called: by method, and what sets them apart from each other."""
+        """The names of the rows: the method, and the settings that distinguish its rows."""
         names = frame.varying(self.results.rows)
         return {row: frame.label(row, names) for row in self.results.rows}
 
@@ -90,14 +90,14 @@ class PageTable:
         ]
 
     def by_stream(self) -> dict[ResultStream, list[RunRow]]:
-        """The rows by the kind of stream that they saw, by ratio."""
+        """The rows by their kind of stream and by ratio."""
         groups: dict[ResultStream, list[RunRow]] = {}
         for row in sorted(self.results.rows, key=lambda row: ratio_place(row.ratio)):
             groups.setdefault(row.stream, []).append(row)
         return groups
 
     def ood_sets(self, rows: Iterable[RunRow]) -> list[str]:
-        """The OOD sets that some of its rows have, in order; CLEAN of clean streams."""
+        """The OOD sets of some rows, in order; CLEAN for clean streams."""
         present = {name for row in rows for name in row.runs}
         return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
 
@@ -107,10 +107,10 @@ def _contest_place(rows: Sequence[RunRow]) -> tuple[Any, ...]:
 
 
 def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:
-    """The tables of a page: whatever the order of the runs, the same."""
+    """The tables of a page, independent of the order of the runs."""
     return [PageTable(table) for table in frame.tables(runs)]
 
 
 def mean_seconds(runs: Collection[PageRun]) -> float:
-    """Seconds of a run, of the method alone."""
+    """The mean seconds of a run, of the method alone."""
     return math.fsum(run.record.seconds for run in runs) / len(runs)

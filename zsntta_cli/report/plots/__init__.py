@@ -1,4 +1,4 @@
-"""Plots of kept runs: KINDS has their numbers, `write` puts them into a file."""
+"""Plots of kept runs: KINDS computes their numbers, `write` puts them into a file."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     """The numbers of a plot of one of KINDS.
 
     Raises:
-        SettingsError: no run fits, the kind has no such metric, or there is too much for one plot.
+        SettingsError: no run fits, the kind has no such metric, or one plot cannot show all.
     """
     what = KINDS[kind]
     can_show = ranked_metrics() if what.is_ranking else what.metrics
@@ -74,7 +74,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
 
 
 def check_drawable(form: str) -> None:
-    """Refuse a form with SettingsError where what draws it is not installed."""
+    """Raise SettingsError if the library that draws a form is not installed."""
     if form != CSV and find_spec("matplotlib") is None:
         raise SettingsError(
             f"a {form} is drawn by matplotlib, and it is not installed", remedy="install-report"
@@ -82,7 +82,7 @@ def check_drawable(form: str) -> None:
 
 
 def content(ending: str, figure: Figure, width: float) -> bytes:
-    """A figure as a file of an ending has it: drawn, or its numbers for .csv."""
+    """The bytes of a figure's file: the drawing, or its numbers for .csv."""
     form = FORMS[ending.lower()]
     if form == CSV:
         rows, columns = point_rows(figure)
@@ -93,5 +93,5 @@ def content(ending: str, figure: Figure, width: float) -> bytes:
 
 
 def write(path: Path, figure: Figure, width: float) -> None:
-    """Draw a figure, or write its numbers where the name ends in .csv; whole or not at all."""
+    """Write a figure as a drawing or, for .csv, as numbers; the file is whole or absent."""
     write_whole(path, content(path.suffix, figure, width))

@@ -1,4 +1,4 @@
-"""A metric against what was varied: the noise ratio, a fixed threshold."""
+"""A metric against a setting that was varied: the noise ratio, a fixed threshold."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ ADAPTIVE = "adaptive"
 
 
 def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
-    """A metric against the noise ratio, a panel a pair; seeds folded into mean and deviation.
+    """A metric against the noise ratio, a panel for each pair, with mean and deviation over seeds.
 
     Raises:
         SettingsError: no run has the metric, or there are too many lines.
@@ -47,7 +47,7 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
     """A metric against the noise ratio, averaged over pairs: a line for each group that has it.
 
-    Streams whose ratio is no number, natural ones and those where it changes, have no place on it.
+    Streams whose ratio is no number (natural, or changing along the stream) are left out.
     """
     lines = []
     for name, rows in groups.items():
@@ -61,7 +61,7 @@ def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) 
 
 
 def _by_setting(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair]) -> dict[Any, PairMeans]:
-    """Means of the rows with each value of a setting; None, of the adaptive threshold, last."""
+    """Means of the rows with each value of a setting; None, the adaptive threshold, comes last."""
     values = {row.settings[name] for row in rows}
     return {
         value: PairMeans(pairs, [row for row in rows if row.settings[name] == value])
@@ -70,16 +70,16 @@ def _by_setting(name: str, rows: Sequence[DrawnRow], pairs: Sequence[Pair]) -> d
 
 
 def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
-    """A line of a metric through means, all of which have it."""
+    """A line through means that all have the metric."""
     y, stds = points(mean.shown(METRICS[metric]) for mean in means.values())
     return Series(name, tuple(means), y, LINE, stds, results=tuple(means.values()))
 
 
 def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
-    """Accuracies at fixed thresholds, and dashed those of the adaptive one; a panel a method.
+    """Accuracies at fixed thresholds and, dashed, at the adaptive one; a panel for each method.
 
-    Averages are over the pairs with a fixed threshold. Published numbers are of the adaptive one:
-    over the same pairs, or alone over all of theirs.
+    Averages are over the pairs with a fixed threshold. Published numbers are for the adaptive
+    threshold, over the same pairs, or without measured runs over all of their pairs.
 
     Raises:
         SettingsError: no method was run at fixed thresholds on all of its pairs.

@@ -1,7 +1,7 @@
-"""Distributions of scores over the samples of one stream: before and after adaptation, and paired.
+"""Distributions of scores over one stream: before and after adaptation, and paired.
 
-A histogram has the ID samples and the OOD samples in percent of their own kind, so that they can be
-compared at any noise ratio.
+A histogram shows ID and OOD samples each in percent of their own kind, so that they can be compared
+at any noise ratio.
 """
 
 import statistics
@@ -20,13 +20,13 @@ _SHARE = Axis("share of samples (%)", low=0)
 
 
 def scores(runs: Sequence[Kept]) -> Figure:
-    """Histograms of the ID score, a panel a run: before adaptation first, then each method.
+    """Histograms of the ID score, a panel for each run: before adaptation, then each method.
 
-    The upright line is the median over the stream of the threshold that decided. Of several seeds
-    the lowest is shown.
+    The vertical line is the median over the stream of the threshold that decided. The lowest of
+    several seeds is shown.
 
     Raises:
-        SettingsError: no run has scores kept.
+        SettingsError: no run has kept scores.
     """
     panels: list[Panel] = []
     for on_pair, first_runs in _first_runs(runs, "scores"):
@@ -42,7 +42,7 @@ def scores(runs: Sequence[Kept]) -> Figure:
 
 
 def difference(runs: Sequence[Kept]) -> Figure:
-    """Histograms of each sample's ID score after minus before adaptation, a panel a live run.
+    """Histograms of each sample's ID score after minus before adaptation, for live runs.
 
     Raises:
         SettingsError: no run is of a live method.
@@ -62,7 +62,7 @@ def difference(runs: Sequence[Kept]) -> Figure:
 
 
 def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, DrawnRun]]]:
-    """By pair, as a title ends with it, the runs of the lowest seed that have a curve."""
+    """The runs of the lowest seed that have a curve, by pair, as a title names it."""
     frame = tables(runs)
     several = len(pairs_of(frame)) > 1
     for pair, groups in on_pairs(frame):
@@ -77,16 +77,16 @@ def _is_baseline(run: DrawnRun) -> bool:
 
 
 def _before(runs: Mapping[str, DrawnRun]) -> list[DrawnRun]:
-    """A live run whose scores before adaptation stand for ZS-CLIP's, where that is not there."""
+    """A live run whose scores before adaptation replace those of a missing ZS-CLIP run."""
     if any(map(_is_baseline, runs.values())):
         return []
     return [run for run in runs.values() if "before" in run.drawable][:1]
 
 
 def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
-    """A histogram of a run's curves; that of the scores that decided has their threshold.
+    """A histogram from a run's curves; that of the scores that decided has their threshold.
 
-    In `cells` cells about: each is made of as many of the curve's.
+    It has about `cells` cells, each made of equally many cells of the curve.
     """
     curve = run.drawable[name]
     low, high, count = curve["low"], curve["high"], len(curve["id"])
@@ -106,16 +106,17 @@ def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
 
 
 def _in_percent(counts: Sequence[int], each: int) -> tuple[float, ...]:
-    """Counts of so many cells each in percent of their sum; zeros of none."""
+    """Counts, summed over groups of cells, in percent of the total; zeros without samples."""
     total = sum(counts) or 1
     sums = (sum(counts[start : start + each]) for start in range(0, len(counts), each))
     return tuple(100 * one / total for one in sums)
 
 
 def _threshold(run: DrawnRun) -> float | None:
-    """Median over the stream of the threshold that decided, on the score that it decided by.
+    """The median over the stream of the threshold that decided, on the score it decided by.
 
-    The detector's where it decided, else that on the zero-shot score: never one on another scale.
+    It is the detector's if that decided, else that on the zero-shot score, so the scale always
+    fits.
     """
     curve = run.drawable.get("thresholds", {})
     for name in ("detector", "zero_shot"):

@@ -1,4 +1,4 @@
-"""Rows of a frame as figures have them: by what a legend calls them, on pairs of sets."""
+"""Rows of a frame as figures need them: by their name in a legend, on pairs of sets."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from zsntta_cli.simulation.metrics import METRICS, Metric
 
 
 class DrawnRun(Run, Protocol):
-    """What figures show: a kept run, or one of a page."""
+    """A run that figures show: a kept run, or one of a page."""
 
     @property
     def drawable(self) -> Curves:
@@ -46,9 +46,9 @@ MOST_LINES = 8  # of one panel: there are no more colours that everybody can tel
 
 
 def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) -> Groups:
-    """Rows by method and by the settings in which its rows differ, those in `without` apart.
+    """Rows by method and by the settings in which its rows differ, except those in `without`.
 
-    What makes streams that do not compare is told of all methods that have it.
+    Settings that make streams incomparable are named for all methods that have them.
     """
     rows = [row for table in tables for row in table.rows]
     of_streams, of_methods = _varying_streams(rows), varying(rows)
@@ -61,7 +61,7 @@ def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) 
 
 
 def _varying_streams(rows: Sequence[DrawnRow]) -> list[str]:
-    """Settings of the stream in which rows on one ID set differ, whatever their methods are."""
+    """Settings of the stream in which rows on one ID set differ, over all methods."""
     values: dict[tuple[str, ...], set[Any]] = {}
     for row in rows:
         for name in OF_STREAM:
@@ -73,7 +73,7 @@ def _varying_streams(rows: Sequence[DrawnRow]) -> list[str]:
 
 
 def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
-    """All ID-OOD pairs; clean streams only where there is nothing else."""
+    """All ID-OOD pairs; clean streams only if there are no pairs."""
     every = [(table.id_set, name) for table in tables for name in table.columns]
     noisy = dict.fromkeys(pair for pair in every if pair[1] != CLEAN)
     return list(noisy or dict.fromkeys(every))
@@ -82,7 +82,7 @@ def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
 def on_pairs(
     tables: Sequence[ResultTable[Any]], without: Collection[str] = ()
 ) -> Iterator[tuple[Pair, Groups]]:
-    """The groups that there are on each pair, called alike on all."""
+    """The groups with rows on each pair, with the same names on all pairs."""
     groups = by_label(tables, without)
     for pair in pairs_of(tables):
         on_pair = {name: rows_on(rows, pair) for name, rows in groups.items()}
@@ -95,20 +95,20 @@ def rows_on(rows: Sequence[DrawnRow], pair: Pair) -> list[DrawnRow]:
 
 
 def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[DrawnRun]:
-    """The runs of some rows on an OOD set that were not stopped, by seed."""
+    """The finished runs of some rows on an OOD set, by seed."""
     runs = {seed: run for row in rows for seed, run in row.on(ood_set).items()}
     return [runs[seed] for seed in sorted(runs) if not runs[seed].record.unfinished]
 
 
 def by_seed(rows: Sequence[DrawnRow], pair: Pair, metric: str) -> dict[int, float]:
-    """A metric on a pair by seed."""
+    """A metric on a pair, by seed."""
     on_pair = (row.by_seed(pair[1], metric) for row in rows_on(rows, pair))
     return {seed: value for values in on_pair for seed, value in values.items()}
 
 
 @dataclass(frozen=True)
 class PairMeans:
-    """Means over pairs, of some rows or of numbers that are published."""
+    """Means over pairs, of some rows or of published numbers."""
 
     pairs: Sequence[Pair]
     rows: Sequence[DrawnRow] = ()
@@ -116,7 +116,7 @@ class PairMeans:
     name: str = ""  # of the method that they are published of
 
     def by_pair(self, metric: str) -> ByPair:
-        """A metric on each pair by seed, as fractions; what is published is as of one seed."""
+        """A metric on each pair by seed, as fractions; published numbers count as one seed."""
         if self.published is None:
             return {pair: by_seed(self.rows, pair, metric) for pair in self.pairs}
         values = {pair: self.published.get(pair, {}).get(metric) for pair in self.pairs}
@@ -129,12 +129,12 @@ class PairMeans:
         return average({pair_title(pair) if several else pair[1]: v for pair, v in by_pair})
 
     def shown(self, metric: Metric) -> tuple[float, float]:
-        """It and its standard deviation as they are shown: shares are in percent."""
+        """The average and its standard deviation as they are shown: shares in percent."""
         value, times = self.value(metric.name), 100 if metric.is_percent else 1
         return times * value.mean, times * value.std
 
     def tidy(self) -> TidyRow:
-        """What they are, in the one schema of results."""
+        """The row of the means in the schema of results."""
         values = {name: self.value(name) for name in METRICS}
         id_set, *others = dict.fromkeys(id_set for id_set, _ in self.pairs)
         is_one = len(self.pairs) == 1
@@ -152,26 +152,26 @@ class PairMeans:
 
 
 def points(values: Iterable[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Values and their standard deviations, each as a series has them; none where all are nan."""
+    """Values and standard deviations as a series needs them; empty if all are nan."""
     means, stds = zip(*values, strict=True)
     return means, () if all(map(math.isnan, stds)) else stds
 
 
 def axis_name(metric: Metric) -> str:
-    """A metric with its unit, as an axis has it."""
+    """A metric with its unit, as the name of an axis."""
     return f"{metric.head} (%)" if metric.is_percent else metric.head
 
 
 def pair_title(pair: Pair) -> str:
-    """A pair as a title has it."""
+    """A pair as a title."""
     return " / ".join(name for name in pair if name)
 
 
 def check_lines(count: int, what: str = "lines", most: int = MOST_LINES) -> None:
-    """Refuse what nobody could tell apart.
+    """Refuse too many lines for one plot.
 
     Raises:
-        SettingsError: it says how many there are.
+        SettingsError: there are too many lines; the message says how many.
     """
     if count > most:
         raise SettingsError(

@@ -1,7 +1,7 @@
-"""Methods beside each other over ID-OOD pairs: their means, their ranks, which of these differ.
+"""Methods compared over ID-OOD pairs: their means, their ranks, and which ranks differ.
 
-All are over all pairs of the runs and among the methods that have an average over these by the
-rules of results/frame.py; a note says of each of the others what it has.
+All plots are over all pairs of the runs, for the methods that have an average over these by the
+rules of results/frame.py; a note says which pairs each of the other methods has.
 """
 
 import math
@@ -54,19 +54,19 @@ Compared = dict[str, PairMeans]  # methods beside each other, by what a legend c
 
 
 def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = "") -> Figure:
-    """Mean accuracies of each method over pairs, or a metric's; dashed, ZS-CLIP's.
+    """Mean accuracies of each method over pairs, or one metric's means; ZS-CLIP's are dashed.
 
     Raises:
         SettingsError: fewer than two methods have all pairs.
     """
-    shown = [METRICS[name] for name in ([metric] if metric else ACCURACIES)]
+    metrics = [METRICS[name] for name in ([metric] if metric else ACCURACIES)]
     sources, notes = _compared(runs, published, metric or "acc_h")
-    series = [_means(name, m, shown) for methods in sources for name, m in methods.items()]
+    series = [_means(name, m, metrics) for methods in sources for name, m in methods.items()]
     for first in [one for one in series if one.name == BASELINE][:1]:
         level = replace(first, name=f"level of {BASELINE}", mark=LEVEL, std=(), look=BASELINE)
         series.insert(series.index(first) + 1, level)
     what = "mean ± deviation" if any(one.std for one in series) else "mean"
-    up = Axis(f"{what}, {axis_name(shown[0])}" if metric else f"{what} (%)")
+    up = Axis(f"{what}, {axis_name(metrics[0])}" if metric else f"{what} (%)")
     return Figure((Panel(_over(sources), Axis("metric"), up, tuple(series)),), tuple(notes))
 
 
@@ -77,7 +77,7 @@ def _means(name: str, means: PairMeans, metrics: Sequence[Metric]) -> Series:
 
 
 def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "acc_h") -> Figure:
-    """How often each method has which rank on a pair; 1 is the best. Equal values share a rank.
+    """How often each method has each rank on a pair; 1 is the best, equal values share a rank.
 
     Raises:
         SettingsError: fewer than two methods have all pairs.
@@ -97,14 +97,14 @@ def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "a
 
 
 def _rounded(by_seed: Mapping[int, float]) -> float:
-    """The mean over seeds without the noise of its sum: means that are equal are to be so here."""
+    """The mean over seeds without rounding errors, so that equal means are equal."""
     return round(fold(by_seed).mean, 12)
 
 
 def _rank_series(
     name: str, means: PairMeans, ranks: Sequence[float], methods: int
 ) -> tuple[Series, Series]:
-    """How many of a method's ranks are each, whole ranks and those that ties share; their mean."""
+    """How often a method has each rank, also those that ties share, and its mean rank."""
     places = tuple(sorted({*range(1, methods + 1), *ranks}))
     shares = tuple(100 * ranks.count(place) / len(ranks) for place in places)
     mean = (sum(ranks) / len(ranks),)
@@ -120,10 +120,10 @@ _MOST_TICKS = 9  # of its axis
 
 
 def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
-    """The mean ranks of methods over pairs, and which of them Nemenyi's test does not tell apart.
+    """The mean ranks of methods over pairs, and which do not differ by Nemenyi's test.
 
     Raises:
-        SettingsError: no such test is possible.
+        SettingsError: no such test is possible on these runs.
     """
     [methods], notes = _compared(runs, None, metric, MOST_RANKED)
     by_row = {name: means.by_pair(metric) for name, means in methods.items()}
@@ -148,10 +148,10 @@ def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def diagram(title: str, test: RankTest[str], metric: Metric) -> Panel:
     """A critical-difference diagram: the better half of the names on the left, 1 is the best."""
     methods, bars = len(test.mean_ranks), len(test.groups)
-    left = -(-methods // 2)
+    on_left = -(-methods // 2)
     series = []
     for i, (name, rank) in enumerate(test.mean_ranks.items()):
-        mark, row = (NAME_LEFT, i) if i < left else (NAME_RIGHT, methods - 1 - i)
+        mark, row = (NAME_LEFT, i) if i < on_left else (NAME_RIGHT, methods - 1 - i)
         depth = -(_FIRST_NAME + _BETWEEN_GROUPS * bars + row)
         series.append(Series(name, (rank,), (depth,), mark))
     for i, names in enumerate(test.groups, 1):
@@ -170,9 +170,9 @@ def diagram(title: str, test: RankTest[str], metric: Metric) -> Panel:
 def _compared(
     runs: Sequence[Kept], published: Cells | None, metric: str, most: int = MOST_LINES
 ) -> tuple[list[Compared], list[str]]:
-    """The methods that have all pairs, measured and published, and what the others have.
+    """The methods that have all pairs, measured and published, and notes on the others.
 
-    Published numbers are of the measured pairs, where these are printed, else of all of theirs.
+    Published numbers are over the measured pairs if those are printed, else over all of their own.
     """
     frame = tables(runs)
     pairs = pairs_of(frame)
@@ -181,8 +181,8 @@ def _compared(
     notes: list[str] = []
     sources = [_whole(having, metric, notes, most)] if having else []
     if published:
-        first, *others = published.values()
-        common = [pair for pair in first if all(pair in of for of in others)]
+        first, *rest = published.values()
+        common = [pair for pair in first if all(pair in of for of in rest)]
         of_pairs = [pair for pair in pairs if pair in common] or common
         printed = {n: PairMeans(of_pairs, published=of, name=n) for n, of in published.items()}
         sources.append(_whole(printed, metric, notes, most))
@@ -198,7 +198,7 @@ def _has(means: PairMeans, metric: str) -> bool:
 
 
 def _whole(methods: Compared, metric: str, notes: list[str], most: int) -> Compared:
-    """The methods that have an average over all pairs; what the others have goes into the notes."""
+    """The methods with an average over all pairs; the notes get what the others have."""
     averages = {name: means.value(metric) for name, means in methods.items()}
     whole = {name: m for name, m in methods.items() if not math.isnan(averages[name].mean)}
     undefined = f"{METRICS[metric].head} is undefined on one of its sets"
@@ -221,7 +221,7 @@ def _count(pairs: Sequence[Pair]) -> str:
 
 
 def _over(sources: Sequence[Compared]) -> str:
-    """What is compared: how many pairs, of published numbers too where these are others."""
+    """What is compared: how many pairs, and how many for published numbers if these differ."""
     first = [next(iter(methods.values())) for methods in sources]
     words = list(dict.fromkeys(_count(means.pairs) for means in first))
     if len(words) > 1:

@@ -1,4 +1,4 @@
-"""What happens along a stream: gradients of steps, thresholds, accuracies."""
+"""The course of a stream: gradients of steps, thresholds, accuracies."""
 
 import functools
 import math
@@ -28,9 +28,9 @@ Values = Sequence[float | None]
 
 
 def gradients(runs: Sequence[Kept]) -> Figure:
-    """Norms of the gradient that a step's clean and noisy samples give, in one panel a run.
+    """Norms of the gradients that a step's clean and noisy samples give, a panel for each run.
 
-    A step on no noisy sample has no point of these: the method filtered them all out.
+    A step without noisy samples, which the method filtered out, has no point for them.
 
     Raises:
         SettingsError: no run has its gradients kept.
@@ -45,7 +45,7 @@ def gradients(runs: Sequence[Kept]) -> Figure:
 
 
 def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
-    """The same in a panel for clean and one for noisy samples, norms up to `most` only."""
+    """The same norms, up to `most`, in one panel for clean and one for noisy samples."""
     panels, notes = [], []
     for title, run in _with_gradients(runs).items():
         for kind in _KINDS:
@@ -61,7 +61,7 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
 
 
 def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
-    """The runs of the lowest seed with gradients, by what their panels are called."""
+    """The runs of the lowest seed with gradients, by the titles of their panels."""
     frame = tables(runs)
     several = len(pairs_of(frame)) > 1
     by_title = {
@@ -84,7 +84,7 @@ def _steps(run: DrawnRun) -> Axis:
 
 
 def _norms(run: DrawnRun, kind: str, most: float = math.inf) -> Series:
-    """Norms up to `most`; steps are numbered from 1 where the run has them, not by their items."""
+    """Norms up to `most`; steps are numbered from 1 if the run counts them, else by item."""
     values: Values = run.drawable["gradients"][kind]
     norms = {step: v for step, v in enumerate(values, 1) if v is not None and v <= most}
     points = tuple(norms), tuple(norms.values())
@@ -92,7 +92,7 @@ def _norms(run: DrawnRun, kind: str, most: float = math.inf) -> Series:
 
 
 def thresholds(runs: Sequence[Kept]) -> Figure:
-    """Thresholds along the stream, a panel a pair and scale; seeds folded.
+    """Thresholds along the stream, a panel for each pair and scale, averaged over seeds.
 
     Raises:
         SettingsError: no run has its thresholds kept, or there are too many.
@@ -103,7 +103,7 @@ def thresholds(runs: Sequence[Kept]) -> Figure:
 
 
 def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
-    """An accuracy over all samples so far along the stream, a panel a pair; seeds folded.
+    """An accuracy over all samples so far along the stream, a panel for each pair.
 
     Raises:
         SettingsError: no run has its accuracies kept, or there are too many.
@@ -113,7 +113,7 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 
 
 def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
-    """An accuracy in each window of the stream's time, a panel a pair; seeds folded.
+    """An accuracy in each window of the stream, a panel for each pair, averaged over seeds.
 
     Raises:
         SettingsError: no run has its windows kept, or there are too many.
@@ -140,26 +140,28 @@ def _on_all_pairs(
 def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     """Thresholds along the streams of a pair: a panel for each scale, or none.
 
-    A method's threshold on the zero-shot ID score shares its axis with those of others; that of its
-    own detector stands on the detector's ID score, and on no other axis.
+    A method's threshold on the zero-shot ID score shares its axis with those of other methods. The
+    threshold of its own detector is on an axis of that detector's ID score.
     """
     panels = _along(title, "zero-shot threshold", groups, ood_set, "thresholds", "zero_shot")
     by_detector: dict[str, dict[str, Sequence[DrawnRow]]] = {}
     for name, rows in groups.items():
         by_detector.setdefault(detector_of(rows[0].method), {})[name] = rows
-    for detector, own in by_detector.items():
-        panels += _along(title, f"{detector}'s threshold", own, ood_set, "thresholds", "detector")
+    for detector, by_label in by_detector.items():
+        panels += _along(
+            title, f"{detector}'s threshold", by_label, ood_set, "thresholds", "detector"
+        )
     return panels
 
 
 def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
-    """An accuracy so far along the streams of a pair: a panel, or none."""
+    """The accuracy so far along the streams of a pair: one panel, or none."""
     name = f"{METRICS[metric].head} so far (%)"
     return _along(title, name, groups, ood_set, "running", metric)
 
 
 def window_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
-    """An accuracy in each window, where that ends: a panel, or none."""
+    """The accuracy in each window, drawn at its end: one panel, or none."""
     name = f"{METRICS[metric].head} in windows (%)"
     return _along(title, name, groups, ood_set, "windows", metric)
 
@@ -167,7 +169,7 @@ def window_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list
 def _along(
     title: str, axis: str, groups: Groups, ood_set: str, curve: str, column: str
 ) -> list[Panel]:
-    """Lines along the streams of one pair, a line a group, in a panel; none of no line."""
+    """A panel with lines along the streams of one pair, one for each group; none without lines."""
     lines = []
     for name, rows in groups.items():
         columns = [_column(run.drawable.get(curve, {}), column) for run in finished(rows, ood_set)]
@@ -180,7 +182,7 @@ def _along(
 
 
 def _column(curve: Curves, name: str) -> tuple[Sequence[int], Values]:
-    """Where a curve has points, and its values: a threshold, or an accuracy in percent."""
+    """The items of a curve's points, and its values: a threshold, or an accuracy in percent."""
     if name == "acc_h" and {"acc_s", "acc_n"} <= {*curve}:
         both = zip(curve["acc_s"], curve["acc_n"], strict=True)
         curve = {**curve, name: [None if None in two else harmonic_mean(*two) for two in both]}
@@ -191,9 +193,9 @@ def _column(curve: Curves, name: str) -> tuple[Sequence[int], Values]:
 
 
 def _fold_lines(name: str, columns: Sequence[tuple[Sequence[int], Values]]) -> Series:
-    """A line over the stream: the mean over seeds and its deviation, where the first has points.
+    """The mean over seeds and its deviation along the stream, at the points of the first.
 
-    Streams of other lengths than the first one's are left out.
+    Streams with another length than the first are left out.
     """
     items = columns[0][0] if columns else ()
     same = [values for where, values in columns if where == items]

@@ -1,3 +1,3 @@
-"""The review: a page that shows what was decided, and what corrections made on it say."""
+"""The review: a page that shows the decisions, and what corrections of them say."""
 
 EMBEDDED = 600  # pictures of a page, unless one says otherwise

@@ -1,4 +1,4 @@
-"""Where a page finds the file of an image that lies on the same disk: a relative address."""
+"""The relative address under which a page finds the file of an image on the same disk."""
 
 import os
 from pathlib import Path, PurePath
@@ -13,9 +13,9 @@ _DRAWN = {".jpg", ".jpeg", ".jfif", ".png", ".apng", ".gif", ".webp", ".bmp", ".
 def address(item: Item, folder: Path) -> str | None:
     """The relative address of an item's own file from the folder of a page, or None.
 
-    Frames, what lies in archives and cached features have no file of their own; others are none
-    that a browser draws, or lie on another drive. Names of any bytes are spelled in percent, and
-    the first step is a dot or two, so that no name is taken for a scheme or a host.
+    Frames, members of archives and cached features have no file of their own; other files are of a
+    type that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
+    the address begins with a dot or two, so that no name is taken for a scheme or a host.
     """
     if item.file is None or item.member or item.frame is not None:
         return None

@@ -1,4 +1,4 @@
-"""Which images of a review to ask about first: the ten that say most, whatever is answered."""
+"""The images of a review to ask about first: the ten most informative, whatever the answers."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ QUESTIONS = 10
 
 
 def to_ask(rows: Sequence[VerdictRow], most: int = QUESTIONS) -> list[int]:
-    """Places of rows that were decided in hindsight and not judged, those that say most first.
+    """Places of rows that were decided in hindsight and not judged, the most informative first.
 
-    One plan for all answers: `detect --ask` plans each question anew, by the answers before it.
+    This is one plan for all answers, while `detect --ask` plans each question by the answers so
+    far.
     """
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""Corrections as the review page exports them, a JSON object a line, and rows that obey them."""
+"""Corrections as the review page exports them, one JSON object per line, and their use."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _LARGEST = 2**28  # bytes of a file of corrections
 
 
 class Correction(NamedTuple):
-    """What an image is, and what was said of it."""
+    """What an image is, and what its verdict was."""
 
     noise: bool  # the truth: it belongs to none of the classes
     class_name: str | None  # the truth of a clean one; None where nobody named another class
@@ -30,10 +30,10 @@ class Correction(NamedTuple):
 
 
 def read_corrections(path: Path) -> tuple[list[Correction], int]:
-    """Corrections of a file, and how many of its lines a later one of the same image replaces.
+    """Read the corrections of a file, and how many lines later ones replace.
 
     Raises:
-        StoreError: it cannot be read, has no correction, or holds something else (which line).
+        StoreError: the file cannot be read, has no correction, or has a line that is none.
     """
     try:
         lines = read_input(path, _LARGEST).decode("utf-8-sig").split("\n")
@@ -67,7 +67,7 @@ def _parsed(line: str, where: str) -> tuple[tuple[str, int | None], Correction]:
 
 
 def _wrong(row: Any) -> str:
-    """What keeps a value from being a correction; nothing where it is one."""
+    """Why a value is no correction; empty if it is one."""
     if not isinstance(row, dict):
         return "it is no object"
     if row.get("format") not in _FORMATS or isinstance(row.get("format"), bool):
@@ -103,21 +103,21 @@ def _is_content(value: Any) -> bool:
 
 
 class Corrected:
-    """Has rows obey corrections: what a person said of an image is its verdict.
+    """Apply corrections to rows: a person's answer becomes the verdict.
 
-    An image is told by its content, wherever it lies and however often; where a correction has
-    none, by its source and frame. Scores and thresholds stay as they were decided.
+    An image is recognised by its content, wherever and however often it occurs; if a correction has
+    no content, by its source and frame. Scores and thresholds stay as they were.
     """
 
     def __init__(self, corrections: Sequence[Correction], classes: Sequence[str] = ()) -> None:
-        """Take corrections; of one image the last counts."""
+        """Take corrections; the last one of each image counts."""
         self._by_image = {_image(one.content, one.source, one.frame): one for one in corrections}
         self._used: set[object] = set()
         self._rows = self._other_classes = 0
         self.classes = classes
 
     def batch(self, batch: Batch) -> Batch:
-        """A batch with what is known of its images."""
+        """A batch with the corrections of its images applied."""
         return Batch(batch.items, [self._row(row) for row in batch.rows])
 
     def _row(self, row: VerdictRow) -> VerdictRow:
@@ -143,7 +143,7 @@ class Corrected:
         return judged
 
     def notes(self) -> Iterator[str]:
-        """What was done with them."""
+        """How many corrections were applied, and how."""
         count, used = len(self._by_image), len(self._used)
         yield (
             f"{count_images(self._rows)} judged by a person: "

@@ -1,4 +1,4 @@
-"""What the script of a review works on: rows, and what else it shows of an image, as JSON."""
+"""The data of a review's script: rows, and what else it shows of an image, as JSON."""
 
 import hashlib
 import json
@@ -25,9 +25,9 @@ def page_data(
     files: Mapping[int, str],
     **settings: Any,
 ) -> Markup:
-    """All that the script is given, `settings` among it, by the places of rows.
+    """All data for the script, including `settings`, by the places of rows.
 
-    Texts that a page may not show as they are stand there once more, as they are shown.
+    Texts that a page must not show unchanged are given a second time, as they are shown.
     """
     plain: list[dict[str, Any]] = [{**row} for row in rows]
     lists = [[row[name] for name in _COLUMNS] for row in plain]
@@ -62,12 +62,12 @@ def _mille(probability: float) -> int:
 
 
 def _names(rows: Sequence[VerdictRow]) -> list[str]:
-    """All names of classes that rows have, each once."""
+    """All class names of the rows, each once."""
     tops = (top["class"] for row in rows for top in row["top"])
     return list(dict.fromkeys(chain((row["class"] for row in rows), tops)))
 
 
 def _json(values: dict[str, Any]) -> Markup:
-    """Values as JSON that cannot end its element."""
+    """Values as JSON that cannot end its HTML element."""
     plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
     return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))

@@ -1,7 +1,7 @@
-"""What corrections say of the verdicts: accuracies of what was labelled, with intervals, as text.
+"""What corrections say about the verdicts: accuracies with intervals, as text.
 
 Wilson's score interval (E. B. Wilson, Probable inference, the law of succession, and statistical
-inference, 1927) is of a share; it keeps its promise near 0 and 1 and of few images.
+inference, 1927) is for a share; it is reliable near 0 and 1 and for few images.
 """
 
 import math
@@ -24,19 +24,19 @@ class Share(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The fraction; nan of nothing."""
+        """The fraction; nan without images."""
         return self.right / self.of if self.of else math.nan
 
 
 class Interval(NamedTuple):
-    """From where to where a fraction may be."""
+    """The ends of an interval of a fraction."""
 
     low: float
     high: float
 
 
 class Judgement(NamedTuple):
-    """What the verdicts are worth on the images that were labelled."""
+    """The accuracies of the verdicts on the images that were labelled."""
 
     acc_s: Share  # clean ones that are called clean, of the right class
     acc_n: Share  # noise that is called noise
@@ -52,7 +52,7 @@ class Judgement(NamedTuple):
 def judgement(corrections: Sequence[Correction]) -> Judgement:
     """Judge verdicts by the truth; a class that nobody named counts as right.
 
-    What a person said once more of what was judged by a person says nothing of verdicts.
+    Corrections of images that a person had already judged are left out: they do not test verdicts.
     """
     corrections = [image for image in corrections if not image.is_repeated]
     clean = [image for image in corrections if not image.noise]
@@ -68,7 +68,7 @@ def judgement(corrections: Sequence[Correction]) -> Judgement:
 
 
 def wilson(share: Share, level: float = _LEVEL) -> Interval:
-    """Wilson's score interval of a share; nan of nothing."""
+    """Wilson's score interval of a share; nan without images."""
     if not share.of:
         return Interval(math.nan, math.nan)
     p, n = share.value, share.of
@@ -81,17 +81,18 @@ def wilson(share: Share, level: float = _LEVEL) -> Interval:
 
 
 def between_both(one: Share, other: Share, level: float = _LEVEL) -> Interval:
-    """An interval of the harmonic mean of two shares, which grows with each of them.
+    """An interval of the harmonic mean of two shares, which increases with each of them.
 
-    Both are within their own at the root of the level, so both at once at the level, as they are
-    of different images: it covers at least as often, and is somewhat wide.
+    Each share lies within its own interval with the square root of the level. The shares are of
+    different images, so both do at once with the level. The interval covers at least as often, and
+    is somewhat wide.
     """
     a, b = (wilson(share, math.sqrt(level)) for share in (one, other))
     return Interval(harmonic_mean(a.low, b.low), harmonic_mean(a.high, b.high))
 
 
 def table(judged: Judgement) -> str:
-    """Accuracies in percent, with their intervals and of how many images."""
+    """Accuracies in percent, with their intervals and numbers of images."""
     both = between_both(judged.acc_s, judged.acc_n)
     lines = [
         f"{'':<10}{'%':>7}  {'95 % interval':>15}",
@@ -115,9 +116,9 @@ def _line(name: str, value: float, interval: Interval) -> str:
 
 
 def notes(judged: Judgement, replaced: int, repeated: int = 0) -> Iterator[str]:
-    """What the table must not be taken for; `replaced` lines gave way to later ones.
+    """The limits of the table; `replaced` lines were replaced by later ones.
 
-    `repeated` ones are of images that a person had judged before.
+    `repeated` is the number of images that a person had judged before.
     """
     clean, noise = judged.acc_s.of, judged.acc_n.of
     yield (

@@ -1,4 +1,4 @@
-"""Images as small pictures within a page: data URIs."""
+"""Images as small pictures within a page, as data URIs."""
 
 import base64
 import io
@@ -27,7 +27,7 @@ class Picture:
 
 
 def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
-    """Small pictures of items, in order; None of one that cannot be read (any more)."""
+    """Small pictures of items, in order; None for one that cannot be read (any more)."""
     videos = {item.video for item in items if item.video}
     frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
     with ThreadPoolExecutor(workers) as threads:
@@ -37,7 +37,7 @@ def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
 def _of_frames(
     path: Path, items: Sequence[Item]
 ) -> Iterator[tuple[tuple[str, int | None], Picture]]:
-    """Pictures of a video's frames, which is decoded again: no frame is kept when it was judged."""
+    """Pictures of a video's frames; it is decoded again, as frames are not kept."""
     from zsntta_cli.detection.sources.video import frames_at
 
     places = {item.frame: _place(item) for item in items if item.video == path}
@@ -57,14 +57,14 @@ def _picture(item: Item) -> Picture | None:
 
 
 def _image(content: Content) -> Image.Image:
-    """The image; a JPEG is decoded no larger than it needs to be."""
+    """The image; a JPEG is decoded no larger than necessary."""
     if not content.data:
         return content.image()
     return as_shown(content.data, small=(2 * SIDE, 2 * SIDE)).image
 
 
 def small(image: Image.Image) -> Picture:
-    """An RGB image within SIDE x SIDE pixels, as the encoder saw it."""
+    """An RGB image, as the encoder saw it, shrunk to fit into SIDE x SIDE pixels."""
     image = image.copy()
     image.thumbnail((SIDE, SIDE))
     content = io.BytesIO()

@@ -1,9 +1,9 @@
-"""The review page: what is borderline, noise, unsure, clean, to be looked at and corrected.
+"""The review page: borderline, noise, unsure and clean images, to be looked at and corrected.
 
-Without script it is lists as they were decided. With it a slider moves all thresholds by one
-amount, which is `detect --flag N`; corrections are exported for `detect --judge`. Cards stand in
-the file for the first images of each list and for pictures that are in it; others the script makes
-as they are asked for.
+Without its script the page has lists of the decisions. With it a slider moves all thresholds by one
+amount, as `detect --flag N` does; corrections are exported for `detect --judge`. The file has cards
+for the first images of each list and for pictures that are in it; the script makes the others when
+they are needed.
 """
 
 import html
@@ -46,10 +46,11 @@ def review(
     files: Mapping[int, str] | None = None,
     hindsight: bool = True,
 ) -> str:
-    """The page of verdict rows; `shown` are pictures by the places of rows that were judged.
+    """The page of verdict rows; `shown` has pictures by the places of rows that were judged.
 
-    `files` are the addresses of image files by the same places, relative to the page. `tally` is of
-    these rows; `hindsight`: whether the command could flag a number of images, as the slider does.
+    `files` has the addresses of image files by the same places, relative to the page. `tally`
+    counts these rows; `hindsight`: whether the command could flag a number of images, as the slider
+    does.
 
     The same rows, pictures and addresses give the same bytes.
     """
@@ -82,12 +83,12 @@ def review(
 
 
 def _text(value: str) -> Markup:
-    """A text as HTML, its quotes spelled as in all reviews so far."""
+    """A text as HTML, with quotes escaped as in earlier reviews."""
     return Markup(html.escape(printable(value)))
 
 
 def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
-    """Places of rows in the lists as they were decided; each image stands in one of them."""
+    """Places of rows in the lists as they were decided; each image is in one of them."""
     near = by_closeness(rows)[: borderline(len(rows))]
     is_near = set(near)
     rest = [i for i in by_suspicion(rows) if i not in is_near]
@@ -98,31 +99,31 @@ def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
 
 
 def by_suspicion(rows: Sequence[VerdictRow]) -> list[int]:
-    """Places of rows (N,), the most suspicious first: noise, then what is unsure, then the clean.
+    """Places of rows (N,), the most suspicious first: noise, then unsure, then clean ones.
 
-    Ranks of what was decided on arrival are among the images so far, and do not order all.
+    Ranks of images decided on arrival count only the images so far, so they do not order all.
     """
     keys = [(_ORDER.index(row["answer"]), -row["margin"]) for row in rows]
     return sorted(range(len(rows)), key=keys.__getitem__)
 
 
 def by_closeness(rows: Sequence[VerdictRow]) -> list[int]:
-    """Places of rows (N,), those nearest to their threshold first, on whichever side.
+    """Places of rows (N,), those nearest to their threshold first, on either side.
 
-    Thresholds differ from image to image, so images are ordered by their margin.
+    Thresholds differ between images, so images are ordered by their margin.
     """
     return sorted(range(len(rows)), key=lambda i: (abs(rows[i]["margin"]), i))
 
 
 def borderline(count: int) -> int:
-    """How many of so many images are shown as borderline."""
+    """How many of `count` images are shown as borderline."""
     return min(count, max(_LEAST, min(_MOST, count // _SHARE)))
 
 
 def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) -> list[int]:
-    """Places of the rows whose picture stands in the page itself.
+    """Places of the rows whose picture is in the page itself.
 
-    In turn the next borderline and suspicious one, and first those that have no file to show.
+    Borderline and suspicious rows take turns; rows that have no file to show come first.
     """
     turns = zip_longest(by_closeness(rows), by_suspicion(rows))
     places = dict.fromkeys(chain.from_iterable(turns))
@@ -130,7 +131,7 @@ def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) 
 
 
 class ReviewFile(RowSink):
-    """The page as a sink: a file that is absent or whole."""
+    """The page as a sink; its file is absent or whole."""
 
     def __init__(self, path: Path, embed: int = EMBEDDED, workers: int = 1) -> None:
         self._path, self._embed, self._workers = path, embed, workers
@@ -149,7 +150,7 @@ class ReviewFile(RowSink):
         self._items += [item for item, row in zip(*batch, strict=True) if row["error"] is None]
 
     def close(self) -> None:
-        """Write it: StoreError where that cannot be done."""
+        """Write the page; raise StoreError if that fails."""
         addresses = (address(item, self._path.parent) for item in self._items)
         files = {i: file for i, file in enumerate(addresses) if file is not None}
         judged = [row for row in self._rows if row["error"] is None]

@@ -1,6 +1,6 @@
-"""An experiment: what is run, and which tables and figures are made of it.
+"""An experiment: which runs are made, and which tables and figures show them.
 
-reading.py reads it from a TOML file, blocks.py says any runs as the tables of such a file.
+reading.py reads it from a TOML file; blocks.py writes any runs as the tables of such a file.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from zsntta_cli.simulation.runs import RunSettings
 
 
 class SetPairs(NamedTuple):
-    """An ID set and the OOD sets beside it; none: its cached partners, or a clean stream."""
+    """An ID set and its OOD sets; if none is named, its cached partners, or a clean stream."""
 
     id_set: str
     ood_sets: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class SetPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class RunBlock:
-    """One [[runs]] table: all combinations of what it names."""
+    """One [[runs]] table: all combinations of the values that it names."""
 
     methods: tuple[str, ...]
     encoder: EncoderChoice
@@ -38,7 +38,7 @@ class RunBlock:
     tuning: TuningPlan | None = None  # then the pairs are those of its report
 
     def grids(self) -> list[Grid]:
-        """Its runs as grids, one for each ID set."""
+        """The runs of the table as grids, one for each ID set."""
         return [
             Grid(
                 self.methods, self.encoder, [pair.id_set] * bool(pair.id_set), pair.ood_sets,
@@ -49,14 +49,14 @@ class RunBlock:
 
     @property
     def tuned_grid(self) -> Grid:
-        """What has its settings chosen, on whichever pairs."""
+        """The grid whose settings are tuned, without its pairs."""
         return Grid(
             self.methods, self.encoder, prompts=self.prompts, presets=self.presets, axes=self.axes,
             own=self.own,
         )  # fmt: skip
 
     def runs(self, root: Path) -> list[RunSettings]:
-        """All of its runs, each once; of one whose settings are chosen first, none.
+        """All runs of the table, each once; none if its settings are tuned first.
 
         Raises:
             SettingsError: a value out of its range, a setting that no method has.
@@ -89,7 +89,7 @@ class FigureRequest:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A file, read."""
+    """The content of an experiment file."""
 
     path: Path
     features: Path
@@ -102,19 +102,19 @@ class Experiment:
 
     @property
     def records_path(self) -> Path:
-        """Where its results are kept."""
+        """The store in which its results are kept."""
         return self.records or self.features / NAME
 
     @property
     def tuned_blocks(self) -> list[tuple[Grid, TuningPlan]]:
-        """What has its settings chosen first, and how."""
+        """The grids whose settings are tuned first, each with its plan."""
         return [(block.tuned_grid, block.tuning) for block in self.blocks if block.tuning]
 
     def runs(self) -> list[RunSettings]:
-        """All runs of all blocks, each once, but of those whose settings are chosen first.
+        """All runs of all blocks, each once, without those whose settings are tuned first.
 
         Raises:
-            SettingsError: what a block says cannot be run; it names the block.
+            SettingsError: a block cannot be run; the message names it.
             StoreError: no OOD set for a ratio above 0.
         """
         runs: list[RunSettings] = []

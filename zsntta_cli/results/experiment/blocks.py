@@ -1,9 +1,9 @@
-"""Runs as the fewest [[runs]] tables that an experiment file needs to say them, and no others.
+"""Runs as the fewest [[runs]] tables of an experiment file that give these runs and no others.
 
-Each run is a point; points that differ in one thing alone are joined along it, again and again, in
-several orders. Then tables are joined wherever the joined one has the runs of both and no more,
-which is tried out. The fewest in all cases would be a problem of covering by rectangles, which is
-NP-hard: this is few.
+Each run is a point. Points that differ in one axis alone are joined along it, repeatedly and in
+several orders of the axes. Then tables are joined wherever the joined one has the runs of both and
+no more, which is checked by building it. The true minimum is a covering by rectangles, which is
+NP-hard, so this gives few tables, not always the fewest.
 """
 
 import functools
@@ -44,7 +44,7 @@ Box = tuple[tuple[str, Axis], ...]  # by name the values, all combinations
 
 
 def blocks_of(runs: Iterable[RunSettings]) -> list[RunBlock]:
-    """The tables whose runs are these and no others."""
+    """The tables that give exactly these runs."""
     by_method: dict[tuple[str, str], list[RunSettings]] = {}
     for run in dict.fromkeys(runs):
         by_method.setdefault((run.encoder, run.method), []).append(run)
@@ -65,7 +65,7 @@ def _is_shared(name: str) -> bool:
 
 
 def _blocks(encoder: str, box: Box, own: Sequence[tuple[str, Box]]) -> list[RunBlock]:
-    """The tables of some methods on the same streams: one, but where a method comes twice."""
+    """The tables of some methods on the same streams: one, unless a method occurs twice."""
     blocks: list[dict[str, Box]] = []
     for method, settings in own:
         free = next((block for block in blocks if method not in block), None)
@@ -97,7 +97,7 @@ def _by_id_set(pairs: Iterable[tuple[str, str | None]]) -> tuple[SetPairs, ...]:
 
 
 def _boxes(runs: Sequence[RunSettings]) -> list[Box]:
-    """Boxes that hold the runs of one method: the fewest of several orders of joining."""
+    """Boxes that hold the runs of one method: the fewest that several orders of joining give."""
     presets = {run: _nearest_preset(run) for run in runs}
     differing = {name for run in runs for name in _changes(run, presets[run])}
     names = [name for name in declared(runs[0].method) if name in {*differing, "ratio", "seed"}]
@@ -107,7 +107,7 @@ def _boxes(runs: Sequence[RunSettings]) -> list[Box]:
 
 
 def _point(run: RunSettings, preset: str, names: Sequence[str]) -> Box:
-    """A run as a box of one value everywhere; a prompt that is its set's own is none."""
+    """A run as a box with one value on each axis; the set's default prompt is left empty."""
     flat = run.flat()
     prompt = run.prompt if run.prompt != default_prompt(run.id_set) else ""
     values = {"pair": (run.id_set, run.ood_set), "preset": preset, "prompt": prompt}
@@ -116,7 +116,7 @@ def _point(run: RunSettings, preset: str, names: Sequence[str]) -> Box:
 
 
 def _join(boxes: Sequence[Box], order: Iterable[str]) -> list[Box]:
-    """Boxes joined along one axis after the other, until none can be joined."""
+    """Join boxes along one axis after the other, until none can be joined."""
     joined, before, axes = list(boxes), -1, tuple(dict.fromkeys(order))
     while len(joined) != before:
         before = len(joined)
@@ -126,7 +126,7 @@ def _join(boxes: Sequence[Box], order: Iterable[str]) -> list[Box]:
 
 
 def _join_along(boxes: Sequence[Box], axis: str) -> list[Box]:
-    """Boxes that differ along one axis alone as one."""
+    """Join the boxes that differ along one axis alone."""
     groups: dict[Any, list[Any]] = {}
     for box in boxes:
         values = dict(box)
@@ -143,7 +143,7 @@ def _join_along(boxes: Sequence[Box], axis: str) -> list[Box]:
 
 
 def _in_order(axis: str, values: Iterable[Any]) -> Axis:
-    """Values each once, sets as in all tables, numbers rising."""
+    """Each value once: sets in the order of all tables, numbers rising."""
     different = list(dict.fromkeys(values))
     if axis == "pair":
         return tuple(sorted(different, key=lambda pair: (set_place(pair[0]), _ood_place(pair[1]))))
@@ -157,13 +157,13 @@ def _ood_place(name: str | None) -> tuple[Any, ...]:
 
 
 def _nearest_preset(run: RunSettings) -> str:
-    """The preset that leaves the fewest settings to say."""
+    """The preset from which the run differs in the fewest settings."""
     return min(PRESETS, key=lambda preset: len(_changes(run, preset)))
 
 
 @functools.lru_cache(maxsize=10_000)
 def _changes(run: RunSettings, preset: str) -> tuple[str, ...]:
-    """The settings in which a run is not as its preset has it, but for ratio and seed."""
+    """The settings in which a run differs from its preset, without ratio and seed."""
     stream = {"ratio": run.stream.ratio, "seed": run.stream.seed}
     usual = build_run(run.method, "", run.id_set, run.ood_set, run.prompt, preset, **stream).flat()
     return tuple(name for name, value in run.flat().items() if value != usual[name])
@@ -173,29 +173,29 @@ def _changes(run: RunSettings, preset: str) -> tuple[str, ...]:
 
 
 def _joined_blocks(blocks: Sequence[RunBlock]) -> list[RunBlock]:
-    """Tables joined two by two where the joined one has the runs of both and no others."""
-    left = {block: _run_set(block) for block in map(_Hashed, blocks)}
-    while len(left) <= _MANY:
-        for one, other in itertools.combinations(left, 2):
-            both = left[one] | left[other]
-            if (joined := _union(one.block, other.block)) and _has_runs(joined, both):
-                del left[one], left[other]
-                left[_Hashed(joined)] = both
+    """Join tables two by two where the joined one has the runs of both and no others."""
+    runs_of = {block: _run_set(block) for block in map(_Hashed, blocks)}
+    while len(runs_of) <= _MANY:
+        for first, second in itertools.combinations(runs_of, 2):
+            both = runs_of[first] | runs_of[second]
+            if (joined := _union(first.block, second.block)) and _has_runs(joined, both):
+                del runs_of[first], runs_of[second]
+                runs_of[_Hashed(joined)] = both
                 break
         else:
             break
-    return [one.block for one in left]
+    return [hashed.block for hashed in runs_of]
 
 
 @dataclass(frozen=True, eq=False)
 class _Hashed:
-    """A table as a key, by itself."""
+    """A table as a dictionary key, equal to itself alone."""
 
     block: RunBlock
 
 
 def _has_runs(block: RunBlock, runs: frozenset[RunSettings]) -> bool:
-    """Whether a table is of these runs: no other combination of its values, allowed or not."""
+    """Whether all combinations of a table's values are exactly these runs."""
     try:
         return _run_set(_Hashed(block)) == runs
     except SettingsError:  # as of a protocol beside another ratio than its own
@@ -207,7 +207,7 @@ def _run_set(one: _Hashed) -> frozenset[RunSettings]:
 
 
 def _union(one: RunBlock, other: RunBlock) -> RunBlock | None:
-    """A table with the values of both; None where it cannot be."""
+    """A table with the values of both; None where they cannot be joined."""
     is_unlike = one.encoder != other.encoder or bool(one.prompts) != bool(other.prompts)
     if is_unlike or {*one.axes} != {*other.axes}:
         return None
@@ -231,7 +231,7 @@ def _union(one: RunBlock, other: RunBlock) -> RunBlock | None:
 
 
 def _block_place(block: RunBlock) -> tuple[Any, ...]:
-    """Where a table stands among others."""
+    """The place of a table in the order of all tables."""
     places = ([set_place(pair.id_set) for pair in block.pairs], list(map(str, block.pairs)))
     return block.encoder.slug, *places, [method_place(m) for m in block.methods], str(block)
 
@@ -240,7 +240,7 @@ def _block_place(block: RunBlock) -> tuple[Any, ...]:
 
 
 def experiment_text(blocks: Sequence[RunBlock], features: str, records: str = "") -> str:
-    """An experiment file of some tables.
+    """The text of an experiment file with some tables.
 
     Raises:
         SettingsError: a name in it cannot be written in UTF-8.
@@ -290,13 +290,13 @@ def _setting_lines(method: str, axes: Mapping[str, Sequence[Any]]) -> list[str]:
 
 
 def _list(values: Sequence[Any], none: str = "none") -> str:
-    """A list; of one value that value."""
+    """A list in TOML; a list of one value is written as that value."""
     texts = [_value(none if value is None else value) for value in values]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _value(value: Any) -> str:
-    """A text, a number or a flag as TOML has it, whose texts are JSON's but for one character."""
+    """A text, a number or a flag in TOML, whose texts differ from JSON's in one character only."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -305,5 +305,5 @@ def _key(name: str) -> str:
 
 
 def relative_to(path: Path, folder: Path) -> str:
-    """A path as a file in a folder names it."""
+    """A path as a file in a folder writes it."""
     return os.path.relpath(path.absolute(), folder.absolute())

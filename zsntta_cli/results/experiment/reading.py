@@ -1,7 +1,7 @@
-"""An experiment as a TOML file is read.
+"""Read an experiment from a TOML file.
 
-docs/experiments.md has all of its keys. A file is checked whole before anything is run: an error
-names the file, the table and the key. Paths in it are relative to its folder.
+docs/experiments.md has all keys. The whole file is checked before anything is run; an error names
+the file, the table and the key. Paths in it are relative to its folder.
 """
 
 import tomllib
@@ -36,8 +36,8 @@ def read_experiment(path: Path) -> Experiment:
     """The experiment that a file describes.
 
     Raises:
-        StoreError: it cannot be read.
-        SettingsError: it is no TOML, or a key or a value of it is wrong.
+        StoreError: the file cannot be read.
+        SettingsError: the file is no TOML, or a key or a value in it is wrong.
     """
     try:
         plain = tomllib.loads(read_input(path, _LARGEST).decode())
@@ -102,13 +102,16 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
 
 
 def _own_settings(table: TomlTable) -> dict[str, Axes]:
-    """Settings by method, for it alone."""
-    own = table.table("own")
-    return {name: own.table(name).settings(_own_names(own, name)) for name in own.names()}
+    """Settings by method, each for that method alone."""
+    own_tables = table.table("own")
+    return {
+        name: own_tables.table(name).settings(_own_names(own_tables, name))
+        for name in own_tables.names()
+    }
 
 
 def _tuning(table: TomlTable) -> TuningPlan | None:
-    """What is chosen on which pairs; None where nothing is."""
+    """Which settings are tuned on which pairs; None where nothing is tuned."""
     if table.take("tune") is None:
         return None
     inner = table.table("tune")
@@ -125,7 +128,7 @@ def _tuning(table: TomlTable) -> TuningPlan | None:
 
 
 def _checked_pairs(table: TomlTable, key: str, listed: Sequence[SetPairs]) -> list[Pair]:
-    """Pairs one by one; a tuned row wants both sets of each."""
+    """The pairs one by one; a tuned row needs both sets of each."""
     if not listed or not all(pair.id_set and pair.ood_sets for pair in listed):
         table.fail(key, "must name pairs: ID sets, each with its OOD sets")
     return [(pair.id_set, ood_set) for pair in listed for ood_set in pair.ood_sets]
@@ -137,7 +140,7 @@ def _own_names(table: TomlTable, method: str) -> Sequence[str]:
 
 
 def _pairs(table: TomlTable) -> tuple[SetPairs, ...]:
-    """The pairs of a block: of `id` and `ood` all combinations, or those that `pairs` lists."""
+    """The pairs of a block: all combinations of `id` and `ood`, or those that `pairs` lists."""
     id_sets, ood_sets = table.texts("id"), table.texts("ood")
     listed = _listed_pairs(table, "pairs")
     if listed and (id_sets or ood_sets):
@@ -148,7 +151,7 @@ def _pairs(table: TomlTable) -> tuple[SetPairs, ...]:
 
 
 def _listed_pairs(table: TomlTable, key: str) -> tuple[SetPairs, ...]:
-    """ID sets with their OOD sets, a table each."""
+    """ID sets with their OOD sets, from one table each."""
     pairs = []
     for pair in table.tables(key):
         pair.only("id", "ood")

@@ -1,4 +1,4 @@
-"""A table of a TOML file whose keys are taken with checks: errors name file, table and key."""
+"""A table of a TOML file whose keys are read with checks: errors name file, table and key."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _NONE = ("none", "adaptive")  # what stands for a setting that has no value
 
 
 class TomlTable:
-    """A table of the file; a key of it may be written with dashes or underscores."""
+    """A table of the file; its keys may be written with dashes or underscores."""
 
     def __init__(self, path: Path, where: str, plain: Any) -> None:
         self.path, self.where = path, where
@@ -27,16 +27,16 @@ class TomlTable:
             self.fail(where or "it", "has a key twice, with dashes and with underscores")
 
     def names(self) -> list[str]:
-        """All keys, as they are written."""
+        """All keys, as the file writes them."""
         return list(self._written.values())
 
     def fail(self, name: str, words: str) -> NoReturn:
-        """Raise SettingsError on a key's value."""
+        """Raise a SettingsError about a key's value."""
         where = f"{self.where}: " if self.where else ""
         raise SettingsError(f"{self.path}: {where}{name} {words}.")
 
     def take(self, name: str) -> Any:
-        """A key's value; None where there is none."""
+        """A key's value; None where the key is missing."""
         value = self._plain.get(name.replace("-", "_"))
         texts = (one for one in (value if isinstance(value, list) else [value]))
         if any("\0" in text for text in texts if isinstance(text, str)):
@@ -58,49 +58,49 @@ class TomlTable:
         return value
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
+        """The text under a key."""
         return self._one(name, str, "a text", default)
 
     def flag(self, name: str) -> bool:
-        """Whether something is wanted."""
+        """Whether a flag is set."""
         return self._one(name, bool, "true or false", False)
 
     def number(self, name: str, default: float) -> float:
-        """A number."""
+        """The number under a key."""
         return float(self._one(name, (int, float), "a number", default))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A text or a list of texts."""
+        """The text or list of texts under a key, as a tuple."""
         return tuple(self._several(name, str, "a text or a list of texts"))
 
     def numbers(self, name: str) -> tuple[float, ...]:
-        """A number or a list of numbers."""
+        """The number or list of numbers under a key, as a tuple."""
         return tuple(self._several(name, (int, float), "a number or a list of numbers"))
 
     def ratios(self, name: str) -> tuple[Ratio, ...]:
-        """A noise ratio or a list of them."""
+        """The noise ratio or list of noise ratios under a key, as a tuple."""
         words = "a noise ratio or a list of them"
         return tuple(parse_ratio(str(one)) for one in self._several(name, (int, float, str), words))
 
     def _several(self, name: str, kind: Any, words: str) -> list[Any]:
         value = self.take(name)
         values = value if isinstance(value, list) else [] if value is None else [value]
-        for one in values:
-            if not isinstance(one, kind) or isinstance(one, bool):
+        for item in values:
+            if not isinstance(item, kind) or isinstance(item, bool):
                 self.fail(name, f"is {short(str(value))}, must be {words}")
         return values
 
     def table(self, name: str) -> "TomlTable":
-        """A table within this one; an empty one where there is none."""
+        """The table under a key; an empty one where the key is missing."""
         value = self.take(name)
         return TomlTable(self.path, self._within(name), {} if value is None else value)
 
     def _within(self, name: str) -> str:
-        """How a table in this one is called."""
+        """The name of a table within this one."""
         return f"{self.where}, {name}" if self.where else f"[{name}]"
 
     def tables(self, name: str) -> "list[TomlTable]":
-        """A list of tables."""
+        """The list of tables under a key."""
         values = self.take(name)
         if values is not None and not isinstance(values, list):
             self.fail(name, f"must be a list of tables, [[{name}]]")
@@ -110,13 +110,13 @@ class TomlTable:
         ]
 
     def settings(self, allowed: Sequence[str]) -> dict[str, list[Any]]:
-        """All keys as settings with their values, a single one or a list."""
+        """All keys as settings with their values, each a single value or a list."""
         options = _by_any_name(allowed)
         settings: dict[str, list[Any]] = {}
         for key, written in self._written.items():
             if key not in options:
-                known = "" if near(key, list(options)) else f": known are {', '.join(options)}"
-                self.fail(short(written), f"is no setting{near(key, list(options))}{known}")
+                choices = "" if near(key, list(options)) else f": known are {', '.join(options)}"
+                self.fail(short(written), f"is no setting{near(key, list(options))}{choices}")
             value = self.take(key)
             values = value if isinstance(value, list) else [value]
             settings[options[key]] = [_setting_value(options[key], one) for one in values]
@@ -124,7 +124,7 @@ class TomlTable:
 
 
 def _by_any_name(names: Sequence[str]) -> dict[str, str]:
-    """Settings by their names and by those of their options, `threshold` for `fixed`."""
+    """Settings by their names and by the names of their options: `threshold` is `fixed`."""
     options = {name: name for name in names}
     for name, metadata in _fields():
         if name in options:
@@ -139,6 +139,6 @@ def _fields() -> Iterator[tuple[str, Any]]:
 
 
 def _setting_value(name: str, value: Any) -> Any:
-    """A value as a run has it: `none` and `adaptive` are None where a setting may be that."""
+    """A value as a run has it: `none` and `adaptive` become None where the setting allows it."""
     optional = any(value_type(declared)[1] for own, declared in _fields() if own == name)
     return None if optional and value in _NONE else value
