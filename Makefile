@@ -10,7 +10,7 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
-.PHONY: demo test torture lowest docs release-check bench clean
+.PHONY: demo test slow torture lowest docs release-check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
@@ -21,7 +21,11 @@ test: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	$(BIN)/pytest -q -n 2 --dist worksteal --durations=10
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=10 -m "not slow"
+
+# Kills, races and restarts of half a minute each: ten minutes more.
+slow: $(VENV)/.dev
+	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
 # What a user may type and a stranger may send, and what a machine may lack, at length: about two hours on two cores.
 torture: $(VENV)/.dev
