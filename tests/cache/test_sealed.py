@@ -127,3 +127,8 @@ def test_verify_and_simulate_say_so_in_a_line(two, tmp_path):
         assert done.exit_code != 0
         assert "are not those that it was written with" in done.output
         assert "Traceback" not in done.output
+
+
+def test_a_template_of_bytes_that_are_no_utf8_is_read_as_it_was_written(tmp_path):
+    path = write(tmp_path / "set.h5", texts=[Text("a \udc80 {}.", unit(3, 6))])
+    assert list(hdf5.read_features(path).text_features) == ["a \udc80 {}."]

@@ -369,7 +369,8 @@ def test_every_page_is_linked_from_the_readme_and_every_link_leads_somewhere():
     for page in (*DOCS, *TUTORIALS):
         assert f"]({page.relative_to(ROOT).as_posix()})" in TEXT[README], page
     for page in PAGES:
-        for target in re.findall(r"\]\((?!http)([^)]+)\)", TEXT[page]):
+        prose = re.sub(r"^```.*?^```", "", TEXT[page], flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\((?!http)([^)]+)\)", prose):
             path, _, anchor = target.partition("#")
             there = (page.parent / path).resolve() if path else page
             assert there.exists(), f"{page.name}: {target}"

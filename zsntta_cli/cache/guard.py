@@ -71,7 +71,7 @@ class GuardedGroup:
     def text(self, name: str) -> str:
         """An attribute that is a text."""
         value = self._attribute(name, "SO")
-        text = value.decode() if isinstance(value, bytes) else value
+        text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
         if not isinstance(text, str):
             raise ValueError(f"its attribute '{name}' is no text")
         return text
