@@ -10,7 +10,7 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
-.PHONY: demo test torture lowest bench clean
+.PHONY: demo test slow torture lowest docs release-check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
@@ -20,7 +20,12 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 --dist worksteal --durations=10
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=10 -m "not slow"
+
+# Kills, races and restarts of half a minute each: ten minutes more.
+slow: $(VENV)/.dev
+	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
 # What a user may type and a stranger may send, and what a machine may lack, at length: about two hours on two cores.
 torture: $(VENV)/.dev
@@ -32,11 +37,21 @@ torture: $(VENV)/.dev
 lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -W ignore::DeprecationWarning
 
-$(LOWEST)/.installed: pyproject.toml
+$(LOWEST)/.installed: pyproject.toml $(VENV)/.dev
 	$(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/pip install -q --disable-pip-version-check uv
-	$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[dev]'
+	$(BIN)/uv pip install -q --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[dev]'
 	touch $@
+
+# The site, from docs/, in build/site; a link that leads nowhere fails it.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# A wheel, in clean environments: RELEASE_PYTHONS are the oldest and the newest, versions or paths.
+RELEASE_PYTHONS ?= 3.11 3.14
+TORCH_BACKEND ?= cpu
+release-check: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/release_check.py --python $(RELEASE_PYTHONS) \
+	  --torch-backend '$(TORCH_BACKEND)'
 
 # OLD=COMMIT puts an older commit beside the working tree, in turn.
 bench: $(VENV)/.dev

@@ -1,11 +1,13 @@
 """What is exported comes back to the bit, in every form."""
 
+import io
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+import torch
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli.cache import export_forms, hdf5
@@ -137,6 +139,18 @@ def feature_files(draw):
     }  # fmt: skip
 
 
+def torch_reads(values):
+    """Whether torch.load reads all texts: of half a character older versions of it do not."""
+    texts = [*values["class_names"], *values["sample_ids"], *values["prompts"]]
+    file = io.BytesIO()
+    torch.save(texts, file)
+    file.seek(0)
+    try:
+        return torch.load(file, weights_only=True) == texts
+    except UnicodeDecodeError:
+        return False
+
+
 @pytest.mark.parametrize("form", FORMS)
 @settings(
     max_examples=12, deadline=None, database=None,
@@ -144,6 +158,7 @@ def feature_files(draw):
 )  # fmt: skip
 @given(feature_files())
 def test_any_feature_file_comes_back_to_the_bit(folder, form, values):
+    assume(form != "torch" or torch_reads(values))
     path = made(**values)
     there = exported(form, values["name"], overwrite=True)
     back, _ = imported(there, values["name"], values["name"], overwrite=True)

@@ -86,7 +86,7 @@ def test_answers_by_content_survive_a_move_and_what_has_none_is_told(pictures):
         (["--answers", "a.jsonl"], "--answers is of questions: add --ask 10.", 2),
         (["--ask", "10", "--answers", "none.jsonl"], "cannot read the answers none.jsonl", 1),
         (["--ask", "10", "--answers", "bad.jsonl"], "bad.jsonl, line 1 is no JSON", 1),
-        (["--ask", "10", "--flag", "5%"], "and so do answers to --ask: one of them.", 2),
+        (["--ask", "10", "--flag", "5%"], "and so do answers to --ask: use one of them.", 2),
         (["--ask", "10", "--watch"], "and a watch goes on: leave one of them out.", 2),
         (["--ask", "10", "--decide", "arrival"], "or add --decide hindsight.", 2),
         (["--ask", "0"], "--ask", 2),

@@ -273,6 +273,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert list(parts.glob("*.npz"))
 
 
+@pytest.mark.slow
 def test_a_process_with_torch_ends_without_a_word(tmp_path):
     """Its libraries tell of objects that are left over at the end."""
     command = [sys.executable, "-m", "zsntta_cli", "extract", "--model", "tiny"]

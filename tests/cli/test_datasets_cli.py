@@ -145,10 +145,11 @@ def test_show_what_is_built_in_and_cached(cached):
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])
-def test_an_unknown_name_lists_the_known(zsntta, command):
+def test_an_unknown_name_says_what_lists_the_known(zsntta, command):
     fails(
         zsntta("datasets", command, "cifar11"),
-        "no data set 'cifar11' (did you mean 'cifar10'?): known are cifar10, ",
+        "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has those that are "
+        "known; a folder of images is given as NAME=PATH.",
     )
 
 

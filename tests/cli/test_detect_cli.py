@@ -169,6 +169,7 @@ def write_set(tmp_path, count):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_into_head_end_quietly(tmp_path, zsntta):
     write_set(tmp_path, 100_000)
     command = [ZSNTTA, "detect", "--set", "mine", "--encoder", "made", "--method", "zs-clip"]

@@ -3,6 +3,8 @@
 import pytest
 from made import fails
 
+from zsntta_cli.cli.lists import in_known_case
+
 MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--warmup", "1")
 PAIRS = {
     ("--seed", "0-2"): ("--seed", 0, "--seed", 1, "--seed", 2),
@@ -34,6 +36,19 @@ def test_methods_in_one_word_and_in_any_case(zsntta, features):
     several = asked(zsntta, features)
     assert asked(zsntta, features, method=("--method", "AdaND,TDA")).stdout == several.stdout
     fails(asked(zsntta, features, method=("--method", "AdaNN,tda")), "AdaNN", code=2)
+
+
+def test_known_names_in_any_case_and_formats_by_other_words(zsntta, features):
+    several = asked(zsntta, features, "--preset", "official")
+    assert asked(zsntta, features, "--preset=Official").stdout == several.stdout
+    assert zsntta("datasets", "show", "SVHN").stdout == zsntta("datasets", "show", "svhn").stdout
+    assert zsntta("methods", "show", "AdaND").stdout == zsntta("methods", "show", "adand").stdout
+    words = ("methods", "show", "adand", "--format")
+    assert zsntta(*words, "TeX").stdout == zsntta(*words, "latex").stdout
+    assert zsntta(*words, "MD").stdout == zsntta(*words, "markdown").stdout
+    for unknown in ("Shapes=SVHN", "/SVHN", "My-Set", "a,B"):
+        assert in_known_case(unknown) == unknown
+    assert in_known_case("SVHN:fog:5") == "svhn:fog:5"
 
 
 @pytest.mark.parametrize(

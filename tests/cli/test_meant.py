@@ -143,6 +143,7 @@ def test_a_capped_ratio_prints_its_true_share(cached):
     assert "'glyphs' is too small for 75% noise: the stream has 50.0%." in result.stdout
 
 
+@pytest.mark.slow
 def test_a_resumed_extraction_with_other_threads_says_what_it_makes_again(tmp_path):
     """Features depend on the threads of the CPU in their last bits."""
     code = (

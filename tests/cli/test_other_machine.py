@@ -289,6 +289,7 @@ def test_other_features_are_those_of_a_record(recorded):
     fails(result, "--other-features is of recorded runs: name their file with --from", code=2)
 
 
+@pytest.mark.slow
 def test_features_of_one_and_of_two_threads_say_so(zsntta):
     """Two real extractions: whether the bits differ is the machine's affair, the words are ours."""
     for count in (1, 2):

@@ -1,5 +1,6 @@
 """Help pages: commands by what they are for, nothing cut, and a short page where all is long."""
 
+import re
 import shlex
 
 import pytest
@@ -44,12 +45,41 @@ def test_a_short_page_and_a_whole_one(zsntta, name):
     assert len(short.splitlines()) <= 80
     for parameter in COMMANDS[name].params:
         [option, *_] = parameter.opts
-        assert f"{option} " in whole
-        assert (f"\n  {option} " in short) == (option in options), option
+        if option.startswith("-"):
+            assert re.search(rf" {option}[ ,]", whole), option
+            assert (f"\n  {option} " in short) == (option in options), option
     assert {option for p in COMMANDS[name].params for option in p.opts} >= options - {"--help"}
 
 
-@pytest.mark.parametrize("example", [line for lines in EXAMPLES.values() for line in lines])
-def test_an_example_is_a_line_that_is_understood(example):
-    _, name, *words = shlex.split(example)
-    assert COMMANDS[name].make_context(name, words).params
+def runnable():
+    for name, command in COMMANDS.items():
+        subs = getattr(command, "commands", {})
+        yield from [(f"{name} {sub}", subs[sub]) for sub in subs] or [(name, command)]
+
+
+def test_every_command_has_an_example_on_its_page(zsntta):
+    assert [name for name, _ in runnable() if name not in EXAMPLES] == []
+    for name, examples in EXAMPLES.items():
+        page = zsntta(*name.split(), "-h").stdout.split()
+        for example in examples:
+            assert example.split() in [page[i:][: len(example.split())] for i in range(len(page))]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_a_line_that_is_understood(name):
+    command = dict(runnable())[name]
+    for example in EXAMPLES[name]:
+        words = shlex.split(example)[1:]
+        assert words[: len(name.split())] == name.split()
+        assert command.make_context(name, words[len(name.split()) :]).params
+
+
+def test_values_have_one_notation(zsntta):
+    """What stands for a value is in capitals, choices are joined by |, repetition is marked."""
+    for name, command in runnable():
+        page = zsntta(*name.split(), "-h", *(["--all"] if name in SHORT_PAGES else [])).stdout
+        assert not re.search(r"<(str|int|float|path|list|Path)|<\w+\||\{\w+\}( |$)", page), name
+        repeated = [p.opts[0] for p in command.params if getattr(p, "multiple", False)]
+        for option in repeated:
+            assert re.search(rf"^ .*{option} .*…(  |$)", page, re.MULTILINE), (name, option)
+        assert "marked … may" in page or not repeated, name

@@ -146,6 +146,12 @@ BROKEN = {
     "main() at its end under if __name__ == '__main__'.",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
     "'x', which is a builtin_function_or_method, must be a Method.",
+    "from zsntta_cli.methods import Method\nMethod(lambda data, settings: None)\n": "broken.py, "
+    "line 2: TypeError: the function of a method is called with three arguments: run(data, "
+    "options, threshold).",
+    "from zsntta_cli.methods import Method\nMethod(lambda *given: None, dict)\n": "broken.py, "
+    "line 2: TypeError: the settings of a method must be a dataclass, not <class 'dict'>: leave "
+    "them out, or write @dataclass(frozen=True) above their class.",
     OWN_SCRIPT.replace(
         '"own"', '"adand"'
     ): "broken.py adds the method 'adand', and there is one of this name: give it another one.",

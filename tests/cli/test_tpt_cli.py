@@ -111,6 +111,7 @@ def answers(path):
     return columns
 
 
+@pytest.mark.slow
 def test_a_killed_extraction_goes_on_and_gives_the_same_answers(zsntta, tmp_path):
     whole = zsntta(*extract("--tpt", limit=12))
     assert whole.exit_code == 0, whole.stderr

@@ -29,7 +29,7 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         ("simulate", "--seed", "4-0"): "error: '4-0' goes down: type 0-4.",
         ("simulate", "--method", "adand", "--lr", "1"): "there is no option --lr: the learning",
         ("simulate", "--config", "a.toml"): "zsntta run FILE runs a file of settings.",
-        ("simulate", "--format", "tex"): "--format is 'tex', must be one of: table, markdown,",
+        ("simulate", "--format", "pdf"): "--format is 'pdf', must be one of: table, markdown,",
         ("simulate", "--threshold", "auto"): "threshold is 'auto', must be a number or adaptive.",
         (
             "simulate",

@@ -179,7 +179,7 @@ def test_a_changed_folder_is_another_source(picture_folder):
 
 @pytest.mark.parametrize(
     ("spec", "line"),
-    [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): known are cifar10"),
+    [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has"),
      ("x=/nowhere", "data set 'x': there is no folder"),
      ("x=.", "data set 'x': no image in"),
      ("cifar10=.", "'cifar10' cannot name a folder"),

@@ -87,6 +87,7 @@ def glyphs(count=200):
     return limited(datasets.load_images("glyphs", Path()), count)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp_path, monkeypatch):
     with tarfile.open(tmp_path / "pets.tar.gz", "w:gz") as tar:
         tar.add(picture_folder, "pets")
@@ -130,6 +131,7 @@ def test_what_cannot_be_done_elsewhere(tiny):
         jobs.job_for(replace(glyphs(), reload=None), tiny, TINY, SETTINGS)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_finished_part(extractor, two):
     reference = extractor(root="one").dataset(glyphs(1000)).path
 
@@ -144,6 +146,7 @@ def test_a_killed_worker_loses_no_finished_part(extractor, two):
     assert resumed.path.read_bytes() == reference.read_bytes()
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_the_command_line(tmp_path):
     command = ["extract", "--dataset", "glyphs", "--model", "tiny", "--batch-size", "8"]
     run = subprocess.Popen(

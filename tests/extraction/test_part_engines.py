@@ -97,6 +97,7 @@ def test_ray_makes_the_same_set_though_a_worker_is_killed(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_the_script_of_a_plan_makes_its_parts(zsntta, pets, digest, tmp_path):
     features = "some 'folder' of $HOME; true"
     options = command_of(pets, "--features-dir", features, "--class-names", "names")
@@ -131,6 +132,7 @@ def test_the_hours_of_a_plan(zsntta, pets):
     assert re.search(r"# rate: [\d,.]+ images/s, measured here on cpu\n", measured)
 
 
+@pytest.mark.slow
 def test_a_part_as_a_job(zsntta, pets, digest, monkeypatch):
     monkeypatch.setenv("ZSNTTA_SUBMITIT", "local")
     options = command_of(pets, "--parts", 2, "--engine", "submitit")

@@ -55,7 +55,6 @@ def listening(processes) -> list[str]:
     return addresses
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux shows its sockets")
 def test_nothing_listens_but_on_the_loopback(monkeypatch):
     import ray

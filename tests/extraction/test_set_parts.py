@@ -256,6 +256,7 @@ def test_texts_without_class_names_are_captions_in_every_part(maker, tmp_path):
     assert whole.text_features == {}
 
 
+@pytest.mark.slow
 def test_two_at_work_on_one_part(pets, tmp_path):
     """The second waits for the first, and finds what it made."""
     line = [ZSNTTA, "extract", "--dataset", f"pets={pets}", *TINY, "--part", "1/2"]

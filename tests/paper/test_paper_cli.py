@@ -403,7 +403,6 @@ def test_a_published_figure_needs_nothing(zsntta, tmp_path):
     fails(zsntta("paper", "fig2"), "type zsntta extract --dataset cifar10")
 
 
-@pytest.mark.slow
 def test_gradients_are_kept_where_a_figure_wants_them(cached, tmp_path):
     """A run that was kept without them is run again."""
     plain = cached("simulate", *TINY, "--method", "tent", "--ood", "glyphs", "--limit", 500)

@@ -99,6 +99,7 @@ def test_built_in_sets_make_a_folder_too(cached, tmp_path):
     check_folder(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_whole_files_and_goes_on(named, tmp_path):
     generator = random.Random(27)
     command = [ZSNTTA, "paper", "--all", "--output", "out"]

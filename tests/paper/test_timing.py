@@ -112,6 +112,7 @@ def test_a_row_of_each_kind_of_method(method):
     assert row.device.startswith("cpu, ")
 
 
+@pytest.mark.slow
 def test_each_job_has_a_process_of_its_own():
     rows = []
     [row] = measure([job("zs-clip", samples=32)], rows.append)

@@ -131,6 +131,7 @@ kills = dict.fromkeys(CASES, 0)
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_whatever_is_killed_no_photo_is_lost_and_the_next_run_ends_it(quick, monkeypatch, name):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
     how, before, act = CASES[name]

@@ -122,6 +122,7 @@ def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, d
     assert len(kept(features, runs, tmp_path / "ray.sqlite")) == 12
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_workers_ends_alone(
     ray_cluster, features, tmp_path, dying, monkeypatch
 ):

@@ -176,7 +176,6 @@ def test_no_text_of_a_pipe(zsntta, stage):
     assert "no regular file" in answer.stderr
 
 
-@pytest.mark.slow
 def test_tensors(stage):
     """Expanded, huge, of other types, with objects: a .pt of any sort."""
     torch = pytest.importorskip("torch")

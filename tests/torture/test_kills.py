@@ -28,6 +28,7 @@ def test_extractions(tmp_path):
     count("kills: extractions", EXTRACTIONS, [] if is_right else [done.stdout + done.stderr])
 
 
+@pytest.mark.slow
 def test_parts(tmp_path):
     """64 parts by four processes, two of which are killed: those of an undisturbed extraction."""
     script = ROOT / "tests" / "whole" / "kill_parts.py"

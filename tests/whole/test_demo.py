@@ -21,7 +21,6 @@ def numbers(text):
     return [float(number) for number in re.findall(NUMBER, text)]
 
 
-@pytest.mark.slow
 def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     command = [ZSNTTA, "demo"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -34,7 +34,8 @@ from zsntta_cli.simulation.runs import PRESETS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [README, *DOCS]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [README, *DOCS, *TUTORIALS]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ALL = "\n".join(TEXT.values())
 
@@ -88,7 +89,8 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) == 25
+    assert len(DOCS) == 27
+    assert len(TUTORIALS) == 5
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python", "toml"), page
@@ -146,13 +148,16 @@ def python(folder, *arguments):
 def fitted(words, on_built_in):
     """A command's arguments, made small; on the built-in sets where it names others."""
     words = list(words)
+    if not words:
+        return words
     if on_built_in and words[0] in ("extract", "simulate", "detect", "cache", "paper"):
         words = [STAND_INS.get(word, word) for word in without_id_sets(words)]
         words = set_to(words, "--model", "tiny") if "--model" in words else words
         if not {"--model", "--encoder", "--from", "--published"} & {*words}:
             words += ["--model", "tiny"]
     if words[0] == "extract":
-        words += [] if "--limit" in words else ["--limit", "300"]
+        most = min(int(words[words.index("--limit") + 1]), 300) if "--limit" in words else 300
+        words = set_to(words, "--limit", str(most))
         words += (
             ["--noise-count", "40"] if "--noise" in words and "--noise-count" not in words else []
         )
@@ -361,8 +366,8 @@ def test_every_option_in_the_documents_is_one():
 
 
 def test_every_page_is_linked_from_the_readme_and_every_link_leads_somewhere():
-    for page in DOCS:
-        assert f"](docs/{page.name})" in TEXT[README], page
+    for page in (*DOCS, *TUTORIALS):
+        assert f"]({page.relative_to(ROOT).as_posix()})" in TEXT[README], page
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)]+)\)", TEXT[page]):
             path, _, anchor = target.partition("#")

@@ -1,7 +1,6 @@
 """How every command parses, shows its help, and ends: all errors become one line here."""
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -13,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
 from zsntta_cli.cli.lists import written_out
-from zsntta_cli.cli.pages import EXAMPLES, SHORT_PAGES
+from zsntta_cli.cli.pages import EXAMPLES, REPEATED, SHORT_PAGES, notation, placeholder
 from zsntta_cli.cli.usage import said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
@@ -61,6 +60,13 @@ class Command(TyperCommand):
             return parameters
         return [p for p in parameters if p in order or p.required or p.callback]
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line: [OPTIONS] and the arguments, in brackets if optional."""
+        del ctx
+        arguments = [p for p in self.params if not isinstance(p, TyperOption)]
+        names = [(placeholder(argument), argument.required) for argument in arguments]
+        return ["[OPTIONS]", *(name if required else f"[{name}]" for name, required in names)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options under the headings that they name, in order; of a short page, under its own."""
         short = {} if ctx.meta.get(_ALL) else SHORT_PAGES.get(ctx.info_name, {})
@@ -75,19 +81,31 @@ class Command(TyperCommand):
                 if short:
                     panel = next((heading_of[o] for o in parameter.opts if o in heading_of), None)
                 name, about = record
-                name = re.sub(r"<list\[(\w+)\]>", r"<\1> …", name)  # it may be repeated
+                name = notation(name) if is_option else placeholder(parameter)
+                if is_option and parameter.multiple and not name.endswith(REPEATED):
+                    name = f"{name} {REPEATED}"
                 if panel is not None:
                     panels.setdefault(panel, []).append((name, about))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)
-        if short:
+        if any(name.endswith(REPEATED) for rows in panels.values() for name, _ in rows):
+            formatter.write_paragraph()
+            formatter.write_text(f"What is marked {REPEATED} may be given several times.")
+        self._format_examples(ctx, formatter, len(parameters) if short else 0)
+
+    def _format_examples(self, ctx: Any, formatter: Any, number_of_options: int) -> None:
+        """Lines to type; of a short page, also how to see all of so many options."""
+        _, _, path = ctx.command_path.partition(" ")
+        if examples := EXAMPLES.get(path):
             with formatter.section("Examples"):
-                for example in EXAMPLES[ctx.info_name]:
+                for example in examples:
                     formatter.write_text(example)
-            with formatter.section(f"All {len(parameters)} options"):
+        if number_of_options:
+            with formatter.section(f"All {number_of_options} options"):
                 formatter.write_text(f"{ctx.command_path} -h --all")
-                formatter.write_text("zsntta methods show NAME, for those of a method")
+                if "--method" in {option for p in self.params for option in p.opts}:
+                    formatter.write_text("zsntta methods show NAME, for the settings of a method")
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""
@@ -212,4 +230,5 @@ class ListUnasked(Group):
 
 def group(help_text: str, lists: bool = False) -> typer.Typer:
     """A group of commands of one subject; `lists`: bare, it lists."""
-    return typer.Typer(cls=ListUnasked if lists else Group, help=help_text, rich_markup_mode=None)
+    kind = ListUnasked if lists else Group
+    return typer.Typer(cls=kind, help=help_text, rich_markup_mode=None, add_completion=False)

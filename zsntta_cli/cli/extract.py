@@ -92,10 +92,13 @@ def extract(
     ] = None,
     noise: Annotated[
         list[str] | None,
-        typer.Option(help="Noise images to encode too, or 'none'. [gaussian for ID sets]"),
+        typer.Option(
+            help="Type of injected noise to encode too, or 'none'. [gaussian for ID sets]"
+        ),
     ] = None,
     noise_count: Annotated[
-        int | None, typer.Option(help="Noise images to a type. [a quarter of the ID set]")
+        int | None,
+        typer.Option(help="Images of each type of injected noise. [a quarter of the ID set]"),
     ] = None,
     partners: Annotated[
         bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
@@ -136,7 +139,7 @@ def extract(
         bool,
         typer.Option(
             "--paper",
-            help="All sets and noise images of the paper's tables, for each of its encoders.",
+            help="All sets and injected noise of the paper's tables, for each of its encoders.",
         ),
     ] = False,
     part: Annotated[

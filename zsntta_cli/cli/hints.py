@@ -158,7 +158,7 @@ def _cached_instead(error: MissingFeatures, given: Given) -> str:
     if _folder(given) is None or _choice(given) is not None:
         return ""
     if SetName.parse(error.name).kind == NOISE:
-        return "leave noise images out with --noise none, or " if "noise" in given else ""
+        return "leave injected noise out with --noise none, or " if "noise" in given else ""
     if not error.there or not {"pair", "id_set"} & {*given}:
         return ""
     shown = ", ".join(error.there[:_SHOWN]) + ", …" * (len(error.there) > _SHOWN)

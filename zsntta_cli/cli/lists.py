@@ -13,6 +13,8 @@ from zsntta_cli.methods import METHODS
 
 INTEGER, NUMBER = "INTEGER", "NUMBER"  # what stands for values in the help of a setting
 _MOST = 10_000  # values that one text may stand for
+_NAMED = ("--method", "--id", "--ood", "--dataset", "--preset", "--model", "--format")
+_FORMATS = {"tex": "latex", "md": "markdown", "jsonl": "json"}  # by other words for them
 _RANGE = re.compile(r"(\d+)-(\d+)")
 
 
@@ -24,6 +26,7 @@ def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     Raises:
         typer.BadParameter: a range that goes down, or one of more than 10,000 values.
     """
+    args = [*_in_known_case(args)]
     readers = {name: reader for name, option in options.items() if (reader := _reader(option))}
     has_counts = "--seed" in readers and "--seeds" not in options
     words: list[str] = []
@@ -47,6 +50,36 @@ def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def in_known_case(name: str) -> str:
+    """A known method, set, preset or encoder typed in any case, as it is written; others as is."""
+    if name == name.lower():
+        return name
+    from zsntta_cli.datasets import CATALOGUE
+    from zsntta_cli.simulation.runs import PRESETS
+
+    base, colon, rest = name.partition(":")
+    is_known = base.lower() in {*METHODS, *CATALOGUE, *PRESETS, "tiny"}
+    return base.lower() + colon + rest if is_known and "=" not in name else name
+
+
+def _in_known_case(words: Sequence[str]) -> Iterator[str]:
+    """The words of a line, with what stands behind options of names in its known case."""
+    before = ""
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option in _NAMED and equals:
+            yield f"{option}={_known(option, value)}"
+        else:
+            yield _known(before, word) if before in _NAMED else word
+        before = "" if equals or before in _NAMED else word
+
+
+def _known(option: str, value: str) -> str:
+    if option == "--format":
+        return _FORMATS.get(value.lower(), value.lower())
+    return ",".join(map(in_known_case, value.split(",")))
+
+
 def _next(words: Iterator[str]) -> Iterator[str]:
     for word in words:
         yield word
@@ -61,7 +94,7 @@ def _reader(option: Any) -> Callable[[str], list[str]] | None:
         return _whole_numbers
     if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
         return _numbers
-    return {"method": _methods, "id_set": _names, "ood_set": _names}.get(option.name)
+    return _names if option.name in ("method", "id_set", "ood_set") else None
 
 
 def _counted(text: str) -> list[str]:
@@ -96,8 +129,3 @@ def _names(text: str) -> list[str]:
     """The parts between commas; a text with an empty part is left to be refused as it is."""
     parts = [part.strip() for part in text.split(",")]
     return parts if all(parts) else [text]
-
-
-def _methods(text: str) -> list[str]:
-    """Names of methods, in any case."""
-    return [name.lower() if name.lower() in METHODS else name for name in _names(text)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.command import Command, group, misused
+from zsntta_cli.cli.lists import in_known_case
 from zsntta_cli.cli.options import FeaturesDir
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw, write_rows
@@ -49,6 +50,7 @@ def show(
     from zsntta_cli.report.method_cards import card_rows, card_sheets
 
     written = form_of(output, ENDINGS, form, TABLE)
+    name = in_known_case(name)
     check_method(name)
     _put(card_rows(name), card_sheets(name), written, output)
 

@@ -1,6 +1,8 @@
-"""What help pages show first: commands by what they are for, and the options that most need."""
+"""What help pages show: commands by what they are for, the options that most need, examples."""
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 # Every command stands under one heading.
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -22,11 +24,83 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "--fresh", "--dry-run", "--help",
         ),
     },
+    "detect": {
+        "Images and their classes": (
+            "sources", "--set", "--classes", "--classes-file", "--class-photos", "--model",
+            "--features-dir",
+        ),
+        "How they are decided": ("--method", "--flag", "--decide", "--others", "--ask", "--learn"),
+        "What comes out": (
+            "--out", "--only", "--copy-to", "--move-to", "--undo", "--review", "--corrections",
+            "--watch", "--state", "--dry-run", "--help",
+        ),
+    },
 }  # fmt: skip
+# Every command has an example, of which the tests know that it is understood.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "extract": (
+        "zsntta extract --dataset cifar10",
+        "zsntta extract --model tiny --dataset mine=photos --dataset glyphs",
+    ),
     "simulate": (
         "zsntta simulate --model tiny --method zs-clip,adand --ood glyphs",
         "zsntta simulate --model tiny --method adand --ratio 0.25,0.5 --seed 0-2",
         "zsntta simulate --model tiny --method adand --output table.tex",
     ),
+    "run": ("zsntta run experiment.toml --dry-run", "zsntta run experiment.toml --jobs 4"),
+    "paper": ("zsntta paper 2", "zsntta paper 2,3,fig6 --seeds 5", "zsntta paper 2 --published"),
+    "board": ("zsntta board --model tiny --seeds 2 --output board.md",),
+    "detect": (
+        "zsntta detect photos --model tiny --classes cat,dog",
+        "zsntta detect photos --classes cat,dog --review review.html",
+        "zsntta detect inbox --classes cat,dog --watch --copy-to sorted",
+    ),
+    "demo": ("zsntta demo", "zsntta demo --live"),
+    "report": ("zsntta report --output report.html",),
+    "plot": ("zsntta plot ratio --method adand,ridge --output ratio.pdf",),
+    "cite": ("zsntta cite --method adand,tda --output related.bib",),
+    "encoders": ("zsntta encoders",),
+    "datasets list": ("zsntta datasets list",),
+    "datasets show": ("zsntta datasets show svhn",),
+    "datasets get": ("zsntta datasets get svhn",),
+    "datasets verify": ("zsntta datasets verify cifar10",),
+    "methods list": ("zsntta methods list",),
+    "methods show": ("zsntta methods show adand",),
+    "methods check": ("zsntta methods check adand",),
+    "cache list": ("zsntta cache list",),
+    "cache show": ("zsntta cache show shapes --model tiny",),
+    "cache verify": ("zsntta cache verify", "zsntta cache verify shapes"),
+    "cache split": (
+        "zsntta cache split shapes --images 20%",
+        "zsntta cache split cars --id-classes 98",
+    ),
+    "cache join": ("zsntta cache join imagenet",),
+    "cache import": ("zsntta cache import mine --features features.npz",),
+    "cache export": ("zsntta cache export shapes --output shapes.npz",),
+    "cache push": ("zsntta cache push hf://USER/REPO --set shapes",),
+    "cache pull": ("zsntta cache pull hf://USER/REPO shapes",),
+    "records list": ("zsntta records list --method adand",),
+    "records show": ("zsntta records show 3f2a",),
+    "records export": ("zsntta records export --method adand --output runs.jsonl",),
+    "records import": ("zsntta records import runs.jsonl",),
+    "records bundle": ("zsntta records bundle --output bundle.zip",),
+    "records remove": ("zsntta records remove 3f2a",),
+    "records verify": ("zsntta records verify",),
+    "replay": ("zsntta replay bundle.zip",),
 }
+REPEATED = "…"  # behind what may be given several times
+
+# What stands for a value: typer's name of its type, and the one word that help pages have for it.
+_KINDS = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
+
+
+def notation(name: str) -> str:
+    """An option and its values as help pages write them: --seed INTEGER …, --spread seeds|sets."""
+    name = re.sub(r"<list\[(\w+)\]>", r"<\1> …", name)  # it may be repeated
+    return re.sub(r"<(.*?)( range)?>", lambda kind: _KINDS.get(kind[1].lower(), kind[1]), name)
+
+
+def placeholder(argument: Any) -> str:
+    """What stands for an argument on help pages: NAME, or KEY … where it may be repeated."""
+    name = re.sub(r"[\[\]{}]|\.{3}", "", argument.metavar or argument.name).upper()
+    return f"{name} {REPEATED}" if argument.nargs == -1 else name

@@ -13,13 +13,18 @@ _MEANT = {
 }
 # What pydantic and click say of a value, and what follows its option and the value here.
 _RULES = {
-    r"Input should be a valid integer.*|'.*' is not a valid int(eger)?": "must be a whole number",
-    r"Input should be a valid (number|float).*|'.*' is not a valid float": "must be a number",
+    r"Input should be a valid integer.*": "must be a whole number",
+    r"'.*' is not a valid int(eger)?( range)?": "must be a whole number",
+    r"Input should be a valid (number|float).*": "must be a number",
+    r"'.*' is not a valid float( range)?": "must be a number",
     r"Input should be a valid boolean.*|'.*' is not a valid bool(ean)?": "must be true or false",
     r"Input should be greater than or equal to (?P<least>.+)": "must be at least {least}",
     r"Input should be greater than (?P<least>.+)": "must be more than {least}",
     r"Input should be less than or equal to (?P<most>.+)": "must be at most {most}",
     r"Input should be less than (?P<most>.+)": "must be less than {most}",
+    r".* is not in the range x>=(?P<least>\S+)": "must be at least {least}",
+    r".* is not in the range x<=(?P<most>\S+)": "must be at most {most}",
+    r".* is not in the range (?P<least>\S+)<=x<=(?P<most>\S+)": "must be {least} to {most}",
     r"'.*' must be (?P<rule>.+)": "must be {rule}",
     r"(Value error, )?'.*' is not one of (?P<names>.+)": "must be one of: {names}",
 }
@@ -46,8 +51,10 @@ def _name(parameter: Any) -> str:
 
 
 def _value(error: Any, message: str) -> str:
-    """The value that is wrong: pydantic has it beside its message, click quotes it within."""
+    """The value that is wrong: pydantic has it beside its message, click has it within."""
     if cause := error.__cause__:
         return short(f"'{cause.errors()[0]['input']}'")
+    if " is not in the range " in message:
+        return short(f"'{message.partition(' ')[0]}'")
     quoted = re.match(r"(Value error, )?('.*?')( is not| must be)", message, re.DOTALL)
     return short(quoted[2]) if quoted else "of another kind"

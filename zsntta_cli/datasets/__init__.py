@@ -121,8 +121,8 @@ def known(name: str) -> DatasetEntry:
             parse_corruption(name, parsed.parameters)  # which says what is wrong with it
         own = f"{name}=PATH" if is_corruption(parsed.parameters) else "NAME=PATH"
         raise DatasetError(
-            f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: known are "
-            f"{', '.join(CATALOGUE)}; a folder of images is given as {own}."
+            f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
+            f"those that are known; a folder of images is given as {own}."
         )
     return entry
 

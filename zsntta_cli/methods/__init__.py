@@ -12,7 +12,7 @@ of each item, learned from those that are offered. It goes behind any method tha
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from zsntta_cli.errors import UnknownName
 from zsntta_cli.methods import settings
 from zsntta_cli.methods.live import settings as live_settings
 from zsntta_cli.methods.words import settings as words_settings
+from zsntta_cli.settings.options import NoSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.methods.base import Decisions, Stepper, StreamData
@@ -52,7 +53,7 @@ class Method:
     """A line of METHODS: where a method is, and what others have to know of it."""
 
     run: str | Callable[..., Any]  # the function, or where it is: "module:function"
-    settings: type[Any]  # a dataclass
+    settings: type[Any] = NoSettings  # a dataclass
     live: bool = False
     decides: bool = True  # or it gives a score without a decision rule
     offline: bool = False  # it sees the whole stream before it decides: a reference, no competitor
@@ -71,6 +72,20 @@ class Method:
     cites: tuple[str, ...] = ()  # keys of report/references.bib, or entries of one's own
     cost: str = ""  # what it keeps of a stream, and what it does with an item, in words
 
+    def __post_init__(self) -> None:
+        """Refuse what would fail only when the method runs.
+
+        Raises:
+            TypeError: the settings are no dataclass, or `run` does not take what it will be given.
+        """
+        if not is_dataclass(self.settings):
+            raise TypeError(
+                f"the settings of a method must be a dataclass, not {self.settings!r}: leave them "
+                "out, or write @dataclass(frozen=True) above their class"
+            )
+        if callable(self.run) and not (self.live or self.parts):
+            _check_arguments(self.run)
+
     def load(self) -> Callable[..., Any]:
         """The function `run`, imported when it is first needed."""
         if self.parts:
@@ -86,7 +101,9 @@ class Method:
         """What of it is of a script outside the package: functions and classes."""
         if self.parts:
             return tuple(one for part in self.parts for one in part.own_code)
-        return () if isinstance(self.run, str) else (self.run, self.settings)
+        if isinstance(self.run, str):
+            return ()
+        return (self.run,) if self.settings is NoSettings else (self.run, self.settings)
 
     def needs_with(self, options: Any) -> str:
         """What it needs besides the class names with these settings."""
@@ -124,6 +141,18 @@ class Classifier:
     def own_code(self) -> tuple[Any, ...]:
         """What of it is of a script outside the package."""
         return () if isinstance(self.classes, str) else (self.classes, self.settings)
+
+
+def _check_arguments(run: Callable[..., Any]) -> None:
+    """Raise TypeError where a method's function does not take its three arguments."""
+    import inspect
+
+    try:
+        inspect.signature(run).bind("data", "options", "threshold")
+    except TypeError:
+        raise TypeError(
+            "the function of a method is called with three arguments: run(data, options, threshold)"
+        ) from None
 
 
 def _found(where: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -164,9 +164,11 @@ class StreamSettings(Settings):
     noise: str = option(
         NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)
     )
-    noise_every: int = option(8, "M: one noise image after M samples.", within=Range(least=1))
+    noise_every: int = option(
+        8, "M: one injected noise image after M samples.", within=Range(least=1)
+    )
     placement: str = option(
-        "periodic", "Where noise images go: after every M-th, or anywhere.",
+        "periodic", "Where injected noise goes: after every M-th sample, or anywhere.",
         choices=("periodic", "shuffled"),
     )  # fmt: skip
     ood_fill: str = option(

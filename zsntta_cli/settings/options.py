@@ -108,6 +108,11 @@ class Settings:
             _check(declared, getattr(self, declared.name))
 
 
+@dataclasses.dataclass(frozen=True)
+class NoSettings(Settings):
+    """The settings of a method that has none of its own."""
+
+
 def _check(declared: "Field[Any]", value: Any) -> None:
     """Raise SettingsError where a value is not one of its setting."""
     name, metadata = option_name(declared), declared.metadata

@@ -113,7 +113,7 @@ def _iterm(coded: str) -> Iterator[str]:
 
 
 def tell(interview: Interview, flagged: int, answers: Path | None) -> None:
-    """Say what the answers changed; `flagged` images are noise now."""
+    """Say what the answers changed; `flagged` images are called noise now."""
     replies = "1 answer" if interview.answered == 1 else f"{interview.answered:,} answers"
     if interview.answered and not interview.noise:
         say(f"No sign of noise after {replies}. {PRICE}", err=True)

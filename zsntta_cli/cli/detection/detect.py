@@ -118,7 +118,7 @@ def _judge_parts(asked: "PartsRequest", only: "VerdictAnswer | None", encoding: 
     from zsntta_cli.cli.detection.judging_parts import judge_parts
 
     for judged in judge_parts(asked, encoding, only):
-        what = "there already" if judged.noise is None else f"{judged.noise:,} noise"
+        what = "there already" if judged.noise is None else f"{judged.noise:,} flagged"
         say(f"{judged.path}: {judged.images:,} images, {what}")
 
 

@@ -113,7 +113,7 @@ class DecisionOptions:
     method: Annotated[str, _decision("zs-clip, adand or ridge.")] = "ridge"
     score: Annotated[str, _decision("Noise score of the frozen model: mcm, match.")] = MCM
     flag: Annotated[
-        str | None, _decision("How many are noise: 5%, 50, or fpr=1%. [the method decides]")
+        str | None, _decision("How many are flagged: 5%, 50, or fpr=1%. [the method decides]")
     ] = None
     clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
     decide: Annotated[
@@ -145,7 +145,7 @@ class DecisionOptions:
             raise misused("--answers is of questions: add --ask 10.")
         if self.ask is not None and self.flag:
             raise misused(
-                "--flag says how many are noise, and so do answers to --ask: one of them."
+                "--flag says how many are flagged, and so do answers to --ask: use one of them."
             )
         if self.ask is not None and watch:
             raise misused("--ask is of a whole folder, and a watch goes on: leave one of them out.")

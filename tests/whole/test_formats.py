@@ -1,0 +1,111 @@
+"""What earlier versions wrote is read: one file of each kind, of each version."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import h5py
+import jsonschema
+import numpy as np
+import pytest
+from PIL import Image
+
+from zsntta_cli import OnlineDetector
+
+ROOT = Path(__file__).parents[2]
+VERSIONS = sorted((ROOT / "tests" / "formats").iterdir())
+METHODS = ("adand", "ridge", "zs-clip")
+
+
+@pytest.fixture(params=VERSIONS, ids=lambda folder: folder.name)
+def wrote(request, zsntta, tmp_path):
+    """The files of a version, in the folder that the command line runs in."""
+    shutil.copytree(request.param, tmp_path, dirs_exist_ok=True)
+    return zsntta
+
+
+def exported(path):
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def test_feature_files_are_whole_and_replay(wrote):
+    assert wrote("cache", "verify").exit_code == 0
+    run = ("simulate", "--method", "zs-clip", "--noise", "none", "--encoder", "made",
+           "--id", "pets", "--ood", "sky", "--limit", "60", "--seed", "0")  # fmt: skip
+    assert wrote(*run, "--fresh", "--records", "new.sqlite").exit_code == 0
+    wrote("records", "export", "--records", "new.sqlite", "--output", "new.jsonl")
+    [new] = exported("new.jsonl")
+    [old] = [
+        run
+        for run in exported("runs.jsonl")
+        if run["record"]["settings"]["method"] == "zs-clip"
+        and run["record"]["settings"]["stream"]["seed"] == 0
+    ]
+    assert new["record"]["counts"] == old["record"]["counts"]
+
+
+def test_kept_results_are_listed_and_imported(wrote):
+    runs = exported("runs.jsonl")
+    assert len(runs) == 2 * len(METHODS)
+    wrote("records", "import", "runs.jsonl", "--records", "other.sqlite")
+    for store in ("features/records.sqlite", "other.sqlite"):
+        assert wrote("records", "verify", "--records", store).exit_code == 0
+        wrote("records", "export", "--records", store, "--output", "again.jsonl")
+        again = {run["key"]: run["record"]["counts"] for run in exported("again.jsonl")}
+        assert again == {run["key"]: run["record"]["counts"] for run in runs}
+    schema = json.loads((ROOT / "docs" / "record.schema.json").read_text(encoding="utf-8"))
+    for run in runs:
+        jsonschema.validate(run, schema)
+
+
+def test_a_bundle_is_replayed_to_the_bit(wrote):
+    answer = wrote("replay", "bundle.zip")
+    assert (answer.exit_code, answer.stdout) == (0, "2 of 2 records to the bit\n")
+
+
+def test_a_detectors_state_decides_as_it_did(wrote):
+    expected = json.loads(Path("expected.json").read_text(encoding="utf-8"))
+    detector = OnlineDetector.load("state.h5")
+    verdicts = detector.predict(np.array(expected["rows"]))
+    assert detector.seen == expected["seen"] == 100
+    np.testing.assert_allclose(verdicts.score, expected["scores"], atol=1e-6)
+    np.testing.assert_allclose(verdicts.threshold, expected["thresholds"], atol=1e-6)
+    assert verdicts.class_index.tolist() == expected["classes"]
+
+
+def test_a_watch_goes_on_behind_its_rows(wrote):
+    before = Path("verdicts.jsonl").read_bytes()
+    schema = json.loads((ROOT / "docs" / "verdict.schema.json").read_text(encoding="utf-8"))
+    for row in exported("verdicts.jsonl"):
+        jsonschema.validate(row, schema)
+    for picture in Path("inbox").iterdir():
+        os.utime(picture, (1_700_000_000, 1_700_000_000))  # a checkout is not of that time
+    Image.new("RGB", (16, 16), "white").save("inbox/3.png")
+    answer = wrote("detect", "inbox", "--model", "tiny", "--classes", "circle,square",
+                   "--method", "zs-clip", "--watch", "--looks", "4", "--interval", "0.05",
+                   "--state", "watch.h5", "--out", "verdicts.jsonl")  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    after = Path("verdicts.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert [row["source"] for row in exported("verdicts.jsonl")[3:]] == ["inbox/3.png"]
+
+
+def test_a_file_of_a_later_format_is_refused_in_a_line(wrote):
+    """One kind after the other says that it is of a later version."""
+    with h5py.File("features/made/pets.h5", "r+") as file:
+        file.attrs["format"] = 99
+    with h5py.File("state.h5", "r+") as file:
+        file.attrs["state_format"] = 99
+    answer = wrote("cache", "verify", "pets")
+    assert answer.exit_code == 1
+    assert "99" in answer.output
+    with pytest.raises(Exception, match="99") as raised:
+        OnlineDetector.load("state.h5")
+    assert "\n" not in str(raised.value)
+    later = Path("runs.jsonl").read_text(encoding="utf-8").replace('"format": 1', '"format": 99')
+    Path("later.jsonl").write_text(later, encoding="utf-8")
+    answer = wrote("records", "import", "later.jsonl", "--records", "new.sqlite")
+    assert answer.exit_code == 1
+    assert "99" in answer.stderr
+    assert answer.stderr.count("\n") == 1

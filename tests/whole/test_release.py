@@ -1,0 +1,76 @@
+"""What a release has to agree with: versions, references, the wheel's files, the site."""
+
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+import zsntta_cli
+from zsntta_cli.cli import COMMANDS
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.citations import PROGRAM, SETTING, find_reference
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+
+def test_one_version_is_written_everywhere():
+    version = zsntta_cli.__version__
+    assert f"## {version} —" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"Version {version}" in find_reference(PROGRAM).text
+    assert (ROOT / "tests" / "formats" / version).is_dir()
+    assert f"to {version}\n" in (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+
+
+def test_the_citation_file_has_each_methods_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == zsntta_cli.__version__
+    titles = {entry["title"] for entry in citation["references"]}
+    keys = {key for name in METHODS for key in METHODS[name].cites} - {PROGRAM, SETTING}
+    assert titles >= {find_reference(key).title for key in keys if find_reference(key)}
+    for entry in citation["references"]:
+        assert {"type", "title", "authors"} <= {*entry}
+        assert all("family-names" in author for author in entry["authors"])
+
+
+def test_the_site_has_every_command_and_every_public_name():
+    import site_pages
+
+    commands = site_pages.commands_page()
+    headings = set(re.findall(r"^## zsntta (.*)$", commands, re.MULTILINE))
+    wanted = set()
+    for name, command in COMMANDS.items():
+        subcommands = getattr(command, "commands", {})
+        wanted |= {f"{name} {sub}" for sub in subcommands} or {name}
+    assert headings == wanted
+    assert "--oga-every" in commands, "of simulate, all options"
+    python = site_pages.python_page()
+    assert all(f"::: zsntta_cli.{n}" in python for n in zsntta_cli.__all__ if n[0] != "_")
+
+
+def test_every_page_of_docs_is_in_the_sites_menu():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f" {page.relative_to(ROOT / 'docs').as_posix()}\n" in menu, page
+
+
+def test_a_wheel_with_a_file_too_few_or_too_many_is_wrong(tmp_path):
+    import zipfile
+
+    import release_check
+
+    listed = release_check.package_files()
+    for names, said in {
+        (*listed, "zsntta_cli/stray.txt"): "the wheel has zsntta_cli/stray.txt",
+        tuple(listed - {"zsntta_cli/py.typed"}): "the wheel lacks zsntta_cli/py.typed",
+        tuple(listed): "",
+    }.items():
+        wheel = tmp_path / "w.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            licences = [f"z.dist-info/licenses/{name}" for name in release_check.LICENCES]
+            for name in (*names, *licences):
+                archive.writestr(name, "")
+        wrong = release_check.wrong_content(wheel)
+        assert bool(wrong) == bool(said)
+        assert said in "".join(wrong)

@@ -1,0 +1,93 @@
+"""Write one file of each kind that this version writes: what later versions must read for ever.
+
+`python tools/format_fixtures.py tests/formats/0.2.0` is run once for a version, before it is
+published. tests/whole/test_formats.py reads the files of all versions.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from zsntta_cli import OnlineDetector
+
+CLASSES = ["cat", "dog", "ox"]
+WHEN = 1_700_000_000
+STREAM = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--limit", "60")
+
+
+def main(target: Path) -> None:
+    """Make all files in a folder of their own, then put them into `target`."""
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        make_features()
+        run("simulate", "--method", "zs-clip,adand,ridge", "--noise", "none", *STREAM, "--seed=0-1")
+        run("records", "export", "--output", "runs.jsonl")
+        run("records", "bundle", "--method", "zs-clip", "--output", "bundle.zip")
+        make_state()
+        make_watch()
+        for name in ("features", "inbox", "watch.h5", "watch.h5.seen", "verdicts.jsonl", "state.h5",
+                     "runs.jsonl", "bundle.zip", "expected.json"):  # fmt: skip
+            place = target / name
+            shutil.copytree(name, place) if Path(name).is_dir() else shutil.copy(name, place)
+    for left in (*target.rglob("*.lock"), *target.rglob("images.sqlite*")):
+        left.unlink()
+
+
+def make_features() -> None:
+    """Two sets of 8 dims, as features made elsewhere: pets with texts, and sky."""
+    rng = np.random.default_rng(0)
+    text = np.linalg.qr(rng.standard_normal((8, 3)))[0].T
+    labels = rng.integers(0, 3, 120)
+    images = 10 * text[labels] + rng.standard_normal((120, 8))
+    np.savez("pets.npz", features=images.astype(np.float16), labels=labels)
+    np.savez("text.npz", text_features=text.astype(np.float32), class_names=CLASSES)
+    np.save("sky.npy", (5 * rng.standard_normal((90, 8))).astype(np.float16))
+    run("cache", "import", "pets", "--features", "pets.npz", "--text", "text.npz", "--encoder",
+        "made", "--logit-scale", "100")  # fmt: skip
+    run("cache", "import", "sky", "--features", "sky.npy", "--encoder", "made")
+
+
+def make_state() -> None:
+    """A detector that has seen 100 rows, and what it says of ten others."""
+    rng = np.random.default_rng(1)
+    text, rows = rng.standard_normal((3, 8)), rng.standard_normal((110, 8))
+    detector = OnlineDetector(text, 100.0, class_names=CLASSES, method="zs-clip")
+    detector.update(rows[:100])
+    detector.save("state.h5")
+    verdicts = detector.predict(rows[100:])
+    expected = {
+        "seen": detector.seen,
+        "rows": rows[100:].tolist(),
+        "scores": verdicts.score.tolist(),
+        "thresholds": verdicts.threshold.tolist(),
+        "classes": verdicts.class_index.tolist(),
+    }
+    Path("expected.json").write_text(json.dumps(expected), encoding="utf-8")
+
+
+def make_watch() -> None:
+    """A folder that was watched: its pictures, the watch's state, its rows."""
+    Path("inbox").mkdir()
+    for number in range(3):
+        Image.new("RGB", (16, 16), (80 * number, 40, 0)).save(f"inbox/{number}.png")
+        os.utime(f"inbox/{number}.png", (WHEN, WHEN))  # a watch knows a file by its time
+    run("detect", "inbox", "--model", "tiny", "--classes", "circle,square", "--method", "zs-clip",
+        "--watch", "--looks", "4", "--interval", "0.05", "--state", "watch.h5",
+        "--out", "verdicts.jsonl")  # fmt: skip
+
+
+def run(*words: str) -> None:
+    """Run zsntta."""
+    subprocess.run([sys.executable, "-m", "zsntta_cli", *words], check=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).absolute())

@@ -1,0 +1,116 @@
+"""What the site has beside docs/: pages that stand elsewhere, and those made of the code.
+
+A hook of MkDocs (mkdocs.yml): README is the first page; the command line's page is made of the
+commands' help, the Python reference's of what is public, and notebooks become pages.
+"""
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+
+# Pages of the site by the file that they are made of.
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "examples/service/README.md": "service.md",
+    "docs/detect.ipynb": "detect-notebook.md",
+    "docs/results.ipynb": "results-notebook.md",
+}
+# Files that pages link to, and that are no pages.
+FILES = ("LICENSE", "CITATION.cff", "zsntta_cli/datasets/wordnet/LICENSE")
+
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)((?:#[^)]*)?)\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not in docs/."""
+    for source, page in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        text = notebook_text(json.loads(text)) if source.endswith(".ipynb") else text
+        files.append(File.generated(config, page, content=text))
+    for source in FILES:
+        place = f"{source}.txt"
+        files.append(File.generated(config, place, content=(ROOT / source).read_bytes()))
+    files.append(File.generated(config, "commands.md", content=commands_page()))
+    files.append(File.generated(config, "python.md", content=python_page()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Let links between files of the project lead to the site's pages."""
+    del config, files
+    here = page.file.src_uri
+    source = next((source for source, of in PAGES.items() if of == here), f"docs/{here}")
+
+    def on_site(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        if target in PAGES:
+            place = PAGES[target]
+        elif target in FILES:
+            place = f"{target}.txt"
+        elif target.startswith("docs/"):
+            place = target.removeprefix("docs/")
+        else:
+            raise PluginError(f"{source} links to {target}, which is not on the site")
+        return f"]({posixpath.relpath(place, posixpath.dirname(here) or '.')}{link[2]})"
+
+    return _LINK.sub(on_site, markdown)
+
+
+def commands_page() -> str:
+    """Every command with all of its options, as its help says them."""
+    return "\n".join(["# Command line", "", *_command_lines()])
+
+
+def _command_lines() -> Iterator[str]:
+    from typer.testing import CliRunner
+
+    from zsntta_cli.cli import COMMANDS, app
+    from zsntta_cli.cli.pages import SHORT_PAGES
+
+    yield "Every command prints this page of its own with `-h`."
+    yield ""
+    for name, command in COMMANDS.items():
+        subcommands = getattr(command, "commands", {})
+        for words in [[name, sub] for sub in subcommands] or [[name]]:
+            every = ["--all"] if words[0] in SHORT_PAGES else []
+            answer = CliRunner().invoke(app, [*words, "-h", *every], prog_name="zsntta")
+            yield f"## zsntta {' '.join(words)}\n\n```text\n{answer.stdout.rstrip()}\n```\n"
+
+
+def python_page() -> str:
+    """The reference of what `import zsntta_cli` gives, made of the docstrings."""
+    import zsntta_cli
+
+    names = [name for name in zsntta_cli.__all__ if name != "__version__"]
+    head = "# Python reference\n\n[In Python](api.md) shows how these are used.\n\n"
+    return head + "\n".join(f"::: zsntta_cli.{name}\n" for name in names)
+
+
+def notebook_text(notebook: Any) -> str:
+    """A notebook as a page: its prose, its code, and what that printed."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                parts.append("".join(data["text/html"]))
+            elif "image/png" in data:
+                parts.append(
+                    f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
+                )
+            elif text := "".join(output.get("text", data.get("text/plain", ""))):
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join(parts)
