@@ -1,7 +1,7 @@
-"""A folder or a stream of one's own -> a verdict an image.
+"""Detect noise in a folder or a stream of the user's own: one verdict for each image.
 
-`OnlineDetector` decides on features and needs NumPy alone; `NoiseDetector` is the same on images
-and brings its encoder; `NoiseEstimator` speaks as scikit-learn's outlier detectors do.
+`OnlineDetector` decides on features and needs only NumPy; `NoiseDetector` does the same on images
+and has an encoder; `NoiseEstimator` has the interface of scikit-learn's outlier detectors.
 """
 
 from zsntta_cli.detection.detector import OnlineDetector

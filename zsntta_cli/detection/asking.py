@@ -1,13 +1,14 @@
-"""Which images of a folder to ask a person about, and what the answers say of the others.
+"""Choose images of a folder to ask a person about, and use the answers for the others.
 
-The images are ranked by suspicion. Two unknowns say what the ranks are worth: the share of noise
-pi, and the power d' of the score, by which noise is shifted from clean images (both normal, of
-variance 1). A grid of both, and "there is no noise", are the hypotheses. The image at the share r
-from the most suspicious one on stands at the score x of pi Phi(d' - x) + (1 - pi) Phi(-x) = r, and
-is noise with the chance pi phi(x - d') / (pi phi(x - d') + (1 - pi) phi(x)). Each question is the
-image whose answer says most about the hypotheses; an answer weighs them anew by Bayes' rule.
+The images are ranked by suspicion. How much the ranks are worth depends on two unknowns: the share
+of noise pi, and the power d' of the score, by which noise is shifted from clean images (both
+normal, of variance 1). The hypotheses are a grid of both, and "there is no noise". An image with
+the share r of all images at its rank or above has the score x that solves pi Phi(d' - x) + (1 - pi)
+Phi(-x) = r, and is noise with the probability pi phi(x - d') / (pi phi(x - d') + (1 - pi) phi(x)).
+Each question is about the image whose answer says most about the hypotheses; an answer updates
+their weights by Bayes' rule.
 
-NumPy alone; all constants were set on pets, cars and imagenet (docs/detector-why.md).
+It needs only NumPy. All constants were set on pets, cars and imagenet (docs/detector-why.md).
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ _PATTERNS = 64  # likeliest patterns of answers that a plan of several questions
 
 @dataclass(frozen=True)
 class HypothesisGrid:
-    """The H hypotheses on R ranks; the first one is that there is no noise."""
+    """The H hypotheses on R ranks; the first hypothesis is that there is no noise."""
 
     rank: Floats  # (R,) share of the folder from the most suspicious image on
     share: Floats  # (H,) of noise, pi
@@ -37,7 +38,7 @@ class HypothesisGrid:
     doubt: Floats  # (H, R) entropy of that, in nats
 
     def cells(self, count: int) -> NDArray[np.int64]:
-        """The rank (N,) of the grid for each of so many images, the most suspicious first."""
+        """The rank (N,) of the grid for each of `count` images, the most suspicious first."""
         middle = (np.arange(count) + 0.5) / count
         return np.minimum(np.searchsorted(self.rank, middle), len(self.rank) - 1)
 
@@ -53,7 +54,7 @@ def grid() -> HypothesisGrid:
 
 
 def _chance(rank: Floats, share: float, power: float) -> Floats:
-    """The chance (R,) that the image at a rank is noise, of so much noise and such a score."""
+    """The probability (R,) that the image at a rank is noise, given the share and the power."""
     score = np.linspace(-6, 12, 6001)
     step = score[1] - score[0]
     noise, clean = (np.exp(-((score - mean) ** 2) / 2) * step for mean in (power, 0.0))
@@ -65,16 +66,16 @@ def _chance(rank: Floats, share: float, power: float) -> Floats:
 
 
 def entropy(chance: Floats) -> Floats:
-    """Entropies of yes-or-no answers of these chances, in nats."""
+    """Entropies, in nats, of yes-or-no answers with these probabilities."""
     return -(chance * np.log(chance) + (1 - chance) * np.log(1 - chance))
 
 
 def prior(evidence: float, flagged: float) -> Floats:
-    """What is believed (H,) before the first answer.
+    """The weights (H,) before the first answer.
 
-    With evidence for noise of another kind (in [0, 1]) there is some, well ranked, about as much
-    as was flagged (a share of the folder); without, there may be none, and noise is of the classes'
-    own kind rather than far from them.
+    With evidence for noise of another kind (in [0, 1]) there is well-ranked noise, about as much as
+    was flagged (a share of the folder). Without it there may be none, and noise is rather of the
+    same kind as the classes.
     """
     hypotheses = grid()
     share, power = hypotheses.share[1:], hypotheses.power[1:]
@@ -88,18 +89,18 @@ def prior(evidence: float, flagged: float) -> Floats:
 
 
 def updated(weight: Floats, cell: int, is_noise: bool) -> Floats:
-    """The weights (H,) after an answer about the image at a rank of the grid: Bayes' rule."""
+    """The weights (H,) after an answer about the image at a rank of the grid, by Bayes' rule."""
     chance = grid().chance[:, cell]
     weight = weight * (chance if is_noise else 1 - chance)
     return weight / weight.sum()
 
 
 def most_telling(weight: Floats, cells: NDArray[np.int64], count: int) -> list[int]:
-    """Which images to ask about, as numbers in `cells` (N,), the ranks of those that are open.
+    """The images to ask about, as indices of `cells` (N,), the ranks of the open images.
 
-    One after another, each the one whose answer is expected to say most about the hypotheses
-    (mutual information), whatever those before it are answered. Of several that say as much, the
-    most suspicious one.
+    They are chosen one after another. Each is the image whose answer is expected to say most about
+    the hypotheses (mutual information), averaged over the answers to those before it. Of equal ones
+    the most suspicious is chosen.
     """
     hypotheses, chosen = grid(), list[int]()
     patterns = weight[None]  # (P, H) joint probability of the answers so far and each hypothesis
@@ -117,25 +118,27 @@ def most_telling(weight: Floats, cells: NDArray[np.int64], count: int) -> list[i
 
 
 def expected_accuracy(weight: Floats, right: Floats) -> Floats:
-    """The Acc_H (R,) that is expected of calling noise all up to each rank.
+    """The expected Acc_H (R,) if all images up to each rank are called noise.
 
-    `right` (R,) is the chance that a clean image at a rank gets its right class. Where there is no
-    noise, Acc_S stands for Acc_H.
+    `right` (R,) is the probability that a clean image at a rank gets its right class. If there is
+    no noise, Acc_S replaces Acc_H.
     """
     hypotheses = grid()
     rank = hypotheses.rank
     width = np.diff(np.r_[0, (rank[1:] + rank[:-1]) / 2, 1])
     clean, noise = (1 - hypotheses.chance) * width, hypotheses.chance * width
-    known = clean * right
-    correct = (known.sum(1, keepdims=True) - known.cumsum(1)) / clean.sum(1, keepdims=True)
-    found = noise.cumsum(1) / noise.sum(1, keepdims=True)
-    harmonic = 2 * correct * found / (correct + found + 1e-9)
+    named_right = clean * right
+    correct = (named_right.sum(1, keepdims=True) - named_right.cumsum(1)) / clean.sum(
+        1, keepdims=True
+    )
+    caught = noise.cumsum(1) / noise.sum(1, keepdims=True)
+    harmonic = 2 * correct * caught / (correct + caught + 1e-9)
     harmonic[0] = correct[0]
     return weight @ harmonic
 
 
 def accuracy_by_rank(likeliest: Floats) -> Floats:
-    """The chance (R,) that a class is right, by softmax scores (N,) in order of suspicion."""
+    """The probability (R,) that a class is right, by softmax scores (N,) in order of suspicion."""
     count = len(likeliest)
     if count > 2 * _NEIGHBOURS:
         window = np.ones(_NEIGHBOURS)

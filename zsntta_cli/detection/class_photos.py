@@ -1,4 +1,4 @@
-"""Classes from a folder of example photos: a subfolder a class."""
+"""Classes from a folder of example photos, with a subfolder for each class."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from zsntta_cli.settings.prompts import PHOTOS
 
 
 class PhotoClasses(NamedTuple):
-    """Classes of a folder, and what their photos look like to the encoder."""
+    """Classes of a folder, with the features of their photos."""
 
     names: tuple[str, ...]
     classes: ClassFeatures
@@ -27,7 +27,7 @@ class PhotoClasses(NamedTuple):
 
 
 def photo_items(folder: Path) -> dict[str, list[Item]]:
-    """The photos of each class: a subfolder a class, with all folders within.
+    """The photos of each class: all photos within its subfolder.
 
     Raises:
         DatasetError: there is no such folder, it has no subfolders, or one of them has no photo.
@@ -37,8 +37,8 @@ def photo_items(folder: Path) -> dict[str, list[Item]]:
     except (OSError, ValueError) as error:  # a NUL in its path
         wrong = f"cannot read the example photos in {folder} ({first_line(error)})."
         raise DatasetError(wrong) from error
-    shown = (path for path in entries if not path.name.startswith("."))
-    folders = [path for path in shown if path.is_dir() and path.name not in SKIPPED]
+    visible = (path for path in entries if not path.name.startswith("."))
+    folders = [path for path in visible if path.is_dir() and path.name not in SKIPPED]
     if not folders:
         wants = "must have a folder for each class, with 2 to 8 photos in it"
         raise DatasetError(f"{folder} has no folders: {wants}.")
@@ -53,8 +53,8 @@ def photo_classes(folder: Path, encoding: Encoding) -> PhotoClasses:
     """Classes from the example photos in a folder.
 
     Raises:
-        DatasetError: as `photo_items`; a class none of whose photos can be read; one photo in two
-            classes; no class with two photos.
+        DatasetError: as `photo_items`; no photo of a class can be read; a photo is in two classes;
+            no class has two photos.
     """
     items = photo_items(folder)
     check_class_names(tuple(items))
@@ -76,9 +76,9 @@ def photo_classes(folder: Path, encoding: Encoding) -> PhotoClasses:
 
 
 def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
-    """File classes made of photos with a cached set, whose class names the folder's are.
+    """Store classes made of photos with a cached set that has the same class names.
 
-    What the file has of the same photos stays.
+    Features of the same photos that the file already has stay.
 
     Raises:
         DatasetError: a class of the set has no photos, or photos are of no class.
@@ -88,16 +88,19 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
     names = features.class_names
     lacking, strange = set(names) - set(classes.names), set(classes.names) - set(names)
     if lacking or strange:
-        shown = short(", ".join(f"'{name}'" for name in sorted(lacking or strange)), 100)
-        what = f"no photos of {shown}" if lacking else f"photos of {shown}, which are no classes"
+        listed = short(", ".join(f"'{name}'" for name in sorted(lacking or strange)), 100)
+        what = f"no photos of {listed}" if lacking else f"photos of {listed}, which are no classes"
         raise DatasetError(
             f"{folder} has {what}: its folders must be named as the classes of {features.name} are."
         )
-    own = classes.classes.features[[classes.names.index(name) for name in names]]
+    features_now = classes.classes.features[[classes.names.index(name) for name in names]]
     before = features.text_features.get(PHOTOS)
     if before is None:
-        add_texts(path, [Text(PHOTOS, own, classes.classes.scale)])
-    elif not np.array_equal(before, own) or features.text_scales[PHOTOS] != classes.classes.scale:
+        add_texts(path, [Text(PHOTOS, features_now, classes.classes.scale)])
+    elif (
+        not np.array_equal(before, features_now)
+        or features.text_scales[PHOTOS] != classes.classes.scale
+    ):
         raise StoreError(
             f"{path} has classes made of other photos: add --overwrite to make it again."
         )
@@ -106,11 +109,11 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
 def _warnings(
     names: Sequence[str], encoded: Sequence[Encoded], labels: NDArray[np.integer]
 ) -> Iterator[str]:
-    """What is wrong with photos that are not all wrong: DatasetError where a class has none."""
+    """Warnings about photos that cannot be read; DatasetError if a class has no other."""
     failed = [one for one in encoded if one.error]
-    left = np.bincount(labels, [not one.error for one in encoded], len(names))
+    readable = np.bincount(labels, [not one.error for one in encoded], len(names))
     for name, i in zip(names, range(len(names)), strict=True):
-        if not left[i]:
+        if not readable[i]:
             first = next(one for one, of in zip(encoded, labels, strict=True) if of == i)
             wrong = f"no photo of the class '{short(name)}' can be read"
             raise DatasetError(f"{wrong} ({first.item.source}: {first.error}).")
@@ -119,20 +122,20 @@ def _warnings(
         yield f"{len(failed):,} of {len(encoded):,} example photos cannot be read (the first: " + (
             f"{first.item.source}: {first.error})."
         )
-    single = [name for name, count in zip(names, left, strict=True) if count == 1]
+    single = [name for name, count in zip(names, readable, strict=True) if count == 1]
     if single and len(names) > 1:
         yield f"classes with one example photo: {short(', '.join(single))}; give 2 to 8 of each."
 
 
 def _told_apart(names: Sequence[str], read: Sequence[tuple[Encoded, int]]) -> frozenset[bytes]:
-    """The photos by their features: DatasetError where one is an example of two classes."""
+    """The photos by their features; DatasetError if one is an example of two classes."""
     place: dict[bytes, tuple[Encoded, int]] = {}
-    for one, label in read:
-        assert one.features is not None
-        other, other_label = place.setdefault(one.features.tobytes(), (one, label))
+    for photo, label in read:
+        assert photo.features is not None
+        other, other_label = place.setdefault(photo.features.tobytes(), (photo, label))
         if other_label != label:
             raise DatasetError(
-                f"{other.item.source} and {one.item.source} are the same photo, an example of "
+                f"{other.item.source} and {photo.item.source} are the same photo, an example of "
                 f"'{short(names[other_label])}' and of '{short(names[label])}': remove one."
             )
     return frozenset(place)

@@ -1,4 +1,4 @@
-"""A detector on features: NumPy alone, no torch, no images."""
+"""A detector on features, which needs only NumPy: no torch, no images."""
 
 import copy
 import dataclasses
@@ -37,18 +37,18 @@ _OF_PROCESS = frozenset({"_lock", "_knows", "_encoder"})
 
 
 class OnlineDetector:
-    """Decides which features are of none of the classes, and learns from what it sees.
+    """Decide which features belong to none of the classes, and learn from those seen.
 
-    It learns from people, too: `feedback` says what some images are, and verdicts on others then
-    have the log-odds of noise as their score, above the threshold 0.
+    It learns from people, too: `feedback` says what some images are. Verdicts on other images then
+    have the log-odds of noise as their score, and 0 as their threshold.
 
-    `update` decides, then learns, in order; what is pushed in which pieces changes no verdict.
-    `predict` and `score` judge each image by itself, by what was learned up to now, and change
-    nothing. Threads may call all of it: updates come one after another, and whoever reads meanwhile
-    gets what one moment would have said.
+    `update` decides, then learns, in order; dividing the images into other pieces changes no
+    verdict. `predict` and `score` judge each image by itself, by what was learned so far, and
+    change nothing. Threads may call all methods: updates come one after another, and reading
+    methods use the state of a single moment.
 
-    What is called `images` below are features (N, D) here, or one (D,); a `NoiseDetector` has an
-    encoder that makes them of images, and takes such features as `features`.
+    The parameter `images` below means features (N, D) here, or one feature (D,). A `NoiseDetector`
+    has an encoder that computes them from images, and takes features as `features`.
     """
 
     normalized = False  # whether features come with unit norm
@@ -70,20 +70,20 @@ class OnlineDetector:
         """A detector that has seen nothing.
 
         Args:
-            text_features: (C, D), a row a class; a tensor will do.
-            logit_scale: the model's own, exponentiated: about 100 for CLIP; a warning says where it
-                looks like the logarithm.
+            text_features: (C, D), a row for each class; a tensor is accepted.
+            logit_scale: the model's scale, exponentiated: about 100 for CLIP; a value that looks
+                like the logarithm gives a warning.
             method: one that decides online: zs-clip, adand or ridge.
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
             logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
-            other_features: (W, D) of words for what else images may show; ridge takes them.
-            names_beside: (C, D) of the classes in the words' prompt, where it is another one.
-            settings: of the method and its threshold, named as for `simulate`; `seed` is that of
+            other_features: (W, D) of words for what else images may show; only ridge uses them.
+            names_beside: (C, D) of the classes in the words' prompt, if it is another one.
+            settings: those of the method and its threshold, named as for `simulate`; `seed` is for
                 a detector that starts at random.
 
         Raises:
-            SettingsError: one of them is out of its range.
+            SettingsError: one of the arguments is out of its range.
         """
         words = other_features, names_beside
         model = FrozenModel.checked(text_features, logit_scale, logit_bias, *words)
@@ -104,10 +104,10 @@ class OnlineDetector:
         class_names: Sequence[str] | None = None,
         **more: Any,
     ) -> "OnlineDetector":
-        """A detector whose classes are made of example images in place of texts.
+        """A detector whose classes are made of example images instead of texts.
 
-        A class is the mean of its examples, and the scale of the logits is the one that tells them
-        apart when each is left out.
+        A class is the mean of its examples. The scale of the logits is the one that best
+        distinguishes the examples when each is left out.
 
         Args:
             features: (M, D) of the examples, 2 to 8 a class, raw or of unit norm.
@@ -117,7 +117,7 @@ class OnlineDetector:
             more: `normalized`, and the settings of the method, as for `OnlineDetector`.
 
         Raises:
-            SettingsError: one of them will not do, or no class has two different examples.
+            SettingsError: one of the arguments is invalid, or no class has two different examples.
         """
         from zsntta_cli.detection.examples import class_features
 
@@ -129,7 +129,7 @@ class OnlineDetector:
     def _configure(
         self, class_names: tuple[str, ...], method: str, settings: dict[str, Any]
     ) -> None:
-        """Take what can be told without a model: SettingsError where it will not do."""
+        """Take the arguments that need no model; SettingsError if they are invalid."""
         inputs.check_method(method)
         self.class_names, self.method = class_names, method
         self._seed = inputs.checked_seed(settings.pop("seed", 0))
@@ -140,12 +140,12 @@ class OnlineDetector:
         self._questions: Questions | None = None  # about what was last decided in hindsight
 
     def _begin(self, model: FrozenModel) -> None:
-        """Start the method; the model comes last, as it tells other threads that all is there."""
+        """Start the method; the model is set last, which tells other threads that all is ready."""
         self._knows = self._nothing(model)
         self._model = model
 
     def _nothing(self, model: FrozenModel) -> Knowledge:
-        """What is known before the first image."""
+        """The knowledge before the first image."""
         threshold, options = self._settings
         data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
         stepper = METHODS[self.method].start(data, options, threshold)
@@ -154,10 +154,10 @@ class OnlineDetector:
         return Knowledge(model, scored, self.class_names)
 
     def _prepare(self) -> None:
-        """Begin with a model that was put off; here it was given at the start."""
+        """Load the model if it was deferred; here it was given at the start."""
 
     def _begun(self) -> FrozenModel:
-        """The model, and with it a method that has begun."""
+        """The model, after the method has begun."""
         if self._model is None:
             self._prepare()
         assert self._model is not None
@@ -171,11 +171,11 @@ class OnlineDetector:
         features: Any = None,
         flag: FlagValue = None,
     ) -> Verdicts:
-        """Decide on the next images, or features (N, D) of such, in order, and learn from them.
+        """Decide on the next images, or features (N, D) of images, in order, and learn from them.
 
-        `sources` (N,) are what the verdicts call the images; those of files are their paths. `flag`
-        is the share that is called noise ("5%" or 0.05), in place of the method's own decision, of
-        all images up to each one that came with a flag.
+        `sources` (N,) are the names of the images in the verdicts; files have their paths. `flag`
+        is the share to call noise ("5%" or 0.05) instead of the method's own decision, among all
+        images so far that came with a flag.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
@@ -196,7 +196,7 @@ class OnlineDetector:
     def predict(
         self, images: Any = None, sources: Sources = (), *, features: Any = None
     ) -> Verdicts:
-        """Judge images by what was learned, each by itself; nothing is learned."""
+        """Judge images by what was learned, each by itself, without learning."""
         return self._verdicts(lambda data: self._knows.judged(data), images, features, sources)
 
     def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
@@ -215,26 +215,25 @@ class OnlineDetector:
         clean: Any = None,
         learn: bool = False,
     ) -> Verdicts:
-        """Decide on a whole folder's images in hindsight; answers are in their order.
+        """Decide on the images of a whole folder in hindsight; verdicts are in their order.
 
-        They are shown `passes` times, as often as is good for so many where None is given, each
-        time in an order drawn by the seed; the last pass decides. `questions` are about these
-        images from now on, unless a flag says how many are noise.
+        The images are shown `passes` times, each time in a random order by the seed; the last pass
+        decides. If `passes` is None, it depends on the number of images. `questions` are about
+        these images from now on, unless a flag says how many are noise.
 
         Args:
             images: the folder's, or `features` (N, D) of them.
-            passes: how often they are shown.
+            passes: how often the images are shown.
             seed: of the orders.
-            sources: (N,) what the verdicts call the images.
-            features: (N, D) of the images, in their place.
-            flag: how many are called noise in place of the method's own decision: a share ("5%" or
-                0.05), a number (50), or "fpr=1%", so that this share of `clean` is.
-            clean: images that are known to be clean, for that rate; features of such beside
-                features.
-            learn: go on afterwards from what was shown; else nothing is learned.
+            sources: (N,) names of the images in the verdicts.
+            features: (N, D) of the images, instead of `images`.
+            flag: how many to call noise instead of the method's own decision: a share ("5%" or
+                0.05), a number (50), or "fpr=1%", so that this share of `clean` is called noise.
+            clean: images that are known to be clean, for that rate; features if `features` is used.
+            learn: keep what was learned from the images; else nothing is learned.
 
         Raises:
-            SettingsError: no passes, no flag, or images as for `update`.
+            SettingsError: invalid passes or flag, or images as for `update`.
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
         seed, wanted = inputs.checked_seed(seed), Flag.of(flag)
@@ -259,11 +258,11 @@ class OnlineDetector:
         return self._knows.in_hindsight(data, stepper, answers, passes, seed)
 
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
-        """The images of `decide_all` to ask a person about, at most so many: ids and verdicts.
+        """At most `count` images of `decide_all` to ask a person about: ids and verdicts.
 
-        Those whose answers say most about the others come first. An id is the image's source where
-        it alone has that, else its number. With every answer the best next question may change, so
-        ask for one at a time where you can.
+        Images whose answers say most about the others come first. An id is the image's source if
+        that is unique, else its number. Every answer may change the best next question, so ask for
+        one at a time if possible.
 
         Raises:
             SettingsError: nothing was decided in hindsight yet.
@@ -281,9 +280,9 @@ class OnlineDetector:
         questions.answer(questions.number(image), bool(belongs))
 
     def answered(self) -> Verdicts:
-        """The verdicts of `decide_all` with the answers: other thresholds where they say so.
+        """The verdicts of `decide_all` with the answers, which may move the thresholds.
 
-        What was flagged and is no more is unsure; answered images are as you said.
+        Images that are no longer flagged become unsure; answered images are as they were answered.
 
         Raises:
             SettingsError: nothing was decided in hindsight yet.
@@ -297,11 +296,11 @@ class OnlineDetector:
         return self._questions
 
     def feedback(self, images: Any = None, noise: ArrayLike = (), *, features: Any = None) -> None:
-        """Learn from what a person says of images: `noise` (N,) are those of none of the classes.
+        """Learn what a person says of images: `noise` (N,) marks those of none of the classes.
 
-        In whatever order it is said, and whether the images were seen before or not; of the same
-        image the last answer counts. Verdicts on all other images follow, as far as the answers
-        tell noise from clean images better than the method alone.
+        The order of the answers does not matter, nor whether the images were seen before; the last
+        answer about an image counts. Verdicts on other images change as far as the answers
+        distinguish noise from clean images better than the method alone.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
@@ -318,7 +317,7 @@ class OnlineDetector:
             self._knows.teach(rows, answers)
 
     def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
-        """What is decided on images, or on features of such."""
+        """The verdicts on images, or on features of images."""
         rows, sources = self._checked(images, features, sources)
         return dataclasses.replace(self._decided(decide, rows), sources=tuple(sources))
 
@@ -329,7 +328,7 @@ class OnlineDetector:
     def _checked(
         self, images: Any, features: Any, sources: Sources
     ) -> tuple[NDArray[np.float32], Sources]:
-        """Raw features (N, D) of images, or those that were given, and what images are called."""
+        """Raw features (N, D) of images, or those that were given, and the images' names."""
         if (images is None) == (features is None):
             raise SettingsError("give either images or features.")
         dim = self._begun().text.shape[1]
@@ -341,14 +340,14 @@ class OnlineDetector:
         return rows, sources
 
     def _like(self, more: Any, features: Any) -> NDArray[np.float32]:
-        """Raw features (M, D) of more images, or of features where the first were such."""
+        """Raw features (M, D) of further images, or of features if the first were features."""
         images, of_images = (more, None) if features is None else (None, more)
         rows, _ = self._checked(images, of_images, ())
         check(len(rows) > 0, "clean contains no image: give one or more.")
         return rows
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
-        """Features of images, and their sources; without an encoder they are features already."""
+        """Features of images, and their sources; without an encoder, images are features."""
         return images, sources
 
     @property
@@ -358,42 +357,42 @@ class OnlineDetector:
 
     @property
     def labelled(self) -> int:
-        """How many images a person said something of."""
+        """How many images a person has labelled."""
         return len(self._knows.learner.answers) if self._model is not None else 0
 
     @property
     def warm_up(self) -> int:
-        """How many images ZS-CLIP decides before there is a rule of the method's own."""
+        """How many images ZS-CLIP decides before the method's own rule does."""
         self._begun()
         return self._knows.stepper.warm_up
 
     @property
     def ready(self) -> bool:
-        """Whether the method's own rule decides on the next image, and no more ZS-CLIP's."""
+        """Whether the method's own rule, and no longer ZS-CLIP's, decides on the next image."""
         return self._model is not None and self._knows.stepper.adapted
 
     @property
     def evidence(self) -> Evidence | None:
-        """What speaks for noise of another kind now; None of a method that does not say.
+        """The current evidence for noise of another kind; None if the method has none.
 
-        Below 0.5 (`is_sure`) what is above the threshold is "unsure", and not "noise".
+        Below 0.5 (`is_sure`), images above the threshold are "unsure" and not "noise".
         """
         self._begun()
         return self._knows.stepper.evidence
 
     @property
     def stage(self) -> Stage:
-        """The stage of the next image: "warm-up" as long as ZS-CLIP decides, then "adapted"."""
+        """The stage of the next image: "warm-up" while ZS-CLIP decides, then "adapted"."""
         return ADAPTED if self.ready else WARM_UP
 
     def reset(self) -> None:
-        """Forget all that was learned."""
+        """Forget everything that was learned."""
         with self._lock:
             if self._model is not None:
                 self._begin(self._model)
 
     def copy(self) -> Self:
-        """Another detector that knows the same, and learns by itself from then on."""
+        """A detector with the same knowledge, which learns separately from then on."""
         with self._lock:
             other = object.__new__(type(self))
             other.__dict__ |= self.__dict__
@@ -408,7 +407,7 @@ class OnlineDetector:
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All of one moment that a pickle has: no lock, no encoder, nothing compiled."""
+        """The state of one moment for a pickle: no lock, no encoder, nothing compiled."""
         with self._lock:
             plain = {k: v for k, v in self.__dict__.items() if k not in _OF_PROCESS}
             plain["_questions"] = copy.copy(self._questions)
@@ -432,17 +431,17 @@ class OnlineDetector:
 
     @property
     def logit_scale(self) -> float:
-        """What cosines are multiplied by."""
+        """The scale by which cosines are multiplied."""
         return self._begun().scale
 
     @property
     def logit_bias(self) -> float | None:
-        """What a sigmoid model adds to a logit."""
+        """The bias that a sigmoid model adds to a logit."""
         return self._begun().bias
 
     @property
     def others(self) -> MoreText | None:
-        """Text features of words for what else images may show, where there are any."""
+        """Text features of words for what else images may show, if there are any."""
         return self._begun().others
 
     @property
@@ -452,16 +451,16 @@ class OnlineDetector:
         return {**threshold, **options, "seed": self._seed}
 
     def state(self) -> State:
-        """All that was learned, as arrays and numbers of its own."""
+        """Everything that was learned, as copies of arrays and numbers."""
         self._begun()
         with self._lock:
             return self._knows.state()
 
     def restore(self, state: State) -> None:
-        """Go on from the state of a detector of the same classes, method and settings.
+        """Continue from the state of a detector with the same classes, method and settings.
 
         Raises:
-            SettingsError: it is another's; nothing is changed then.
+            SettingsError: the state is of another detector; nothing is changed then.
         """
         knowledge = self._nothing(self._begun())
         try:
@@ -472,13 +471,14 @@ class OnlineDetector:
             self._knows = knowledge
 
     def save(self, path: str | Path) -> None:
-        """Write all that was learned, the classes and whose features they are to an HDF5 file.
+        """Write what was learned, the classes and the encoder's identity to an HDF5 file.
 
-        Whoever saves to a file is its writer as long as it is there: other processes are refused.
+        A detector that saves to a file stays its writer while it exists: other processes are
+        refused.
 
         Raises:
-            StoreError: it cannot be written, or another process writes it; what was there before
-                still is.
+            StoreError: the file cannot be written, or another process writes it; the old file
+                stays.
         """
         place = checked_path(path, "the state's file")
         own_as_long_as(self._lock, place)  # which `online` shares, and no copy does
@@ -486,7 +486,7 @@ class OnlineDetector:
 
     @classmethod
     def load(cls, path: str | Path) -> "OnlineDetector":
-        """The detector that a file keeps, on features.
+        """Load a detector on features from a file.
 
         Raises:
             StoreError: there is none, it is broken, or of a newer version.
@@ -494,10 +494,11 @@ class OnlineDetector:
         return kept.read(Path(path))[0]
 
     def resume(self, path: str | Path) -> None:
-        """Go on from a file that a detector of the same classes, encoder and settings was saved to.
+        """Continue from the file of a detector with the same classes, encoder and settings.
 
         Raises:
-            StoreError: it is of others, broken, or of a newer version; nothing is changed then.
+            StoreError: the file is of another detector, broken, or of a newer version; nothing is
+                changed then.
         """
         kept.resume(Path(path), self)
 
@@ -506,5 +507,5 @@ class OnlineDetector:
         return f"<{type(self).__name__} {self._label()}{self.method}, {counts}>"
 
     def _label(self) -> str:
-        """What it says of its encoder."""
+        """The description of its encoder in a file."""
         return ""

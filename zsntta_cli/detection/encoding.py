@@ -1,6 +1,6 @@
-"""Images and prompts to features by one encoder, which is loaded when something is to be encoded.
+"""Encode images and prompts with one encoder, which is loaded when something has to be encoded.
 
-torch is imported then and not before: what was encoded once is decided again without it.
+torch is imported only then: images that were encoded before are decided without it.
 """
 
 import os
@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 
 class Encoded(NamedTuple):
-    """An item with its features, or with what was wrong with it."""
+    """An item with its features, or with the error of reading it."""
 
     item: Item
     features: Half | None  # (D,) raw
@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """What was found in an item: its digest, and of a new one its pixels, or an error."""
+    """The content of an item: its digest, and if it is new its pixels, or an error."""
 
     digest: bytes = b""  # nothing of what could not be had at all
     pixels: Pixels | None = None
@@ -68,7 +68,7 @@ class Read:
 
 @dataclass
 class Encoding:
-    """One encoder's features of images and class names: those that are kept, and new ones."""
+    """One encoder's features of images and class names: kept ones, and new ones."""
 
     choice: EncoderChoice
     root: Path
@@ -87,7 +87,7 @@ class Encoding:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What tells the encoder from others; it is loaded where nothing was encoded before."""
+        """The identity of the encoder; it is loaded if nothing was encoded before."""
         return self.store.identity or self.encoder.identity
 
     @cached_property
@@ -95,7 +95,8 @@ class Encoding:
         """The encoder, loaded at the first use.
 
         Raises:
-            EncoderError: it cannot be had. StoreError: what is kept is another's.
+            EncoderError: the encoder is not available. StoreError: the kept features are another
+                encoder's.
         """
         from zsntta_cli.encoders.clip import autocast_note, load_encoder
 
@@ -111,7 +112,7 @@ class Encoding:
         return encoder
 
     def _loadable(self) -> EncoderChoice:
-        """The encoder in open_clip's words, from what it said of itself where a folder is named."""
+        """The encoder in open_clip's terms; for a named folder from the stored identity."""
         if not self.choice.folder:
             return self.choice
         identity = self.store.identity or {}
@@ -132,11 +133,11 @@ class Encoding:
             )
 
     def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
-        """Text features (C, D) of class names, of unit norm; of several templates, their mean."""
+        """Text features (C, D) of class names, of unit norm; the mean of several templates."""
         return prompt_features(self._of_prompts, template, names)
 
     def _of_prompts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Text features (P, D) of prompts: what is not kept is encoded, and kept."""
+        """Text features (P, D) of prompts: new ones are encoded, and kept."""
         features = self.store.texts(prompts)
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
         if missing:
@@ -146,12 +147,12 @@ class Encoding:
         return np.stack([features[prompt] for prompt in prompts])
 
     def _encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Text features (C, D) of prompts: by the text tower alone where that is enough."""
+        """Text features (C, D) of prompts, by the text tower alone if that is enough."""
         tower = None if "encoder" in vars(self) else self._text_tower()
         return tower.encode(prompts) if tower else self.encoder.encode_texts(prompts)
 
     def _text_tower(self) -> "TextTower | None":
-        """The encoder's text side alone; None where the encoder is not known or is needed whole."""
+        """The encoder's text tower alone; None if it is unknown or needed as a whole."""
         if not (identity := self.store.identity):
             return None
         from zsntta_cli.encoders.clip import load_text_tower
@@ -166,16 +167,18 @@ class Encoding:
         return tower
 
     def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
-        """The items with their features, in order; what cannot be read says why.
+        """The items with their features, in order; an item that cannot be read has its error.
 
-        Files whose stamps are known are not read; images that are known are not encoded. Progress
-        goes by `name`, where it is given one.
+        Files with known stamps are not read, and known images are not encoded. Progress is shown
+        under `name`, if given.
         """
         stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
         digests = self.store.digests(stamps)
         kept = self.store.images(digests.values())
-        known = [digests.get(item.key, b"") for item in items]
-        encoded = [_encoded(*pair, kept.get(pair[1])) for pair in zip(items, known, strict=True)]
+        known_digests = [digests.get(item.key, b"") for item in items]
+        encoded = [
+            _encoded(*pair, kept.get(pair[1])) for pair in zip(items, known_digests, strict=True)
+        ]
         todo = [i for i, one in enumerate(encoded) if one.features is None and not one.error]
         reporter = self.reporter if name else Silent()
         if todo:
@@ -187,7 +190,7 @@ class Encoding:
     def _read(
         self, items: Sequence[Item], todo: Sequence[int], advance: Advance
     ) -> Iterator[tuple[int, bytes, KeptImage]]:
-        """Places of the items that are to be read, digests, and features or what is wrong."""
+        """Indices of the items to be read, with digests and features or errors."""
         # Of many files, those that are known by their content are not even decoded.
         seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
         with ThreadPoolExecutor(self.workers) as threads:
@@ -222,7 +225,7 @@ class Encoding:
     def _new_images(
         self, reads: Iterable[Read], kept: Mapping[bytes, KeptImage]
     ) -> dict[bytes, KeptImage]:
-        """What is to be kept of new images, by digest: features of their pixels, or errors."""
+        """What is kept of new images, by digest: features of their pixels, or errors."""
         new = {one.digest: one for one in reads if one.digest and one.digest not in kept}
         images = {d: KeptImage(None, error=one.error) for d, one in new.items() if one.is_lasting}
         pixels = {d: one.pixels for d, one in new.items() if one.pixels is not None}
@@ -243,7 +246,7 @@ def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
 
 
 def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, Read]:
-    """The first images that cannot be decoded, by their places: they need no encoder."""
+    """The first images that cannot be decoded, by index: they need no encoder."""
     failures = {}
     for i in places:
         tried = read(items[i], set(), np.asarray)
@@ -254,7 +257,7 @@ def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, R
 
 
 def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
-    """Read an item; its pixels only where its digest was not seen, and there is what resizes."""
+    """Read an item; its pixels only if its digest is new and `resize` is known."""
     before, digest = trusted(item), b""
     try:
         content = item.load()
@@ -274,7 +277,7 @@ def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
 
 
 def trusted(item: Item) -> Stamp | None:
-    """Size and times of the file that an item lies in; None of one that was changed just now."""
+    """Size and times of an item's file; None if the file was changed just now."""
     if item.file is None:
         return None
     try:
@@ -292,7 +295,7 @@ def ahead(
     numbers: Iterable[int],
     more: int,
 ) -> Iterator[dict[int, Result]]:
-    """Results by their numbers, a batch at a time, in order; `more` are worked on meanwhile."""
+    """Results by index, a batch at a time, in order; `more` are computed in advance."""
     upcoming = iter(numbers)
     waiting: deque[tuple[int, Future[Result]]] = deque()
     try:

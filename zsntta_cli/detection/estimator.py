@@ -1,4 +1,4 @@
-"""The detector as scikit-learn's outlier detectors speak: +1 clean, -1 noise."""
+"""The detector with the interface of scikit-learn's outlier detectors: +1 clean, -1 noise."""
 
 import inspect
 from typing import Any, Self
@@ -13,21 +13,22 @@ from zsntta_cli.settings.options import check
 
 
 class NoiseEstimator:
-    """An `OnlineDetector` to put into pipelines: X (N, D) are raw image features.
+    """An `OnlineDetector` for pipelines: X (N, D) are raw image features.
 
-    `fit` forgets all and learns X as a whole, in random orders, and `fit_predict` gives what that
-    decides on X: the verdicts of `OnlineDetector.decide_all`. `partial_fit` goes on with a stream,
-    in its order. Labels are not looked at. What is asked afterwards changes nothing.
+    `fit` forgets everything and learns X as a whole, in random orders, and `fit_predict` returns
+    the decisions on X: the verdicts of `OnlineDetector.decide_all`. `partial_fit` continues with a
+    stream, in its order. Labels are ignored. Predictions change nothing.
 
-    -1 is whatever is above its threshold, noise or unsure, so that `predict` is the sign of
-    `decision_function`; `detector_.predict(X).answer` tells the two apart.
+    -1 means above the threshold, noise or unsure, so that `predict` is the sign of
+    `decision_function`; `detector_.predict(X).answer` distinguishes the two.
 
     Attributes:
         detector_: the `OnlineDetector` that learned.
-        classes_: (C,) names of the classes, by the rows of text_features; not what `predict` gives.
-        offset_: the least score_samples of what is clean; 0 without a flag.
+        classes_: (C,) names of the classes, by the rows of text_features; `predict` does not return
+            them.
+        offset_: the least score_samples of clean images; 0 without a flag.
         n_features_in_: dims D.
-        feature_names_in_: (D,) names of the columns, where X had some.
+        feature_names_in_: (D,) names of the columns, if X had some.
     """
 
     _estimator_type = "outlier_detector"
@@ -48,8 +49,8 @@ class NoiseEstimator:
     ) -> None:
         """Parameters are those of an `OnlineDetector`; nothing is checked before `fit`.
 
-        `flag` says how much of what `fit` sees is -1, as for `decide_all`; with "fpr=1%", `clean`
-        (M, D) are features of images known to be clean. `seed` is that of the orders.
+        `flag` says how many of the images of `fit` are -1, as for `decide_all`; with "fpr=1%",
+        `clean` (M, D) are features of images known to be clean. `seed` is for the random orders.
         """
         self.text_features, self.logit_scale, self.method = text_features, logit_scale, method
         self.normalized, self.settings = normalized, settings
@@ -57,12 +58,12 @@ class NoiseEstimator:
         self.flag, self.clean, self.seed = flag, clean, seed
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: N803
-        """Forget all, and learn features (N, D): a ValueError where they will not do."""
+        """Forget everything, and learn features (N, D); ValueError if they are invalid."""
         self.fit_predict(X, y)
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002, N803
-        """Learn more features (N, D), in order; what `flag` moved stays as `fit` found it."""
+        """Learn more features (N, D), in order; a shift by `flag` in `fit` stays."""
         is_first = not self.__sklearn_is_fitted__()
         check(
             not is_first or self.flag is None,
@@ -76,7 +77,7 @@ class NoiseEstimator:
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:  # noqa: ARG002, N803
-        """Learn from features (N, D) alone, and give what is decided on each in hindsight."""
+        """Learn features (N, D) alone, and return the decision on each in hindsight."""
         rows, flag, detector = self._rows(X, reset=True), Flag.of(self.flag), self._begun()
         verdicts = detector.decide_all(
             rows, seed=self.seed, flag=flag, clean=self.clean, learn=True
@@ -95,20 +96,20 @@ class NoiseEstimator:
         )  # fmt: skip
 
     def _take(self, detector: OnlineDetector, offset: float) -> None:
-        """Be fitted: nothing is before all of it went well."""
+        """Set the fitted attributes, only after everything succeeded."""
         self.detector_, self.offset_ = detector, offset
         self.classes_ = np.array(detector.class_names, object)
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
-        """+1 for features (N, D) that are clean, -1 for noise and where it is unsure."""
+        """+1 for features (N, D) that are clean, -1 for noise and unsure ones."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """Higher = more ID: the margins (N,) turned round, score less threshold."""
+        """Scores (N,), higher = more ID: the threshold minus the noise score."""
         return -self._judged(X).margin
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """What score_samples says, less `offset_`: 0 or above for what is clean (N,)."""
+        """Scores (N,), score_samples minus `offset_`: at least 0 for clean features."""
         return self.score_samples(X) - self.offset_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -116,14 +117,14 @@ class NoiseEstimator:
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **params: Any) -> Self:
-        """Set some of the parameters: SettingsError for an unknown name."""
+        """Set some of the parameters; SettingsError for an unknown name."""
         for name in params:
             check(name in _PARAMETERS, f"{name} is none of {', '.join(_PARAMETERS)}.")
         vars(self).update(params)
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of it, which is there then."""
+        """The tags that scikit-learn asks for, which is then installed."""
         from sklearn.utils import Tags, TargetTags
 
         return Tags("outlier_detector", TargetTags(required=False))
@@ -142,7 +143,7 @@ class NoiseEstimator:
         return self.detector_.predict(self._rows(features))
 
     def _rows(self, features: ArrayLike, reset: bool = False) -> NDArray[np.floating]:
-        """Features (N, D) as scikit-learn looks at them; `reset` takes their number and names."""
+        """Features (N, D) checked by scikit-learn; `reset` takes their number and names."""
         from sklearn.utils.validation import validate_data
 
         if hasattr(features, "detach"):  # a tensor, wherever it lies

@@ -1,9 +1,9 @@
-"""Classes from features of example photos: what stands for text features, and a logit scale.
+"""Classes from features of example photos: features that replace text features, and a scale.
 
-A class's feature is the unit mean of its photos' unit features. Cosines of an image with images lie
-higher and closer together than those with texts, so the encoder's own scale does not fit. The scale
-that does is told by the examples alone: each photo is left out, and held against the classes that
-the others make.
+A class's feature is the unit mean of its photos' unit features. Cosines of an image with images are
+higher and closer together than those with texts, so the encoder's own scale does not fit. The
+examples alone determine the scale: each photo is left out, and compared with the classes that the
+others form.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ Labels = NDArray[np.int64]
 
 
 class ClassFeatures(NamedTuple):
-    """Classes that were made of example photos."""
+    """Classes that were made from example photos."""
 
     features: NDArray[np.float32]  # (C, D) unit norm: what text features are of names
     scale: MeantScale  # of their logits
@@ -37,13 +37,13 @@ class ClassFeatures(NamedTuple):
 
 
 def class_features(features: ArrayLike, labels: ArrayLike) -> ClassFeatures:
-    """Classes of example features (N, D) with their classes' numbers (N,), 0 to C - 1.
+    """Classes from example features (N, D) with their classes' numbers (N,), 0 to C - 1.
 
-    A photo that is there twice in its class counts once, and the order of photos does not matter.
+    A photo that occurs twice in its class counts once, and the order of photos does not matter.
 
     Raises:
-        SettingsError: features or labels that are none, a class without a photo, or none of
-            several classes with two different ones.
+        SettingsError: features or labels are invalid, a class has no photo, or none of several
+            classes has two different ones.
     """
     rows = checked_matrix("features", features)
     classes = _checked_labels(labels, len(rows))
@@ -52,10 +52,10 @@ def class_features(features: ArrayLike, labels: ArrayLike) -> ClassFeatures:
     sums = np.zeros((y.max() + 1, x.shape[1]))
     np.add.at(sums, y, x)
     check(bool((np.linalg.norm(sums, axis=1) > 0).all()), "the photos of a class cancel out.")
-    logits, own = _left_out(x, y, sums)
-    right = int((logits.argmax(1) == own).sum())
-    scale = _ONE_CLASS if len(sums) == 1 else _scale(logits, own)
-    return ClassFeatures(unit(sums).astype(np.float32), MeantScale(scale), right, len(own))
+    logits, labels_left = _left_out(x, y, sums)
+    right = int((logits.argmax(1) == labels_left).sum())
+    scale = _ONE_CLASS if len(sums) == 1 else _scale(logits, labels_left)
+    return ClassFeatures(unit(sums).astype(np.float32), MeantScale(scale), right, len(labels_left))
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> Labels:
@@ -70,7 +70,7 @@ def _checked_labels(labels: ArrayLike, count: int) -> Labels:
 
 
 def _each_once(x: Floats, y: Labels) -> tuple[Floats, Labels]:
-    """Different photos of each class, sorted: their order changes no sum's last bit."""
+    """Different photos of each class, sorted, so that their order does not change sums."""
     rows = np.unique(np.column_stack([y, x]), axis=0)
     return rows[:, 1:], rows[:, 0].astype(np.int64)
 
@@ -79,25 +79,25 @@ def _left_out(x: Floats, y: Labels, sums: Floats) -> tuple[Floats, Labels]:
     """Cosines (M, C) of photos that are left out of their own class, and these classes (M,).
 
     The mean of fewer photos is less like any photo, so each other class lacks one as well: its
-    cosine is the mean over the photos that it can lack.
+    cosine is the mean over leaving out each of its photos.
     """
     sizes = np.bincount(y)
     can_lack = sizes[y] > 1
     lacking = unit(np.where(can_lack[:, None], sums[y] - x, x))  # (N, D) a class without a photo
-    others = np.zeros_like(sums)
-    np.add.at(others, y, lacking)
-    others /= sizes[:, None]
-    cosines, own = x[can_lack] @ others.T, y[can_lack]
-    cosines[np.arange(len(own)), own] = np.vecdot(x, lacking)[can_lack]
-    return cosines, own
+    mean_features = np.zeros_like(sums)
+    np.add.at(mean_features, y, lacking)
+    mean_features /= sizes[:, None]
+    cosines, labels = x[can_lack] @ mean_features.T, y[can_lack]
+    cosines[np.arange(len(labels)), labels] = np.vecdot(x, lacking)[can_lack]
+    return cosines, labels
 
 
 def _scale(cosines: Floats, own: Labels) -> float:
-    """The scale of the largest likelihood of their own classes (M,), and somewhat above.
+    """The scale with the largest likelihood of the photos' own classes (M,), and somewhat above.
 
-    Of few photos all may be told apart, and no scale would be too large: so each is taken to be
-    of another class with the probability of 1 / (M + 2), as in Platt's scaling. The likelihood is
-    concave in the scale, and its slope is the mean cosine that is wanted less the one expected.
+    If all of a few photos get their own class, no scale would be too large. So each is assumed to
+    be of another class with the probability 1 / (M + 2), as in Platt's scaling. The likelihood is
+    concave in the scale, and its slope is the wanted mean cosine minus the expected one.
     """
     count, classes = cosines.shape
     if count == 0:

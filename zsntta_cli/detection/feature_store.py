@@ -1,11 +1,11 @@
-"""Features of images and of prompts that were encoded before: one SQLite file an encoder.
+"""Features of images and prompts that were encoded before: one SQLite file for each encoder.
 
 Features are kept under the digest of an image's content, so a file that was moved or renamed is
-known, and one that changed is not. With them it has how the image was read: those of an older
-reading are made again when their image is met. What cannot be decoded is kept too, with what could
-not: the same does not try again. Beside them lie the stamps of files (size, times) with their
-digests, so that a file need not be read again. Transactions are whole or not there, whatever stops
-the process, and several may share the file. It can be deleted: it is made again.
+recognised, and one that changed is not. The file also records how each image was read: features
+from an older way of reading are made again when their image occurs. Images that cannot be decoded
+are recorded with the decoder, which does not try again. The stamps of files (size, times) are kept
+with their digests, so that a file need not be read again. Transactions are atomic, whatever stops
+the process, and several processes may share the file. It can be deleted: it is made again.
 """
 
 import contextlib
@@ -58,14 +58,14 @@ Half = NDArray[np.float16]
 
 
 class Stamp(NamedTuple):
-    """What tells a file from itself after a change."""
+    """The size and times of a file, which change when it does."""
 
     size: int
     changed: str  # times of its content and of its entry, in nanoseconds
 
 
 class KeptImage(NamedTuple):
-    """What is kept of an image: its features and how it was read, or why it could not be."""
+    """What is kept of an image: its features and how it was read, or why it could not be read."""
 
     features: Half | None  # (D,) raw
     note: str = ""
@@ -73,13 +73,13 @@ class KeptImage(NamedTuple):
 
 
 class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
-    """Keeps what one encoder made in its file of features."""
+    """Keep the features of one encoder in its file."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; it is made when first something is kept, if it can be written.
+        """Open the file; it is made when something is first kept, if it can be written.
 
         Raises:
-            StoreError: it is broken, or something else.
+            StoreError: the file is broken, or something else.
         """
         self.path = path
         with self._readable():
@@ -91,7 +91,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         self.close()
 
     def _connected(self, to_disk: bool) -> sqlite3.Connection:
-        """The file, made where it is not there; in memory what of it cannot be written."""
+        """The file, made if it is missing; in memory if it cannot be written."""
         exists = self.path.exists()
         paths = (self.path, self.path.parent) if exists else (self.path.parent,)
         self.is_kept = to_disk and all(os.access(path, os.W_OK) for path in paths)
@@ -109,7 +109,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
 
     @property
     def identity(self) -> dict[str, Any] | None:
-        """What tells the encoder that made what is kept; None before anything was."""
+        """The identity of the encoder that made the features; None before the first."""
         with self._readable():
             row = self._database.execute("SELECT identity FROM encoder LIMIT 1").fetchone()
             identity = json.loads(row[0]) if row else None
@@ -118,9 +118,9 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         return identity
 
     def set_identity(self, identity: Mapping[str, Any]) -> None:
-        """Say whose the features are, before the first is kept; here the file is made.
+        """Record the encoder before the first features are kept; this makes the file.
 
-        Where it cannot be made, nothing is kept.
+        If it cannot be made, nothing is kept.
         """
         query = "INSERT INTO encoder SELECT ? WHERE NOT EXISTS (SELECT * FROM encoder)"
         with self._readable():
@@ -132,12 +132,12 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
                 self._database.execute(query, (json.dumps(identity),))
 
     def digests(self, stamps: Mapping[bytes, Stamp]) -> dict[bytes, bytes]:
-        """Digests of the files, by their keys, that are as they were when they were read."""
+        """Digests of the files that are unchanged since they were read, by their keys."""
         rows = self._rows("SELECT key, size, changed, digest FROM files WHERE key", stamps)
         return {key: digest for key, *stamp, digest in rows if stamps[key] == tuple(stamp)}
 
     def images(self, digests: Iterable[bytes]) -> dict[bytes, KeptImage]:
-        """What is kept of images by their digests; of those that would be read the same now."""
+        """What is kept of images by their digests, if they would be read the same way now."""
         wanted = set(digests)
         query = f"SELECT digest, features, note FROM images WHERE reading = {READING} AND digest"
         rows = self._rows(query, wanted)
@@ -147,18 +147,18 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         return self._failures(wanted - images.keys()) | images
 
     def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
-        """Features (D,) of images by their digests; of those that are there."""
+        """Features (D,) of images by their digests, for those that are kept."""
         images = self.images(digests).items()
         return {digest: one.features for digest, one in images if one.features is not None}
 
     def all_digests(self) -> set[bytes]:
-        """Digests of all images that there are features of, read as they would be now."""
+        """Digests of all images with features that would be read the same way now."""
         query = f"SELECT digest FROM images WHERE reading = {READING}"
         with self._readable():
             return {row[0] for row in self._database.execute(query)}
 
     def texts(self, prompts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Text features (D,) by their prompts; of those that are there."""
+        """Text features (D,) by their prompts, for those that are kept."""
         rows = self._rows("SELECT prompt, features FROM texts WHERE prompt", set(prompts))
         return self._unpacked(rows, np.float32)
 
@@ -185,14 +185,14 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
 
     def _failures(self, digests: Iterable[bytes]) -> dict[bytes, KeptImage]:
-        """Images that could not be read by what would read them now."""
+        """Images that the current decoder could not read."""
         rows = self._rows("SELECT digest, error, reader FROM failures WHERE digest", digests)
         with self._readable():
             failed = ((row, str(error)) for row, error, by in rows if by == reader())
             return {digest: KeptImage(None, error=error) for digest, error in failed}
 
     def _unpacked(self, rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
-        """Features by what they are kept under, of one encoder all of them."""
+        """Features by the key under which they are kept, all of one encoder."""
         with self._readable():
             features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
             if len({len(row) for row in features.values()}) > 1:
@@ -210,7 +210,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
-        """Turn what SQLite says of a broken file, a full disk or a lock into one line."""
+        """Turn SQLite's errors on a broken file, a full disk or a lock into one line."""
         try:
             yield
         except (sqlite3.DatabaseError, OSError, TypeError, ValueError, RecursionError) as error:
@@ -221,5 +221,5 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         return StoreError(f"the features in {self.path}: {reason}.", remedy=remedy)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()

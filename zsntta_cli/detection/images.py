@@ -40,12 +40,12 @@ _WANTED = (
 
 
 class NoiseDetector(OnlineDetector):
-    """Decides which images are of none of the named classes, and learns from what it sees.
+    """Decide which images belong to none of the named classes, and learn from those seen.
 
     Images are paths, bytes of files, open files, PIL images, uint8 pixels (H, W, 3), tensors of
     such pixels or of the encoder's input; one or many. They are read as `zsntta detect` reads them:
-    as a viewer shows them. Or give `features=(N, D)`, raw, of the same encoder. The encoder is
-    loaded when it is first needed.
+    as a viewer shows them. Raw features of the same encoder are given as `features=(N, D)`. The
+    encoder is loaded when it is first needed.
     """
 
     _encoder: "Encoder | None" = None  # no pickle has it: it is loaded again, and must be the same
@@ -69,20 +69,20 @@ class NoiseDetector(OnlineDetector):
         Args:
             class_names: one or more, each once; or else
             class_photos: examples of the classes, 2 to 8 photos of each: a folder with a subfolder
-                a class, or images by class names.
+                for each class, or images by class names.
             model: open_clip's name, or "tiny": the embedded encoder, for trials.
             pretrained: open_clip's tag, or a checkpoint's path.
             prompt: a template with one {} for the class name, or its name: "code" if None.
             method: one that decides online: zs-clip, adand or ridge.
-            encoder: one that was loaded by `load_encoder`, instead of a model.
+            encoder: an encoder that `load_encoder` loaded, instead of a model.
             device: where the encoder runs.
             others: words for what else images may show, for ridge: "wordnet", "something", a file
-                with a word a line, or a list of them.
-            settings: of the method and its threshold, named as for `simulate`; `seed` as for an
-                OnlineDetector, and `precision` of the encoder.
+                with one word per line, or a list of words.
+            settings: those of the method and its threshold, named as for `simulate`; `seed` as for
+                an OnlineDetector, and `precision` of the encoder.
 
         Raises:
-            SettingsError: one of them will not do.
+            SettingsError: one of the arguments is invalid.
         """
         if (class_names is None) == (class_photos is None):
             raise SettingsError("give either class_names or class_photos.")
@@ -126,7 +126,7 @@ class NoiseDetector(OnlineDetector):
         return FrozenModel.checked(texts, self._under(scale), bias, *self._other_texts())
 
     def _under(self, scale: float) -> float:
-        """A logit scale, for logits as the encoder's precision has them."""
+        """A logit scale for logits in the encoder's precision."""
         return scale_under(self.identity.get("precision"), scale)
 
     def _other_texts(self) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
@@ -137,12 +137,12 @@ class NoiseDetector(OnlineDetector):
         def texts(words: Sequence[str], prompt: str) -> NDArray[np.float32]:
             return prompt_features(self.encoder.encode_texts, prompt, words)
 
-        others = self._others.features(self.class_names, self.prompt, texts)
-        return others.more_text, others.more_names
+        texts_of_others = self._others.features(self.class_names, self.prompt, texts)
+        return texts_of_others.more_text, texts_of_others.more_names
 
     @property
     def online(self) -> OnlineDetector:
-        """This detector on features alone: what one of them learns, the other knows.
+        """This detector on features alone; both share what they learn.
 
         Raises:
             EncoderError: no such model, or weights that cannot be had.
@@ -194,10 +194,11 @@ class NoiseDetector(OnlineDetector):
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
-        """The detector that a file keeps; its encoder is loaded at the first image.
+        """Load the detector of a file; its encoder is loaded at the first image.
 
         Raises:
-            StoreError: there is none, it is broken, of a newer version, or of features alone.
+            StoreError: there is no file, or it is broken, of a newer version, or of a detector on
+                features.
         """
         online, origin = kept.read(Path(path))
         names = [origin.get(key) for key in ("model", "pretrained", "prompt", "precision")]
@@ -217,7 +218,7 @@ class NoiseDetector(OnlineDetector):
 
 
 def as_list(images: Any) -> list[Any]:
-    """One image, or many, as a list: all but an array of four dims, or else a sequence, is one."""
+    """One image or many as a list: an array of four dims or another sequence is many."""
     if isinstance(images, str | _BYTES | Path | Image.Image):
         return [images]
     if _is_file(images):
@@ -232,14 +233,14 @@ def as_list(images: Any) -> list[Any]:
 
 
 class _Content(NamedTuple):
-    """An open file's content, and its name where that is a text."""
+    """An open file's content, and its name if that is a text."""
 
     data: bytes
     name: str | Path | None
 
     @classmethod
     def of(cls, file: Any) -> "_Content":
-        """All that a file has, wherever it stands; threads could not share it."""
+        """The whole content of a file, whatever its position; threads could not share it."""
         if getattr(file, "seekable", bool)():
             file.seek(0)
         data, name = file.read(), getattr(file, "name", None)
@@ -252,15 +253,15 @@ class _Content(NamedTuple):
 
 
 def _is_file(image: Any) -> bool:
-    """Whether it is an open file: paths, PIL images and arrays cannot be read from."""
+    """Whether a value is an open file; paths, PIL images and arrays have no `read`."""
     return callable(getattr(image, "read", None))
 
 
 def photos_of(given: "str | Path | Mapping[str, Any]") -> dict[str, list[Any]]:
-    """Example images by class names, of a folder or of a mapping to one image or many.
+    """Example images by class names, from a folder or from a mapping to one image or many.
 
     Raises:
-        DatasetError: a folder that is none of classes. SettingsError: a class without an image.
+        DatasetError: a folder is not of classes. SettingsError: a class has no image.
     """
     if isinstance(given, str | Path):
         items = photo_items(Path(given).expanduser())
@@ -275,20 +276,20 @@ def photos_of(given: "str | Path | Mapping[str, Any]") -> dict[str, list[Any]]:
 
 
 def encoded_photos(encoder: "Encoder", photos: Mapping[str, Sequence[Any]]) -> ClassFeatures:
-    """Classes from example images by their names: DatasetError where one cannot be read."""
+    """Classes from example images by their names; DatasetError if one cannot be read."""
     features = [encoded(encoder, images) for images in photos.values()]
     labels = np.repeat(np.arange(len(features)), [len(rows) for rows in features])
     return class_features(np.concatenate(features), labels)
 
 
 def sources_of(images: Sequence[Any]) -> list[str | None]:
-    """The paths of images, and the names of open files; None of one that has none."""
+    """The paths of images, and the names of open files; None for an image without one."""
     named = (image.name if isinstance(image, _Content) else image for image in images)
     return [str(name) if isinstance(name, str | Path) else None for name in named]
 
 
 def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
-    """Raw image features (N, D), as the extraction makes them.
+    """Raw image features (N, D), computed as in an extraction.
 
     Raises:
         DatasetError: a file that cannot be read as an image.
@@ -308,7 +309,7 @@ def encoded(encoder: "Encoder", images: Sequence[Any]) -> NDArray[np.float32]:
 
 
 def _is_input(image: Any) -> bool:
-    """Whether it is a tensor of floats: what the encoder's own preprocessing gives."""
+    """Whether a value is a tensor of floats, as the encoder's own preprocessing returns."""
     return hasattr(image, "is_floating_point") and bool(image.is_floating_point())
 
 
@@ -324,7 +325,7 @@ def _stacked(encoder: "Encoder", tensors: Sequence[Any]) -> Any:
 
 
 def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.uint8]]:
-    """The pixels (B, H, W, 3) that the encoder is to see, read by threads."""
+    """The pixels (B, H, W, 3) for the encoder, read by threads."""
     from zsntta_cli.encoders.batches import load_batches
 
     names = [name or f"number {i}" for i, name in enumerate(sources_of(images))]
@@ -353,7 +354,7 @@ def open_image(image: Any) -> Image.Image:
 
 
 def _array(image: Any) -> NDArray[np.uint8]:
-    """Pixels (H, W, 3), or with fewer or more channels; a tensor may have the channels first."""
+    """Pixels (H, W, 3), or with other channels; a tensor may have the channels first."""
     is_tensor = hasattr(image, "detach")
     array = image.detach().cpu().numpy() if is_tensor else image
     if not isinstance(array, np.ndarray):

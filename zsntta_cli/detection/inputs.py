@@ -1,4 +1,4 @@
-"""What a detector is given, looked at before it is used: one clear line where it will not do."""
+"""Check what a detector is given before it is used; errors are one clear line."""
 
 import dataclasses
 import math
@@ -29,7 +29,7 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: 
 def checked_text(
     text_features: Any, name: str = "text_features", what: str = "class"
 ) -> NDArray[np.float32]:
-    """Text features (C, D), a row a class or whatever they are of, of unit norm or brought to it.
+    """Text features (C, D) of classes or words, one row each, brought to unit norm if necessary.
 
     Raises:
         SettingsError: they are none.
@@ -42,28 +42,28 @@ def checked_text(
 
 
 def checked_others(words: Any, names: Any, text: NDArray[np.float32]) -> MoreText | None:
-    """Words for what else images may show, without those that are classes; None where none are.
+    """Words for what else images may show, without those that are classes, if any are given.
 
-    `words` (W, D) and `names` (C, D), the classes under the words' prompt where that is another,
-    are text features.
+    `words` (W, D) and `names` (C, D) are text features; `names` are the classes under the words'
+    prompt, if that is another one.
 
     Raises:
-        SettingsError: they are none, of other dims, or no word is left.
+        SettingsError: the features are invalid or of other dims, or no word is left.
     """
     if words is None:
         check(names is None, "names_beside go with other_features: give both, or neither.")
         return None
-    others = checked_text(words, "other_features", "word")
-    dims = others.shape[1], text.shape[1]
+    word_features = checked_text(words, "other_features", "word")
+    dims = word_features.shape[1], text.shape[1]
     check(dims[0] == dims[1], f"other_features have {dims[0]:,} dims, text_features {dims[1]:,}.")
     beside = None if names is None else checked_text(names, "names_beside")
     shape = beside is None or beside.shape == text.shape
     check(shape, "names_beside must be text features of the classes, in their order.")
-    return MoreText(others, more_names=beside).without(text)
+    return MoreText(word_features, more_names=beside).without(text)
 
 
 def checked_scale(logit_scale: Any) -> float:
-    """A logit scale, exponentiated: SettingsError where it is none."""
+    """A logit scale, exponentiated; SettingsError if it is invalid."""
     value, bounds = _plain(logit_scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
     wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
@@ -71,11 +71,11 @@ def checked_scale(logit_scale: Any) -> float:
 
 
 class MeantScale(float):
-    """A logit scale that is meant as it is: told by example photos, or of a detector that was."""
+    """A logit scale that is never taken for a logarithm: from example photos or a detector."""
 
 
 def warn_of_logarithm(logit_scale: Any) -> None:
-    """Warn of a scale as CLIP's checkpoints have it, of which the exponential is meant."""
+    """Warn of a scale that looks like the logarithm that CLIP's checkpoints have."""
     is_meant = isinstance(logit_scale, MeantScale | AutocastScale)
     if is_meant or not _LOGARITHMS[0] < logit_scale < _LOGARITHMS[1]:
         return
@@ -88,7 +88,7 @@ def warn_of_logarithm(logit_scale: Any) -> None:
 
 
 def checked_bias(logit_bias: Any) -> float | None:
-    """A sigmoid model's logit bias, or none: SettingsError where it is neither."""
+    """A sigmoid model's logit bias, or None; SettingsError for anything else."""
     if logit_bias is None:
         return None
     wrong = f"logit_bias is {short(repr(logit_bias))}, must be a number: SigLIP's is about -13."
@@ -97,12 +97,12 @@ def checked_bias(logit_bias: Any) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    """A number of Python's own in place of NumPy's."""
+    """A number of Python's own instead of NumPy's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tuple[str, ...]:
-    """Class names (C,), numbers where none are given: SettingsError where they are others."""
+    """Class names (C,), numbers if none are given; SettingsError if they are invalid."""
     if names is None:
         names = [str(i) for i in range(classes or 0)]
     if isinstance(names, str):
@@ -115,7 +115,7 @@ def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tu
 
 
 def check_class_names(names: Sequence[Any]) -> None:
-    """Raise SettingsError where class names are no texts, empty, or two the same."""
+    """Raise SettingsError if class names are no texts, are empty, or if two are equal."""
     check(len(names) > 0, "there are no class names: name one or more.")
     for i, name in enumerate(names):
         check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
@@ -126,12 +126,12 @@ def check_class_names(names: Sequence[Any]) -> None:
 
 
 def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.float32]:
-    """Image features (N, D) as the encoder gives them; one of them may come as (D,).
+    """Image features (N, D) as the encoder returns them; a single one may come as (D,).
 
     Normalised ones get the norm of raw ones, as in a replay.
 
     Raises:
-        SettingsError: they are of other dims, or not finite.
+        SettingsError: the features are of other dims, or not finite.
     """
     rows = checked_matrix("features", features, flat=True)
     check(
@@ -141,7 +141,7 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
 
 
 def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:
-    """A matrix of finite numbers; tensors are taken as they are, without torch being imported."""
+    """A matrix of finite numbers; tensors are accepted without importing torch."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().float().numpy()
     try:
@@ -169,7 +169,7 @@ def check_method(name: str) -> None:
 
 
 def check_takes_words(method: str) -> None:
-    """Raise SettingsError unless a method takes words for what else images may show."""
+    """Raise SettingsError unless a method uses words for what else images may show."""
     taking = [name for name, one in METHODS.items() if one.stepper and one.takes == WORDS]
     wanted = f"leave them out, or take {', '.join(taking)}"
     check(method in taking, f"{method} takes no words for what else images may show: {wanted}.")
@@ -179,7 +179,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     """Settings of the threshold and of a method from single values, named as `simulate` does.
 
     Raises:
-        SettingsError: a name that neither has, or a value out of its range.
+        SettingsError: neither has a setting of that name, or a value is out of its range.
     """
     groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings
     names_of = {group: {f.name for f in dataclasses.fields(group)} for group in groups}
@@ -198,7 +198,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
 
 
 def checked_seed(seed: Any) -> int:
-    """A seed: SettingsError where it is none."""
+    """A seed; SettingsError if it is invalid."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
     check(whole and 0 <= seed < 2**62, wrong)

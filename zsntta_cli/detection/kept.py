@@ -1,8 +1,8 @@
 """A detector in a file: HDF5, versioned, no pickle.
 
-A state file has the classes, the settings, whose features they are, and all that was learned: what
-is loaded from it goes on as if it had never stopped. What a stranger's file says is looked at
-before any of it is used.
+A state file has the classes, the settings, the encoder's identity, and everything that was learned:
+a detector loaded from it continues as if it had never stopped. The content is checked before it is
+used, because the file may come from anyone.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _TEXT_TOLERANCE = 1e-3  # between the text features of one encoder on two machin
 
 
 def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> None:
-    """Write a detector, and `more` that JSON can say: StoreError where it cannot be written."""
+    """Write a detector, and `more` values that JSON has; StoreError if it cannot be written."""
     learned = detector.state()
     numbers = {k: v for k, v in learned.items() if not isinstance(v, np.ndarray)}
     columns: dict[str, NDArray[Any]] = {
@@ -46,7 +46,7 @@ def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> No
 
 
 def _described(detector: "OnlineDetector") -> dict[str, Any]:
-    """All of a detector but its classes and what it learned."""
+    """A detector's description, without its classes and what it learned."""
     return {
         "method": detector.method,
         "settings": detector.settings,
@@ -59,7 +59,7 @@ def _described(detector: "OnlineDetector") -> dict[str, Any]:
 
 
 def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
-    """SHA-256 of all that a file says."""
+    """SHA-256 of the whole content of a file."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(columns):
         column = columns[name]
@@ -73,10 +73,10 @@ def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
 
 
 def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", dict[str, Any]]:
-    """The detector of a file, and what else was written; `others` are the words that it had.
+    """The detector of a file, and what else was written; `others` are its words.
 
     Raises:
-        StoreError: there is none, it is broken, of a newer version, or its values will not do.
+        StoreError: there is no file, or it is broken, of a newer version, or has invalid values.
     """
     header, columns = read_state(path)
     if header.pop("digest", None) != _digest(header, columns):
@@ -95,7 +95,7 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
 
 
 def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
-    """Refuse what was learned by other rules than today's, which go by other numbers."""
+    """Refuse what was learned by other rules than the current ones, which use other numbers."""
     method, then = str(header.get("method")), header.get("revision", 1)  # of 1 it was not said
     if method not in METHODS or not METHODS[method].stepper:
         return  # it is no detector, which is told in other words
@@ -148,10 +148,10 @@ def _object(header: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def resume(path: Path, detector: "OnlineDetector") -> dict[str, Any]:
-    """Have a detector go on from a file, and give what else was written.
+    """Let a detector continue from a file, and return what else was written.
 
     Raises:
-        StoreError: it is of other classes, another encoder or other settings.
+        StoreError: the file is of other classes, another encoder or other settings.
     """
     kept, more = read(path, detector.others)
     if other := _other(kept, detector):
@@ -161,7 +161,7 @@ def resume(path: Path, detector: "OnlineDetector") -> dict[str, Any]:
 
 
 def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
-    """What two detectors differ in, in words; nothing where they can go on for each other."""
+    """How two detectors differ, in words; empty if one can continue for the other."""
     if kept.class_names != here.class_names:
         names, other_names = (short(", ".join(d.class_names)) for d in (kept, here))
         return f"other classes ({names}; here {other_names})"

@@ -1,7 +1,7 @@
-"""What a detector knows: the frozen model, and all that was learned beside it.
+"""The knowledge of a detector: the frozen model, and everything that was learned.
 
-Nothing here takes a lock: `detector.py` sees to it that one thread at a time changes what is known.
-Whoever reads takes `judge`, which never changes, at once.
+Nothing here takes a lock: `detector.py` lets one thread at a time change the knowledge. Readers
+take the tuple `judge`, which is replaced as a whole and never changed.
 """
 
 import copy
@@ -43,10 +43,10 @@ class FrozenModel:
     def checked(
         cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
     ) -> "FrozenModel":
-        """A model of what somebody gave: SettingsError where it is none."""
+        """A model from values that a user gave; SettingsError if they are invalid."""
         rows = inputs.checked_text(text)
-        others = inputs.checked_others(words, names_beside, rows)
-        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), others)
+        more_text = inputs.checked_others(words, names_beside, rows)
+        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), more_text)
 
     def stream(self, features: NDArray[np.float32], seed: int = 0) -> StreamData:
         """Raw image features (N, D) as a stream with zero-shot scores."""
@@ -56,7 +56,7 @@ class FrozenModel:
 
 
 class Knowledge:
-    """All that a detector has learned, beginning with nothing."""
+    """Everything that a detector has learned, at first nothing."""
 
     def __init__(self, model: FrozenModel, stepper: Stepper, class_names: Sequence[str]) -> None:
         self._model, self._class_names = model, class_names
@@ -65,7 +65,7 @@ class Knowledge:
         self._settle()
 
     def _settle(self) -> None:
-        """Have whoever reads see what is known now."""
+        """Let readers see the current knowledge."""
         self.judge = self.stepper.judge(), self.learner.rule
 
     def push(self, data: StreamData) -> Verdicts:
@@ -87,7 +87,7 @@ class Knowledge:
         return _by_rule(rule, Verdicts.of(data, judge(data), self._class_names), data)
 
     def snapshot(self) -> tuple[Stepper, LabelledImages]:
-        """The method and the answers of this moment, to decide in hindsight with."""
+        """The method and the answers of this moment, for decisions in hindsight."""
         return copy.deepcopy(self.stepper), self.learner.answers
 
     def in_hindsight(
@@ -98,7 +98,7 @@ class Knowledge:
         passes: int | None,
         seed: int,
     ) -> Verdicts:
-        """Verdicts on a whole folder with a snapshot, whose stepper goes on."""
+        """Verdicts on a whole folder with a snapshot, whose stepper learns."""
         decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
         verdicts = Verdicts.of(data, decisions, self._class_names)
         if not len(answers):
@@ -108,7 +108,7 @@ class Knowledge:
         return _by_rule(learned(answers, margins, usual), verdicts, data)
 
     def go_on_from(self, stepper: Stepper, data: StreamData, seed: int) -> None:
-        """Go on from a stepper that was shown a folder, of which the last in an order are kept."""
+        """Continue from a stepper that saw a folder; the last images of a random order are kept."""
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
         self.stepper, self.seen = stepper, self.seen + len(data)
         self.learner.see(data.features(slice(None))[order])
@@ -117,23 +117,23 @@ class Knowledge:
         self._settle()
 
     def teach(self, features: NDArray[np.float32], noise: NDArray[np.bool_]) -> None:
-        """Learn what a person says of images (N, D), by their raw features."""
+        """Learn a person's answers about images (N, D), given by their raw features."""
         self.learner.answers = self.learner.answers.and_of(features, noise)
         self._fit()
         self._settle()
 
     def _fit(self) -> None:
-        """Make the rule of the answers anew, by what is known now."""
+        """Fit the rule of the answers again, by the current knowledge."""
         judge = self.stepper.judge()
         self.learner.fit(lambda features: self._margins(judge, features))
 
     def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Margins (N,) that a judge gives to raw features (N, D)."""
+        """The margins (N,) that a judge gives raw features (N, D)."""
         data = self._model.stream(features)
         return Verdicts.of(data, judge(data), self._class_names).margin
 
     def copy(self) -> "Knowledge":
-        """The same, of its own."""
+        """A separate copy of the knowledge."""
         other = copy.copy(self)
         other.stepper, other.learner = copy.deepcopy(self.stepper), self.learner.copy()
         other.ranking = Ranking(self.ranking.margins)
@@ -141,13 +141,13 @@ class Knowledge:
         return other
 
     def state(self) -> State:
-        """All of it, as arrays and numbers of their own."""
+        """All knowledge, as copies of arrays and numbers."""
         images, method = {"seen": self.seen}, self.stepper.state()
         people, flags = self.learner.state(), self.ranking.state()
         return copied(nested(images=images, method=method, people=people, flags=flags))
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is another's."""
+        """Continue from a state; ValueError if it is of another detector."""
         for name in state:
             if name.partition(".")[0] not in _PARTS:
                 raise ValueError(f"{name} is unknown")
@@ -160,9 +160,10 @@ class Knowledge:
 
 
 def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
-    """Verdicts by what was learned from answers, where there are some.
+    """Verdicts by the rule learned from answers, if there are any.
 
-    What is above the threshold is noise where a person found some, whatever the stream says.
+    If a person labelled any image as noise, images above the threshold are noise, whatever the
+    evidence.
     """
     if rule is None:
         return verdicts

@@ -1,11 +1,11 @@
-"""What people's answers say of other images: a logistic regression on two numbers of an image.
+"""Learn from people's answers about other images: a logistic regression on two numbers.
 
-These are its margin, which the method gives, and the log ratio of its mean similarity to what was
-labelled noise and to what was labelled clean, where the least suspicious images count as clean,
-too. The weights have priors: without answers the margin decides as it did. The ratio enters only
-as far as its weight is beyond what chance gives; with answers of one kind alone it never does.
-Constants were set on ImageNet, Cars, Pets, their splits and few of their classes, with noise from
-DTD and SUN397 (benchmarks/learn.py).
+These are an image's margin from the method, and the log ratio of its mean similarity to images
+labelled noise and to images labelled clean, where the least suspicious images count as clean, too.
+The weights have priors: without answers the margin decides as before. The ratio counts only as far
+as its weight exceeds what chance gives; with answers of one kind alone it never counts. Constants
+were set on ImageNet, Cars, Pets, their splits and few of their classes, with noise from DTD and
+SUN397 (benchmarks/learn.py).
 """
 
 import copy
@@ -34,7 +34,7 @@ _CHANCE, _CERTAIN = 2.0, 3.0  # standard errors of the ratio's weight: it is out
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """What people said of L images, in an order that does not tell when they said it."""
+    """The answers about L images, in an order that does not depend on when they were given."""
 
     features: Features  # (L, D) raw
     noise: NDArray[np.bool_]  # (L,)
@@ -46,14 +46,14 @@ class LabelledImages:
 
     @classmethod
     def none(cls, dim: int) -> "LabelledImages":
-        """Before the first answer."""
+        """No answers."""
         return cls(np.empty((0, dim), np.float32), np.empty(0, bool))
 
     def __len__(self) -> int:
         return len(self.noise)
 
     def and_of(self, features: Features, noise: NDArray[np.bool_]) -> "LabelledImages":
-        """These and more; of the same image the last answer counts."""
+        """These answers and more; the last answer about the same image counts."""
         rows = np.concatenate([self.features, features])[::-1]
         answers = np.concatenate([self.noise, noise])[::-1]
         rows, first = np.unique(rows, axis=0, return_index=True)
@@ -61,14 +61,14 @@ class LabelledImages:
 
 
 def units(features: NDArray[np.floating]) -> Features:
-    """Features (N, D) of unit norm; of zeros, zeros."""
+    """Features (N, D) of unit norm; zeros stay zeros."""
     rows = features.astype(np.float32)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
 @dataclass(frozen=True)
 class LearnedRule:
-    """What was learned at one moment: log-odds that an image is noise."""
+    """A rule that was learned: the log-odds that an image is noise."""
 
     answers: LabelledImages
     usual: Features  # (U, D) of unit norm, images that count as clean
@@ -77,7 +77,7 @@ class LearnedRule:
     scales: Floats  # (2,) what margin and ratio are divided by
 
     def log_odds(self, features: Features, margins: Floats) -> Floats:
-        """Log-odds (N,) of images by their unit features (N, D) and margins; above 0 is noise."""
+        """Log-odds (N,) of images by their unit features (N, D) and margins; noise is above 0."""
         if self.weights[2] == 0:
             ratios = np.zeros(len(margins))
         else:
@@ -86,7 +86,7 @@ class LearnedRule:
 
 
 def usual_of(features: Features, margins: Floats, answers: LabelledImages) -> Features:
-    """The least suspicious of unit features (N, D), without what was labelled: at most 512."""
+    """The least suspicious unit features (N, D), without labelled ones: at most 512."""
     order = np.argsort(margins, kind="stable")[: int(USUAL * len(margins))]
     features = features[order]
     if len(answers) and len(features):
@@ -95,7 +95,7 @@ def usual_of(features: Features, margins: Floats, answers: LabelledImages) -> Fe
 
 
 def learned(answers: LabelledImages, margins: Floats, usual: Features) -> LearnedRule:
-    """The rule of at least one answer, of the margins (L,) of what was answered."""
+    """The rule of at least one answer; margins (L,) are those of the answered images."""
     ratios = _ratios(answers.units, answers, usual, among=True)
     centre = float(ratios.mean())
     scales = np.array([_scale(margins), _scale(ratios)])
@@ -105,13 +105,13 @@ def learned(answers: LabelledImages, margins: Floats, usual: Features) -> Learne
 
 
 def _design(margins: Floats, ratios: Floats, centre: float, scales: Floats) -> Floats:
-    """(N, 3) what the weights are of."""
+    """The inputs of the regression (N, 3)."""
     margin, ratio = margins / scales[0], (ratios - centre) / scales[1]
     return np.stack([np.ones(len(margins)), margin, ratio], 1)
 
 
 def _scale(values: Floats) -> float:
-    """Their standard deviation; 1 of values that are all alike."""
+    """The standard deviation of values; 1 if they are all alike."""
     deviation = float(values.std())
     return deviation if deviation > 1e-9 else 1.0
 
@@ -121,8 +121,9 @@ def _ratios(
 ) -> Floats:
     """Log ratios (N,) of mean similarities to noise and to clean images.
 
-    Each mean has one more image in it, as similar as all that were labelled are on average, so
-    that few answers say little. `among`: the images are those answered, and none its own neighbour.
+    Each mean includes one more image, with the average similarity to all labelled images, so that
+    few answers have little effect. `among`: the images are the answered ones, and none counts as
+    its own neighbour.
     """
     to_answers = _similarity(features, answers.units)
     if among:
@@ -141,13 +142,13 @@ def _ratios(
 
 
 def _similarity(features: Features, others: Features) -> Floats:
-    """(N, M) in (0, 1]; 1 of the same."""
+    """Similarities (N, M) in (0, 1]; 1 for equal features."""
     cosines = (features @ others.T).astype(np.float64)
     return np.exp(_SHARPNESS * (cosines - 1))
 
 
 def _weights(design: Floats, noise: NDArray[np.bool_], has_usual: bool) -> Floats:
-    """Weights (3,): those of the margin alone, and of the ratio as far as it is no chance."""
+    """Weights (3,): those of the margin alone, and the ratio's as far as it is significant."""
     mean, precision = _PRIOR_MEAN.copy(), _PRIOR_PRECISION.copy()
     weights, error = _posterior(design, noise, mean, precision)
     if weights[1] < _LEAST_MARGIN:
@@ -168,9 +169,9 @@ def _weights(design: Floats, noise: NDArray[np.bool_], has_usual: bool) -> Float
 def _posterior(
     design: Floats, noise: NDArray[np.bool_], mean: Floats, precision: Floats
 ) -> tuple[Floats, float]:
-    """The likeliest weights under a normal prior, and the standard error of the last.
+    """The most likely weights under a normal prior, and the standard error of the last one.
 
-    Newton's method; a step that goes too far is halved.
+    They are found by Newton's method; a step that goes too far is halved.
     """
     weights, loss = mean, _loss(design, noise, mean, mean, precision)
     for _ in range(100):
@@ -191,38 +192,38 @@ def _posterior(
 def _loss(
     design: Floats, noise: NDArray[np.bool_], weights: Floats, mean: Floats, precision: Floats
 ) -> float:
-    """The negative logarithm of what the weights are likely."""
+    """The negative log posterior of the weights."""
     odds = design @ weights
     likelihood = np.logaddexp(0, odds).sum() - odds[noise].sum()
     return float(likelihood + (precision * (weights - mean) ** 2).sum() / 2)
 
 
 class Learner:
-    """The answers a detector was given, the images that it saw last, and what both say.
+    """The answers that a detector got, the images that it saw last, and the rule from both.
 
-    The rule is made anew when answers come, and as images are seen: always at the same numbers of
-    them, in whatever pieces they are pushed.
+    The rule is fitted again when answers come, and at fixed numbers of seen images, in whatever
+    pieces they are pushed.
     """
 
     RECENT = 512  # images that are remembered, to know what is usual
     _STEP, _EARLY, _LATE_STEP = 64, 512, 512  # images between two rules: at first, until, later
 
     def __init__(self, dim: int) -> None:
-        """Begin without answers, for features of so many dims."""
+        """Begin without answers, for features of D dims."""
         self.answers = LabelledImages.none(dim)
         self.rule: LearnedRule | None = None
         self._recent = np.zeros((self.RECENT, dim), np.float16)  # a ring, by the number of an image
         self._seen = 0
 
     def pieces(self, count: int) -> Iterator[slice]:
-        """The next images in pieces, behind which the rule may be due; one without answers."""
+        """The next images in pieces, after which the rule may be due; one piece without answers."""
         first = self._STEP - self._seen % self._STEP if len(self.answers) else count
         yield slice(0, min(first, count))
         for start in range(first, count, self._STEP):
             yield slice(start, min(start + self._STEP, count))
 
     def see(self, features: Features) -> bool:
-        """Remember the next images (N, D), and tell whether the rule is due."""
+        """Remember the next images (N, D), and return whether the rule is due."""
         last = features[-self.RECENT :]
         numbers = np.arange(self._seen + len(features) - len(last), self._seen + len(features))
         self._recent[numbers % self.RECENT] = np.clip(last, -_LARGEST, _LARGEST)
@@ -234,20 +235,22 @@ class Learner:
         return self._seen % step == 0
 
     def fit(self, margins_of: Callable[[Features], Floats]) -> None:
-        """Make the rule, by the margins that the detector now gives to raw features."""
+        """Fit the rule, with the margins that the detector now gives raw features."""
         recent = self._recent[: self._seen].astype(np.float32)
         margins = margins_of(np.concatenate([self.answers.features, recent]))
-        own, others = np.split(margins, [len(self.answers)])
-        self.rule = learned(self.answers, own, usual_of(units(recent), others, self.answers))
+        of_answers, of_recent = np.split(margins, [len(self.answers)])
+        self.rule = learned(
+            self.answers, of_answers, usual_of(units(recent), of_recent, self.answers)
+        )
 
     def copy(self) -> "Learner":
-        """Another that knows the same."""
+        """A learner with the same knowledge."""
         other = copy.copy(self)
         other._recent = self._recent.copy()
         return other
 
     def state(self) -> State:
-        """What is to be kept."""
+        """The values that are kept in a file."""
         rule = self.rule or LearnedRule(self.answers, self.answers.units, np.zeros(3), 0, _ONES)
         return nested(
             recent={"waiting.features": self._recent[: self._seen]},
@@ -260,18 +263,20 @@ class Learner:
         )
 
     def restore(self, state: State, seen: int) -> None:
-        """Go on from a state, after so many images: ValueError where it is none.
+        """Continue from a state, after `seen` images; ValueError if it is invalid.
 
-        One without a name in it is of a version that did not learn from answers.
+        An empty state is from a version that did not learn from answers.
         """
         self._seen = seen
         if not state:
             return
-        own = self.state()
-        for name in sorted({*state} ^ {*own}):
+        template = self.state()
+        for name in sorted({*state} ^ {*template}):
             raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
-        parts = dict.fromkeys(name.partition(".")[0] for name in own)
-        state = nested(**{part: checked(within(state, part), within(own, part)) for part in parts})
+        parts = dict.fromkeys(name.partition(".")[0] for name in template)
+        state = nested(
+            **{part: checked(within(state, part), within(template, part)) for part in parts}
+        )
         if not all(np.isfinite(value).all() for value in state.values()):
             raise ValueError("what answers say is not finite")
         recent = np.asarray(state["recent.waiting.features"])

@@ -1,4 +1,4 @@
-"""Words for what else images may show, beside the class names: read, and made text features of."""
+"""Read words for what else images may show, and compute their text features."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Texts = Callable[[Sequence[str], str], Array]  # unit text features (N, D) of na
 
 @dataclass(frozen=True)
 class WordList:
-    """Words, and the prompt that they stand in."""
+    """Words, and their prompt."""
 
     name: str  # of a built-in one, whose features may lie in a file
     words: Sequence[str]
@@ -38,17 +38,18 @@ class WordList:
 
 @dataclass(frozen=True)
 class OtherWords:
-    """Lists of words, and the prompt of the class names that they are held against."""
+    """Lists of words, and the prompt of the class names with which they are compared."""
 
     lists: Sequence[WordList]
     class_prompt: str
 
     @classmethod
     def read(cls, others: str | Path | Sequence[str], template: str) -> "OtherWords":
-        """Read the lists of a name or of a file, or take words; `template` is the classes' prompt.
+        """Read the lists of a name or a file, or take words; `template` is the classes' prompt.
 
         Raises:
-            SettingsError: neither a name nor a file. DatasetError: it cannot be read.
+            SettingsError: the text is neither a name nor a file. DatasetError: the file cannot be
+                read.
         """
         if isinstance(others, str) and others in SETS:
             built_in = WORD_SETS[SETS[others]]
@@ -62,7 +63,7 @@ class OtherWords:
         return cls([WordList("", words, template)], template)
 
     def features(self, names: Sequence[str], template: str, texts: Texts) -> MoreText:
-        """The text features of all words, and of the class names under another prompt."""
+        """The text features of all words, and of the class names under the words' prompt."""
         parts = [texts(one.words, one.prompt) for one in self.lists]
         beside = None if self.class_prompt == template else texts(names, self.class_prompt)
         return MoreText(np.concatenate(parts), more_names=beside)
@@ -76,14 +77,14 @@ def _read_file(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class KeptTexts:
-    """Text features of words: those that `zsntta extract --words` made, then those encoded here."""
+    """Text features of words: from `zsntta extract --words` if there, else encoded here."""
 
     encoding: "Encoding"
     identity: Mapping[str, Any]  # of the encoder whose image features are judged
     texts: Texts  # of what lies in no list's file
 
     def __call__(self, words: Sequence[str], prompt: str) -> Array:
-        """Features (N, D) of words, some at a time: what was encoded stays, however it ends."""
+        """Features (N, D) of words, in batches: finished batches are kept, however it ends."""
         kept = self._extracted(prompt)
         missing = [word for word in words if word not in kept]
         with self.encoding.reporter.track("words", len(missing), "words") as advance:
@@ -94,7 +95,7 @@ class KeptTexts:
         return np.stack([kept[word] for word in words])
 
     def _extracted(self, prompt: str) -> dict[str, Array]:
-        """Features by words of the built-in list that has this prompt, where they lie in a file."""
+        """Features by words of the built-in list with this prompt, if a file has them."""
         names = (n for s in SETS.values() for n, p in WORD_SETS[s].prompts.items() if p == prompt)
         paths = [feature_path(self.encoding.root, self.encoding.name, words_name(n)) for n in names]
         sets = [read_features(path) for path in paths if path.exists()]

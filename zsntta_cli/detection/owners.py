@@ -1,6 +1,6 @@
-"""Who writes a state file: one process at a time, from its first write on.
+"""The writer of a state file: one process at a time, from its first write on.
 
-A process that ends, however it does, owns nothing any more: the system lets go of its locks.
+When a process ends, for whatever reason, the system releases its locks.
 """
 
 import os
@@ -17,7 +17,7 @@ from zsntta_cli.files import check_target, writing
 
 
 class _Owned:
-    """A state file that this process owns, and by how many of its writers."""
+    """A state file that this process owns, with the number of its writers."""
 
     def __init__(self, lock: FileLock) -> None:
         self.lock, self.writers = lock, 0
@@ -29,7 +29,7 @@ _OF_DETECTORS: "weakref.WeakKeyDictionary[object, set[str]]" = weakref.WeakKeyDi
 
 
 def own(path: Path) -> str:
-    """Become a writer of a state file, and give what `disown` takes.
+    """Become a writer of a state file, and return what `disown` needs.
 
     Raises:
         StoreError: another process writes it.
@@ -57,7 +57,7 @@ def _acquired(path: Path, place: Path) -> FileLock:
 
 
 def disown(place: str) -> None:
-    """Be a writer of a state file no more."""
+    """Stop being a writer of a state file."""
     with _LOCK:
         owned_file = _OWNED.get((os.getpid(), place))
         if owned_file is None:  # of the process that forked this one
@@ -69,9 +69,9 @@ def disown(place: str) -> None:
 
 
 def own_as_long_as(detector: object, path: Path) -> None:
-    """Become a writer of a state file for as long as a detector is there.
+    """Become a writer of a state file for as long as a detector exists.
 
-    A pipe or a device is nobody's.
+    A pipe or a device has no owner.
     """
     if check_target(path):
         return
@@ -85,7 +85,7 @@ def own_as_long_as(detector: object, path: Path) -> None:
 
 @contextmanager
 def owned(path: Path) -> Iterator[None]:
-    """Be a writer of a state file: StoreError where another process is."""
+    """Be a writer of a state file within the context; StoreError if another process is."""
     place = own(path)
     try:
         yield

@@ -20,9 +20,9 @@ ImageId = str | int  # an image's source where it alone has that, else its numbe
 
 
 class Questions:
-    """What was answered about the images of one folder, and what to ask next.
+    """The answers about the images of one folder, and the next questions.
 
-    Answers may come in any order and about any of the images; the latest about an image counts.
+    Answers may come in any order and about any image; the latest one about an image counts.
     """
 
     def __init__(self, verdicts: Verdicts) -> None:
@@ -32,7 +32,7 @@ class Questions:
         self._skipped: set[int] = set()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was decided and answered, of its own: of a copy, and of a pickle."""
+        """Separate copies of decisions and answers, for a copy or a pickle."""
         return {"first": self.first, "truths": dict(self.truths), "_skipped": set(self._skipped)}
 
     @cached_property
@@ -48,9 +48,9 @@ class Questions:
         return cells
 
     def next(self, count: int = 1) -> list[int]:
-        """Numbers of the images to ask about, at most so many, those that say most first.
+        """Indices of at most `count` images to ask about, the most informative first.
 
-        None that was answered, skipped or judged before. Answers change what comes next.
+        Images that were answered, skipped or judged before are left out. Answers change the order.
         """
         is_open = ~self.first.judged
         is_open[[*self.truths, *self._skipped]] = False
@@ -59,11 +59,11 @@ class Questions:
         return [int(number) for number in rest[chosen]]
 
     def answer(self, number: int, belongs: bool) -> None:
-        """Take an answer: whether the image of a number belongs to one of the classes."""
+        """Take an answer: whether the image with an index belongs to one of the classes."""
         self.truths[number] = not belongs
 
     def skip(self, number: int) -> None:
-        """Ask about the image of a number no more."""
+        """Never ask about the image with an index again."""
         self._skipped.add(number)
 
     def belief(self) -> asking.Floats:
@@ -78,9 +78,9 @@ class Questions:
     def verdicts(self) -> Verdicts:
         """The verdicts (N,) with the answers.
 
-        Thresholds move by one amount, so that as many are above as is expected to be best. What is
-        above is noise where an answer said so of any image, or where it was noise before. What was
-        flagged before and is no more is unsure, and what was answered is as it was answered.
+        All thresholds move by one amount, so that as many images are above as is expected to be
+        best. Images above are noise if any answer was noise, or if they were noise before. Images
+        that are no longer flagged become unsure, and answered images are as they were answered.
         """
         if not self.truths:
             return self.first
@@ -96,7 +96,7 @@ class Questions:
         return moved.as_judged(self.truths)
 
     def _best_count(self) -> int:
-        """How many images are best flagged: no more than before, if none is known as noise."""
+        """How many images to flag: no more than before, unless an answer was noise."""
         now, images = int(self.first.flagged.sum()), len(self.first)
         right = asking.accuracy_by_rank(self.first.top_score[self._order, 0])
         accuracy = asking.expected_accuracy(self.belief(), right)
@@ -113,7 +113,7 @@ class Questions:
         return [(self._ids[number], self.first[number]) for number in self.next(count)]
 
     def number(self, image: Hashable) -> int:
-        """The number of an image by its id, or that number itself: SettingsError for another."""
+        """The index of an image by its id or that index itself; SettingsError for anything else."""
         if image in self._numbers:
             return self._numbers[image]
         raise SettingsError(f"{short(str(image))} is no image of this folder.")

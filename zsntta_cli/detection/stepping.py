@@ -1,4 +1,4 @@
-"""What stands between a detector and its method: noise scores, passes of a folder, BLAS threads."""
+"""The layer between a detector and its method: noise scores, passes of a folder, BLAS threads."""
 
 import threading
 from dataclasses import replace
@@ -16,9 +16,9 @@ _MOST = 12  # passes
 
 
 class BestClassStepper:
-    """A method's stepper behind noise scores of the best class's logit alone (methods/match.py).
+    """A method's stepper with noise scores from the best class's logit (methods/match.py).
 
-    Of one class MCM is 1 whatever the image, so there they are the only ones.
+    With one class MCM is 1 for every image, so these are the only possible scores.
     """
 
     def __init__(self, stepper: Stepper, bias: float | None) -> None:
@@ -26,7 +26,7 @@ class BestClassStepper:
 
     @property
     def warm_up(self) -> int:
-        """Items before there is a rule."""
+        """The number of items before the method's own rule decides."""
         return self._stepper.warm_up
 
     @property
@@ -36,7 +36,7 @@ class BestClassStepper:
 
     @property
     def evidence(self) -> Evidence | None:
-        """What the method says for noise of another kind."""
+        """The method's evidence for noise of another kind."""
         return self._stepper.evidence
 
     def push(self, data: StreamData) -> Decisions:
@@ -49,7 +49,7 @@ class BestClassStepper:
         return self._stepper.push(replace(data, own_score=u))
 
     def judge(self) -> Judge:
-        """What decides now: items enter no moments."""
+        """The current decision function; items do not change the moments."""
         moments, bias, judge = self._moments, self._bias, self._stepper.judge()
 
         def decide(data: StreamData) -> Decisions:
@@ -63,18 +63,18 @@ class BestClassStepper:
         return decide
 
     def state(self) -> State:
-        """The moments, and the method's own."""
+        """The moments, and the method's state."""
         return nested(moments=vars(self._moments), method=self._stepper.state())
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is another's."""
-        own = checked(state, self.state())
-        self._stepper.restore(within(own, "method"))
-        self._moments = Moments(**within(own, "moments"))  # type: ignore[arg-type]
+        """Continue from a state; ValueError if it is of another detector."""
+        parts = checked(state, self.state())
+        self._stepper.restore(within(parts, "method"))
+        self._moments = Moments(**within(parts, "moments"))  # type: ignore[arg-type]
 
 
 def rescored(stepper: Stepper, score: str, bias: float | None, classes: int) -> Stepper:
-    """A method's stepper behind the noise score that is asked for."""
+    """A method's stepper with the requested noise score."""
     if score == MATCH or classes == 1:
         return BestClassStepper(stepper, bias if score == MATCH else None)
     return stepper
@@ -85,28 +85,27 @@ def _logits(data: StreamData) -> Floats:
 
 
 def passes_for(count: int) -> int:
-    """How often a folder of so many images is shown: ridge's own rule is to decide all of it.
+    """How often a folder with `count` images is shown, so that ridge's own rule decides all.
 
-    More was measured to bring nothing and to cost clean images: what is shown again is no new
-    evidence (docs/detector-why.md). AdaND learns nothing good from repeats, and gets no more.
+    Measured, more passes bring nothing and cost clean images: repeated images are no new evidence
+    (docs/detector-why.md). AdaND gains nothing from repeats, and gets no more passes.
     """
     return min(1 + -(-_SEEN // max(count, 1)), _MOST)
 
 
 def fewest_for(warm_up: int) -> int:
-    """The least images of a folder, all of which a method with this warm-up decides by its rule.
+    """The smallest folder whose images are all decided by the rule of a method with this warm-up.
 
-    What was shown before the last pass counts, repeats as well.
+    All images shown before the last pass count, including repeats.
     """
     counts = (-(-warm_up // shown) for shown in range(_MOST - 1, 0, -1))
     return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
 
 
 def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Decisions:
-    """Decisions on all items of a stream in its own order, after it was shown `passes` times.
+    """Decisions on all items of a stream in its order, from the last of `passes` passes.
 
-    Each time in another order, drawn by the seed: a folder that is sorted would be the worst
-    stream.
+    Each pass has another random order, by the seed: a sorted folder would be the worst stream.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     for _ in range(passes):
@@ -116,10 +115,10 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
 
 
 class OneThread:
-    """Has BLAS take one thread within it.
+    """Let BLAS use one thread within the context.
 
-    How many it takes is the whole process's: whoever comes first sets it, and whoever leaves last
-    puts it back.
+    The number of threads is a setting of the whole process: the first to enter sets it, and the
+    last to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -128,7 +127,7 @@ class OneThread:
         self._within = 0
 
     def look_again(self) -> None:
-        """Look for BLAS again: a method that was loaded may have brought its own, as SciPy's is."""
+        """Search for BLAS again: a method that was loaded may have brought another, as SciPy's."""
         with self._lock:
             if not self._within:
                 self._libraries = None

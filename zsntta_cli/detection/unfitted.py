@@ -6,4 +6,4 @@ from zsntta_cli.errors import SettingsError
 
 
 class UnfittedEstimator(SettingsError, NotFittedError):  # type: ignore[misc]
-    """An estimator was asked before it learned anything."""
+    """An estimator was used before it learned anything."""

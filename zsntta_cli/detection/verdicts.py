@@ -1,4 +1,4 @@
-"""What a detector says of images: arrays for many, plain values for one, and rows for files."""
+"""Verdicts of a detector: arrays for many, plain values for one, and rows for files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ JUDGED: Stage = "judged"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one image."""
+    """The verdict on one image."""
 
     source: str | None  # where it is from, if that is known
     class_name: str  # the class, should it be clean
@@ -57,7 +57,7 @@ class Verdict:
         object.__setattr__(self, "margin", self.score - self.threshold)
 
     def as_row(self, rank: int) -> dict[str, Any]:
-        """What a verdict row says of an image of this rank of suspicion, "class" to "top"."""
+        """The part of a verdict row from "class" to "top", for an image with this rank."""
         return {
             "class": self.class_name,
             "class_index": self.class_index,
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is said of N images; goes through as `Verdict`s."""
+    """The verdicts on N images; iterating gives `Verdict`s."""
 
     class_names: Sequence[str]  # (C,)
     class_index: NDArray[np.int32]  # (N,)
@@ -107,7 +107,7 @@ class Verdicts:
     def __getitem__(
         self, which: int | slice | NDArray[np.integer] | NDArray[np.bool_]
     ) -> "Verdict | Verdicts":
-        """One of them by its number, or some of them by a slice, numbers or a mask."""
+        """One verdict by its index, or several by a slice, indices or a mask."""
         if isinstance(which, int | np.integer):
             return self._one(range(len(self))[which])
         rows = np.arange(len(self))[which]
@@ -122,30 +122,30 @@ class Verdicts:
 
     @property
     def flagged(self) -> NDArray[np.bool_]:
-        """Which of them (N,) are above their threshold: noise, and the unsure."""
+        """Which images (N,) are above their threshold: noise, and unsure ones."""
         return self.noise | self.unsure
 
     @property
     def answer(self) -> list[VerdictAnswer]:
-        """The answer to each (N,)."""
+        """The answer (N,) for each image."""
         return [_answer(*pair) for pair in zip(self.noise, self.unsure, strict=True)]
 
     @property
     def rank(self) -> NDArray[np.int64]:
-        """Rank (N,) of suspicion from 1, by the margin: what is called noise comes first."""
+        """Rank (N,) of suspicion from 1, by the margin; flagged noise comes first."""
         ranks = np.empty(len(self), np.int64)
         ranks[np.argsort(-self.margin, kind="stable")] = np.arange(1, len(self) + 1)
         return ranks
 
     @property
     def stage(self) -> list[Stage]:
-        """The stage of each (N,)."""
+        """The stage (N,) of each image."""
         return [_stage(*pair) for pair in zip(self.adapted, self.judged, strict=True)]
 
     def as_judged(self, truths: Mapping[int, bool]) -> "Verdicts":
-        """These with what a person said of some: whether the image of a number is noise.
+        """These verdicts with a person's answers: whether the image with an index is noise.
 
-        Scores, thresholds and classes stay as they were decided.
+        Scores, thresholds and classes stay unchanged.
         """
         noise, unsure, judged = self.noise.copy(), self.unsure.copy(), self.judged.copy()
         for i, is_noise in truths.items():
@@ -153,9 +153,9 @@ class Verdicts:
         return replace(self, noise=noise, unsure=unsure, judged=judged)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row an image, its columns named as those of verdict files.
+        """A table with a row for each image, with the columns of verdict files.
 
-        SettingsError where pandas is not installed.
+        Raise SettingsError if pandas is not installed.
         """
         try:
             import pandas as pd
@@ -171,7 +171,7 @@ class Verdicts:
 
     @classmethod
     def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
-        """Verdicts of one detector, behind each other, without sources."""
+        """Verdicts of one detector, joined, without sources."""
         if len(parts) == 1:
             return parts[0]
         columns: dict[str, Any] = {
@@ -187,13 +187,13 @@ class Verdicts:
         class_names: Sequence[str],
         sources: Sequence[str | None] = (),
     ) -> "Verdicts":
-        """Those of decisions on a stream that the frozen model has scored."""
-        own, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
+        """The verdicts for decisions on a stream that the frozen model has scored."""
+        by_detector, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
         assert decisions.is_noise is not None
         assert threshold is not None
-        adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
-        if own is not None:
-            threshold = np.where(adapted, own, threshold)
+        adapted = np.ones(len(data), bool) if by_detector is None else ~np.isnan(by_detector)
+        if by_detector is not None:
+            threshold = np.where(adapted, by_detector, threshold)
         score = 1 - decisions.id_score
         threshold = 1 - (1 - threshold)  # rounded as the score is
         evidence, kind = decisions.evidence, decisions.evidence_kind

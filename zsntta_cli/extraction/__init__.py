@@ -1,4 +1,4 @@
-"""Data sets x encoder -> feature files."""
+"""Encode data sets, which gives feature files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,21 +30,21 @@ def extract(
     store: str = "float16",
     reporter: "Reporter | None" = None,
 ) -> "list[Extracted]":
-    """Encode data sets once, as `zsntta extract` does: known ones, NAME=PATH, or of the hub.
+    """Encode data sets once, as `zsntta extract` does: known ones, NAME=PATH, or from the hub.
 
-    Gives what became of each set, in order; `path` is its feature file. Without a `reporter`
+    Return the result for each set, in order; its `path` is the feature file. Without a `reporter`
     nothing is printed.
 
     Raises:
-        ZsnttaError: what the command would end with.
+        ZsnttaError: the error that the command would end with.
     """
     from zsntta_cli.extraction import plan
     from zsntta_cli.files import checked_path
     from zsntta_cli.progress import Silent
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
-    for one in (*sets, *words):
-        checked_path(one, "what is to be extracted")
+    for name in (*sets, *words):
+        checked_path(name, "what is to be extracted")
     wanted = plan.ExtractPlan(
         sets, checked_path(data_root, "data_root"), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,

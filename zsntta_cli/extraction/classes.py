@@ -1,4 +1,4 @@
-"""What is said of a set's classes before its images are encoded, for hours perhaps."""
+"""Notes on a set's classes, given before its images are encoded, which may take hours."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,9 +12,9 @@ _SHOWN = 5  # names
 
 
 def class_notes(images: ImageSet, path: Path | None) -> Iterator[str]:
-    """How many classes a set has and the first of them; and whether others seem to be meant.
+    """How many classes a set has, the first of them, and whether others seem to be meant.
 
-    `path`: where the images of one's own lie. Of known OOD sets nothing is said.
+    `path`: the folder of the user's own images. There are no notes on known OOD sets.
     """
     names = images.class_names
     if names and (path or datasets.has_text(images)):

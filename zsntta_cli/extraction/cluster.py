@@ -1,4 +1,4 @@
-"""A Ray cluster, a task to a part."""
+"""Encode parts on a Ray cluster, one task for each part."""
 
 import itertools
 import pickle
@@ -14,7 +14,7 @@ _RETRIES = 20  # of a part whose node was lost; one that kills its worker each t
 
 
 class Cluster:
-    """The Ray cluster at RAY_ADDRESS, or one of this machine's own."""
+    """The Ray cluster at RAY_ADDRESS, or one started on this machine."""
 
     def __init__(self) -> None:
         self._connection = Connection()
@@ -23,8 +23,7 @@ class Cluster:
         """The features of parts in any order.
 
         Raises:
-            ZsnttaError: what a worker raised. EncoderError: the cluster cannot be reached or is
-                lost.
+            ZsnttaError: a worker raised it. EncoderError: the cluster cannot be reached or is lost.
         """
         import ray
 
@@ -46,12 +45,12 @@ class Cluster:
             raise
 
     def close(self) -> None:
-        """Leave the cluster, or stop one of this machine's own."""
+        """Leave the cluster, or stop the one started on this machine."""
         self._connection.close()
 
 
 def _results(job: EncodingJob, parts: Sequence[range]) -> Iterator[EncodedPart | ZsnttaError]:
-    """What became of each part, in the order in which they end."""
+    """The result for each part, in the order in which they end."""
     import ray
 
     task, content, device = _task(job), pickle.dumps(job), job.encoder["device"]
@@ -66,7 +65,7 @@ def _results(job: EncodingJob, parts: Sequence[range]) -> Iterator[EncodedPart |
 
 
 def _task(job: EncodingJob) -> Any:
-    """What encodes a part: on a GPU, or on as many cores as this process takes."""
+    """The task that encodes a part: on a GPU, or on as many cores as this process uses."""
     import ray
 
     if job.encoder["device"] == "cuda":
@@ -76,7 +75,7 @@ def _task(job: EncodingJob) -> Any:
 
 
 def _one_part(content: bytes, device: str, rows: range) -> EncodedPart | ZsnttaError:
-    """Encode a part as a task; what a user can mend comes back as a value, without a traceback."""
+    """Encode a part as a task; errors that a user can fix are returned, without a traceback."""
     try:
         [part] = work_on(content, device, [rows], lambda _: None)
     except ZsnttaError as error:

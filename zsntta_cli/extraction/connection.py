@@ -12,10 +12,10 @@ _NETWORKED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # on Linux too, whatever its n
 
 
 class Connection:
-    """The Ray cluster at RAY_ADDRESS, or one of this machine's own, which no other can reach."""
+    """The Ray cluster at RAY_ADDRESS, or one on this machine that no other machine can reach."""
 
     def __init__(self) -> None:
-        """Nothing is connected yet.
+        """Check that Ray is installed, without connecting.
 
         Raises:
             SettingsError: Ray is not installed.
@@ -25,7 +25,7 @@ class Connection:
         self._is_own = False  # a connection of the caller's is left alone
 
     def open(self) -> None:
-        """Connect, unless this process is connected.
+        """Connect, unless this process is already connected.
 
         Raises:
             EncoderError: there is no cluster.
@@ -51,7 +51,7 @@ class Connection:
             ) from error
 
     def close(self) -> None:
-        """Leave the cluster, or stop one of this machine's own."""
+        """Leave the cluster, or stop the one started on this machine."""
         import ray
 
         if self._is_own:
@@ -61,10 +61,11 @@ class Connection:
 
 @contextlib.contextmanager
 def _on_the_loopback() -> Iterator[None]:
-    """Let a Ray that starts listen at 127.0.0.1 alone, with all of its processes.
+    """Make a Ray that starts listen at 127.0.0.1 only, with all of its processes.
 
-    It would listen at every address, and run what anybody sends it. `_node_ip_address="127.0.0.1"`
-    is of no use: Ray takes the machine's own address for it, but for this.
+    Otherwise it would listen at every address, and run what anybody sends it.
+    `_node_ip_address="127.0.0.1"` alone has no effect: Ray replaces it by the machine's own
+    address.
     """
     import ray
 
@@ -82,12 +83,12 @@ def _on_the_loopback() -> Iterator[None]:
 
 
 def last_line(error: Exception) -> str:
-    """The last line of an error: Ray's are long, and end with what a task raised."""
+    """The last line of an error: Ray's errors are long, and end with what a task raised."""
     return str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)
 
 
 def most_cores() -> int:
-    """The cores of the largest machine in the cluster that this process is connected to."""
+    """The number of cores of the largest machine in the connected cluster."""
     import ray
 
     nodes = ray.nodes()  # type: ignore[no-untyped-call]

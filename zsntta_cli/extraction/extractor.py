@@ -1,7 +1,7 @@
-"""Data set x encoder -> feature file: once, resumable, one process at a time on a file.
+"""Encode a data set into a feature file: once, resumable, one process at a time for each file.
 
-Work is cut into parts of a few batches, and the bounds of batches do not depend on where an
-earlier run stopped: a resumed extraction gives the bytes of an uninterrupted one.
+The work is divided into parts of a few batches, and the bounds of batches do not depend on where an
+earlier run stopped: a resumed extraction gives the same bytes as an uninterrupted one.
 """
 
 import itertools
@@ -68,7 +68,7 @@ _BATCHES_A_PART = 4  # a killed run loses at most this much
 
 @dataclass(frozen=True)
 class Extracted:
-    """What became of one data set."""
+    """The result for one data set."""
 
     path: Path
     images: int  # or words
@@ -79,12 +79,12 @@ class Extracted:
 
     @property
     def rate(self) -> float:
-        """Images a second of this run."""
+        """Images per second in this run."""
         return self.encoded / self.seconds if self.seconds else 0.0
 
 
 def summary(extracted: Extracted) -> str:
-    """One line on what became of a set."""
+    """One line on the result for a set."""
     if not extracted.images:
         return f"{extracted.path}: no {extracted.unit}: there are fewer shards than parts"
     if not extracted.encoded:
@@ -99,7 +99,7 @@ def summary(extracted: Extracted) -> str:
 
 
 def _peak_memory() -> int:
-    """Bytes of resident memory that the process has taken at most."""
+    """The most bytes of resident memory that the process has held."""
     import resource
     import sys
 
@@ -109,7 +109,7 @@ def _peak_memory() -> int:
 
 @dataclass
 class Extractor:
-    """An extraction of any number of sets with one encoder, which is loaded when first needed."""
+    """The extraction of any number of sets with one encoder, which is loaded when first needed."""
 
     choice: EncoderChoice
     load: Callable[[], Encoder]
@@ -137,7 +137,7 @@ class Extractor:
 
     @cached_property
     def engine(self) -> Engine | None:
-        """What encodes parts in other processes, if anything; sought at the first use."""
+        """The engine that encodes parts in other processes, if any; chosen at the first use."""
         return self.find_engine()
 
     def close(self) -> None:
@@ -146,14 +146,14 @@ class Extractor:
             engine.close()
 
     def fetched(self, name: str, images: int) -> Extracted:
-        """A set whose features were fetched: it is not looked at."""
+        """The result for a set whose features were fetched: its images are not read."""
         return Extracted(feature_path(self.root, self._folder, name), images, 0, 0.0)
 
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 
         Raises:
-            DatasetError: a broken image. StoreError: another set or encoder is in its file.
+            DatasetError: an image is broken. StoreError: its file is of another set or encoder.
         """
         path = feature_path(self.root, self._folder, images.name)
         with locked(path, self.reporter.note):
@@ -171,13 +171,13 @@ class Extractor:
     def part(
         self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
     ) -> Extracted:
-        """Extract one part of a set; text features, for `prompts`, come with the first part alone.
+        """Extract one part of a set; the first part also gets text features for `prompts`.
 
-        What is there already is left as it is, and no image is looked at.
+        A part that exists already is left as it is, and no image is read.
 
         Raises:
-            DatasetError: a broken image or shard. StoreError: parts of another set, number or
-                encoder are there.
+            DatasetError: an image or shard is broken. StoreError: there are parts of another set,
+                number or encoder.
         """
         whole = feature_path(self.root, self._folder, sharded.name)
         with locked(part_path(whole, index), self.reporter.note):
@@ -186,7 +186,7 @@ class Extractor:
     def part_if_free(
         self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
     ) -> Extracted | None:
-        """Extract one part as `part` does; None where another process is at work on it."""
+        """Extract one part as `part` does; None if another process works on it."""
         whole = feature_path(self.root, self._folder, sharded.name)
         with locked_if_free(part_path(whole, index)) as is_free:
             return self._part(whole, sharded, index, of, prompts) if is_free else None
@@ -199,7 +199,7 @@ class Extractor:
         of: int,
         prompts: Callable[[ImageSet], Sequence[str]],
     ) -> Extracted:
-        """Extract one part of the set at `whole`, as the only process that does so."""
+        """Extract one part of the set at `whole` while its lock is held."""
         path, source = part_path(whole, index), sharded.identity()
         if self._has_part(whole, index, of, source):
             discard_parts(path)
@@ -213,7 +213,7 @@ class Extractor:
         return extracted
 
     def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
-        """Whether a part is there: StoreError where it goes with others than are asked for."""
+        """Whether a part exists; StoreError if it belongs to another set of parts."""
         if not part_path(whole, index).exists():
             return False
         identity = read_identity(whole)
@@ -232,14 +232,14 @@ class Extractor:
         return is_whole
 
     def joined(self, sharded: ShardedSet, of: int) -> Extracted:
-        """Join the parts of a set: StoreError where one lacks, or is another than it should be."""
+        """Join the parts of a set; StoreError if one is missing or does not fit."""
         path = feature_path(self.root, self._folder, sharded.name)
         with locked(path, self.reporter.note):
             claim_parts(path, read_identity(path)._replace(source=sharded.identity(), of=of))
             return Extracted(path, len(join_parts(path)), 0, 0.0)
 
     def is_joined(self, name: str) -> bool:
-        """Whether the file of a set is there and was joined from parts, and is to stay."""
+        """Whether the file of a set exists, was joined from parts, and is to stay."""
         try:
             path = feature_path(self.root, self._folder, name)
         except SettingsError:  # no name of a set: who loads its images says so
@@ -251,9 +251,9 @@ class Extractor:
     def joined_before(
         self, sharded: ShardedSet, templates: Sequence[str]
     ) -> tuple[Extracted, bool]:
-        """A set that was joined from parts, with text features for more templates if it lacks them.
+        """A set that was joined from parts, with text features for further templates.
 
-        Gives whether it has classes, too.
+        Also return whether it has classes.
 
         Raises:
             StoreError: it is of other images or of another encoder.
@@ -273,9 +273,9 @@ class Extractor:
         return Extracted(path, len(existing), 0, 0.0), bool(existing.text_features)
 
     def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
-        """Extract a pool of `count` noise images, or what an existing pool lacks of them.
+        """Extract a pool of `count` noise images, or extend an existing pool.
 
-        `make(size)` gives the images for an encoder's image size.
+        `make(size)` makes the images for an encoder's image size.
         """
         path = feature_path(self.root, self._folder, noise_name(noise_type))
         with locked(path, self.reporter.note):
@@ -324,13 +324,13 @@ class Extractor:
                 self._add_texts(hdf5.read_features(file.path), prompts)
 
     def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
-        """Whether class names of this encoder's set are not embedded under all of some prompts."""
+        """Whether a set of this encoder lacks class names under some of the prompts."""
         if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
             return False
         return difference(by_tag(header.identity), self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
-        """The file's content if it is what is asked for; None if it is to be made."""
+        """The file's content if it is what is asked for; None if it has to be made."""
         if self.settings.overwrite:
             return None
         existing = existing_features(path, images, self._request)
@@ -339,7 +339,7 @@ class Extractor:
         return existing
 
     def _has_type(self, existing: FeatureSet) -> bool:
-        """Whether features are of the type that is asked for; no features are of any type."""
+        """Whether features have the requested type; no features have any type."""
         return not len(existing) or existing.image_features.dtype == self.settings.store
 
     def _add_texts(self, existing: FeatureSet, templates: Sequence[str]) -> None:
@@ -367,7 +367,7 @@ class Extractor:
     def _of_templates(
         self, set_name: str, class_names: Sequence[str], prompt: str
     ) -> NDArray[np.float32]:
-        """Text features (C, D) of classes under a template, or several: that may take minutes."""
+        """Text features (C, D) of classes under one or more templates; may take minutes."""
         several = len(templates_of(prompt))
         if several == 1:
             return prompt_features(self.encoder.encode_texts, prompt, class_names)
@@ -390,9 +390,9 @@ class Extractor:
         pool: FeatureSet | None = None,
         part: SetPart | None = None,
     ) -> Extracted:
-        """Encode what is not kept yet, and make the file; `pool` is one that is to grow.
+        """Encode what is not kept yet, and write the file; `pool` is one to extend.
 
-        The file of a part of a set has its images alone, and says which of them are of which shard.
+        The file of a part of a set has only its images, and says which shard each is from.
         """
         size, encoder = self.settings.batch_size, self.encoder
         started = time.monotonic()  # the encoder is loaded: its time is no image's
@@ -432,7 +432,7 @@ class Extractor:
         return Extracted(path, int(readable.sum()), encoded, seconds, skipped)
 
     def _encode_missing(self, images: ImageSet, parts: Parts) -> int:
-        """Encode the missing parts and keep each; gives the number of images encoded."""
+        """Encode the missing parts and keep each; return the number of images encoded."""
         missing = parts.missing()
         todo = sum(len(rows) for rows in missing)
         with self.reporter.track(images.name, len(images)) as advance:
@@ -452,7 +452,7 @@ class Extractor:
     def _encode(
         self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
     ) -> Encoded:
-        """The features of the missing parts, by the engine where there is more than one part."""
+        """The features of the missing parts, from the engine if there is more than one part."""
         engine = self.engine if len(missing) > 1 else None
         if engine is None:
             return encode_parts(images, self.encoder, self.settings, missing, advance)
@@ -462,7 +462,7 @@ class Extractor:
 
 
 def _part_of(part: SetPart) -> PartOf:
-    """What the file of a part says of it; the digests are found when it is written."""
+    """The description of a part in its file; the digests are added when it is written."""
     shards = tuple(Shard(name, 0, "") for name in part.shards)
     return PartOf(part.index, part.of, str(part.set_identity["digest"]), shards)
 
@@ -472,13 +472,13 @@ def _left_out(skipped: Sequence[str]) -> dict[str, object]:
 
 
 def _beside(images: ImageSet, kind: str) -> dict[str, object]:
-    """What a file says of its images beside their identity, which it has no part in."""
+    """What a file says about its images besides their identity."""
     sizes = in_words(image_sizes(images)) if kind == DATASET else ""
     return {**images.facts, **({SIZES: sizes} if sizes else {})}
 
 
 def _gpu_name(encoder: Encoder) -> str | None:
-    """The model of the GPU that an encoder runs on, if it does."""
+    """The model of the GPU on which an encoder runs, if it does."""
     if encoder.identity.get("device") != "cuda":
         return None
     import torch
@@ -487,7 +487,7 @@ def _gpu_name(encoder: Encoder) -> str | None:
 
 
 def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
-    """Refuse a folder of another encoder's features: weights behind a name may change."""
+    """Refuse a folder with another encoder's features: weights behind a name may change."""
     for other in stored(root, folder):
         if other.header and (mismatch := difference(other.header.identity, identity)):
             raise StoreError(
@@ -504,7 +504,7 @@ def _other_type(path: Path, stored_type: object, store: str) -> StoreError:
 
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
-    """Refuse features of another encoder than the one asked for."""
+    """Refuse features of another encoder than the requested one."""
     if mismatch := difference(by_tag(existing.identity), request, request):
         raise StoreError(
             f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
@@ -516,7 +516,7 @@ def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
 def existing_features(
     path: Path, images: ImageSet, request: Mapping[str, Any]
 ) -> FeatureSet | None:
-    """The file's content; None where there is no file.
+    """The file's content; None if there is no file.
 
     Raises:
         StoreError: it is of other images or of another encoder.
@@ -531,7 +531,7 @@ def existing_features(
 
 
 def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
-    """What of a feature file's images is other than of these; nothing if they are the same."""
+    """How the images of a feature file differ from these; empty if they are the same."""
     keys = [*images.identity(), AS_SHOWN, DEEP]
     mismatch = difference(existing.source, images.identity(), keys)
     if mismatch is None:

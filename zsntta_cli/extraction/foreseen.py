@@ -1,7 +1,7 @@
-"""What `zsntta extract --dry-run` says: which features are there, which would be made, of what.
+"""The preview of `zsntta extract --dry-run`: which features exist, and which would be made.
 
-Nothing is fetched or encoded. Of a known set the catalogue tells the images; a folder or an archive
-of one's own is looked into.
+Nothing is fetched or encoded. For a known set the catalogue has the number of images; the user's
+folder or archive is listed.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _ABSENT = ", not whole in"
 
 
 class ForeseenFile(NamedTuple):
-    """A feature file of a plan, in words, and the set that has to be fetched by hand for it."""
+    """A feature file of a plan, in words, with the set that has to be fetched by hand for it."""
 
     line: str
     by_hand: str = ""
@@ -34,7 +34,7 @@ def foresee(
     """The feature files of a plan, in the order in which they would be made.
 
     Raises:
-        DatasetError: a set that is not known, or that cannot be read.
+        DatasetError: a set is not known, or cannot be read.
     """
     folder, largest_id_set = folder_name(root, choice), 0
 
@@ -75,7 +75,7 @@ def foresee(
 
 
 def _count_there(path: Path, count: int, unit: str) -> str:
-    """What is in a feature file; a pool of noise may be too small."""
+    """The content of a feature file; a pool of noise may be too small."""
     header = read_header(path)
     held = header.images if unit == "images" else header.classes
     if SetName.parse(path.stem).kind == NOISE and held < count:
@@ -84,14 +84,14 @@ def _count_there(path: Path, count: int, unit: str) -> str:
 
 
 def _lacking_prompts(path: Path, plan: ExtractPlan) -> int:
-    """How many of the prompts that are named are not cached in a file that is there."""
+    """How many of the named prompts an existing file lacks."""
     cached = read_header(path).templates if path.exists() else None
     wanted = {*plan.templates}
     return 0 if cached is None else len(wanted - {*cached})
 
 
 def _images(spec: str, plan: ExtractPlan) -> tuple[int, bool, str]:
-    """How many images a set gives, whether it has class names, and where it comes from."""
+    """How many images a set has, whether it has class names, and where it comes from."""
     name = SetName.parse(spec)
     if name.hub and not _is_here(name, plan.data_root):
         return plan.limit or 0, True, f", of {name.hub}, which would be fetched from the hub"
@@ -104,7 +104,7 @@ def _images(spec: str, plan: ExtractPlan) -> tuple[int, bool, str]:
 
 
 def _is_here(name: SetName, data_root: Path) -> bool:
-    """Whether a set of the hub can be read without asking the hub."""
+    """Whether a set of the hub can be read without a request to the hub."""
     if name.hub.startswith(HF):
         return name.hub.startswith(f"{HF}/")
     from zsntta_cli.datasets.readers.clip_benchmark import is_fetched
@@ -113,7 +113,7 @@ def _is_here(name: SetName, data_root: Path) -> bool:
 
 
 def _origin(name: str, data_root: Path) -> str:
-    """Where a known set comes from."""
+    """The origin of a known set."""
     entry = datasets.known(name)
     state = on_disk(entry, data_root)
     if state in (BUILT_IN, YES):
@@ -124,7 +124,7 @@ def _origin(name: str, data_root: Path) -> str:
 
 
 def _word_lists(spec: str) -> list[tuple[str, int]]:
-    """The lists that a name stands for, and their words."""
+    """The lists that a name stands for, and the numbers of their words."""
     if built_in := lists_of(spec):
         return [(name, len(built_in_words(name))) for name in built_in]
     name, path = named_words(spec)

@@ -1,7 +1,7 @@
-"""What a worker encodes and how: the same parts, batches and threads everywhere, so the same bytes.
+"""The work of an encoding worker: the same parts, batches and threads give the same bytes.
 
-A worker gets an `EncodingJob`, loads the images and the encoder again, and hands features back;
-only the process that asked for them writes.
+A worker gets an `EncodingJob`, loads the images and the encoder itself, and returns features; only
+the process that asked for them writes files.
 """
 
 import pickle
@@ -42,19 +42,19 @@ class EncodingJob:
 
 
 class Engine(Protocol):
-    """What encodes parts elsewhere."""
+    """An engine that encodes parts in other processes."""
 
     def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
         """The features of parts in any order; the engine is closed if it is left early."""
 
     def close(self) -> None:
-        """Stop what it started; the next job starts it again."""
+        """Stop the engine's processes; the next job starts them again."""
 
 
 def job_for(
     images: ImageSet, encoder: Encoder, choice: EncoderChoice, settings: ExtractSettings
 ) -> EncodingJob:
-    """What workers need to encode these images as this encoder does."""
+    """The job with which workers encode these images as this encoder does."""
     import torch
 
     if images.reload is None:
@@ -90,15 +90,15 @@ def encode_parts(
 
 
 def no_features(encoder: Encoder, store: str) -> NDArray[np.floating]:
-    """Features (0, D) of the type that is stored."""
+    """Features (0, D) of the stored type."""
     return np.empty((0, encoder.embed_dim), store)
 
 
 def _as_stored(features: NDArray[np.float32], store: str) -> NDArray[np.floating]:
-    """Features (B, D) of the type that is stored.
+    """Features (B, D) of the stored type.
 
     Raises:
-        EncoderError: a feature that is not finite.
+        EncoderError: a feature is not finite.
     """
     with np.errstate(over="ignore"):
         stored = features.astype(store, copy=False)
@@ -134,7 +134,7 @@ def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
 
 @lru_cache(maxsize=1)
 def worker_encoder(choice: EncoderChoice, device: str, threads: int) -> Encoder:
-    """The encoder of a worker, which computes with as many threads as who asked for it."""
+    """The encoder of a worker, with as many threads as the asking process has."""
     wait_passively()
     import torch  # not before its environment is set
 

@@ -1,6 +1,6 @@
-"""What a worker of an engine is given of a set in parts, and what it gives back: markers.
+"""The work of a worker on parts of a set, and the markers that it returns.
 
-The worker writes the parts' files itself, where this process would; no feature comes back.
+The worker writes the parts' files itself, where this process would; it returns no features.
 """
 
 import os
@@ -33,7 +33,7 @@ class PartsWork:
 
 
 def pack(job: PartsJob) -> bytes:
-    """Pack a job for workers, each of which is one process on one device."""
+    """Pickle a job for workers, each of which is one process on one device."""
     import torch
 
     settings = replace(job.settings, engine=LOCAL)
@@ -42,14 +42,14 @@ def pack(job: PartsJob) -> bytes:
 
 
 class PartsWorker:
-    """A worker with an encoder of its own, which is loaded at the first part that lacks."""
+    """A worker with its own encoder, which is loaded at the first missing part."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._maker: PartMaker | None = None
 
     def make(self, index: int) -> Marker:
-        """Make a part; what a user can mend comes back as a value, without a traceback."""
+        """Make a part; errors that a user can fix are returned, without a traceback."""
         try:
             self._maker = self._maker or _maker(self._content)
             extracted = self._maker.make(index)
@@ -80,7 +80,7 @@ def _maker(content: bytes) -> PartMaker:
 
 
 def read_markers(markers: Iterable[Marker], maker: PartMaker) -> Iterator[Extracted]:
-    """What became of each part, as its marker tells: ZsnttaError where a worker raised one."""
+    """The result of each part from its marker; raise a ZsnttaError that a worker raised."""
     for marker in markers:
         if marker["error"]:
             raise pickle.loads(marker["error"])

@@ -1,7 +1,8 @@
-"""Work in progress of an extraction: finished parts beside the feature file to be.
+"""The unfinished work of an extraction: finished parts beside the future feature file.
 
-A part is a run of images, encoded; it is absent or whole, as the feature file itself. Parts belong
-to one identity (encoder, source, batch size); those of another are thrown away, never mixed in.
+A part is a run of consecutive images, encoded; like the feature file it is absent or whole. Parts
+belong to one identity (encoder, source, batch size); parts of another identity are removed, never
+mixed in.
 """
 
 import io
@@ -24,7 +25,7 @@ from zsntta_cli.files import write_whole, writing
 
 @contextmanager
 def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Be the only process that makes a feature file; tells where it waits for another one."""
+    """Lock a feature file for this process; note it if another process has to be waited for."""
     with writing(path):
         lock = _lock(path)
         try:
@@ -40,7 +41,7 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def locked_if_free(path: Path) -> Iterator[bool]:
-    """Be the only process that makes a feature file; False where another one is at work on it."""
+    """Lock a feature file for this process; False if another process has locked it."""
     with writing(path):
         lock = _lock(path)
         try:
@@ -60,7 +61,7 @@ def _lock(path: Path) -> FileLock:
 
 
 def discard_parts(path: Path) -> None:
-    """Remove the parts of a whole feature file: a run that was killed at its end leaves them."""
+    """Remove the parts of a complete feature file, which a kill at its end leaves."""
     _remove(parts_path(path))
 
 
@@ -71,7 +72,7 @@ def _remove(folder: Path) -> None:
 
 
 def equal_parts(images: range, size: int) -> tuple[Sequence[range], dict[str, int]]:
-    """Parts of `size` images each, the last one of fewer, and what identifies them."""
+    """Parts of `size` images each, the last one maybe smaller, and their identity."""
     parts = [images[i : i + size] for i in range(0, len(images), size)]
     return parts, {"first": images.start, "part_size": size}
 
@@ -86,7 +87,7 @@ class Parts:
         ranges: Sequence[range],
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Parts of another identity are thrown away, and `note` is told so."""
+        """Remove parts of another identity, and report that to `note`."""
         self._folder, self._ranges = parts_path(path), ranges
         identity_file = self._folder / "identity.json"
         expected = dict(identity)
@@ -99,19 +100,19 @@ class Parts:
             write_whole(identity_file, content)
 
     def missing(self) -> list[range]:
-        """The images of each part that is still to be encoded."""
+        """The images of each part that has to be encoded."""
         return [rows for rows in self.all() if not self._file(rows).exists()]
 
     def write(
         self, rows: range, features: NDArray[np.floating], readable: NDArray[np.bool_]
     ) -> None:
-        """Keep one part: features of its readable images, and which of its images those are."""
+        """Keep one part: the features of its readable images, and which images these are."""
         content = io.BytesIO()
         np.savez(content, features=features, readable=readable)
         write_whole(self._file(rows), content.getvalue())
 
     def readable(self) -> NDArray[np.bool_]:
-        """Which of the images have features, (N,): all but those skipped as broken."""
+        """Which images have features, (N,): all except those skipped as broken."""
         parts = [self._load(rows)[1] for rows in self.all()]
         return np.concatenate([np.empty(0, bool), *parts])
 
@@ -150,7 +151,7 @@ class Parts:
 
 
 def _describe_change(identity_file: Path, expected: Mapping[str, Any]) -> str:
-    """What of the identity of parts is another now."""
+    """Which parts of the identity have changed."""
     try:
         before = json.loads(identity_file.read_bytes())
         flat = [{**identity, **identity["encoder"]} for identity in (before, expected)]

@@ -1,4 +1,4 @@
-"""What `zsntta extract` does: sets, word lists, noise images and OOD partners in a row."""
+"""The work of `zsntta extract`: sets, word lists, noise images and OOD partners in turn."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 
 
 @dataclass(frozen=True)
 class ExtractPlan:
-    """What to extract."""
+    """What is to be extracted."""
 
     datasets: tuple[str, ...]  # names, NAME=PATH, or of the hub
     data_root: Path = Path("data")
@@ -71,7 +71,7 @@ class ExtractPlan:
 
     @property
     def templates(self) -> list[str]:
-        """What class features are to be filed under; nothing where a set's own prompt is meant."""
+        """The prompts under which class features are stored; empty for the set's default."""
         return [*map(prompt_template, self.prompts), *self.sentences]
 
     def __post_init__(self) -> None:
@@ -104,10 +104,10 @@ def extract(
     """Extract all sets of a plan, one by one: named sets, words, noise images, partners.
 
     With `failures`, a named set or noise that cannot be read, fetched or held in memory is put
-    there and the others go on.
+    there, and the others go on.
 
     Raises:
-        DatasetError: a name that is no known set, before anything is encoded.
+        DatasetError: a name is no known set; this is raised before anything is encoded.
     """
     for spec in plan.datasets:
         name = SetName.parse(spec)
@@ -125,7 +125,7 @@ def extract(
 
 
 def load_planned_encoder(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
-    """The encoder of a plan, with what is to be noted of it."""
+    """The encoder of a plan; notes about it are reported."""
     encoder = load_encoder(choice, device)
     if note := activation_note(choice):
         reporter.note(note)
@@ -166,7 +166,7 @@ def _extract(
 
 
 def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Extracted, bool]:
-    """Extract a named set whole; and whether it can be an ID set."""
+    """Extract a whole named set, and return whether it can be an ID set."""
     images = limited(load_planned_images(spec, plan, extractor.reporter), plan.limit)
     is_id = datasets.has_text(images)
     if is_id:
@@ -176,10 +176,10 @@ def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Ex
 
 
 def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
-    """A set of a plan as shards: its tars where it lies in several, else runs of its images.
+    """A set of a plan as shards: its tars if it has several, else runs of its images.
 
     Raises:
-        DatasetError: unknown name, missing or broken files.
+        DatasetError: the name is unknown, or files are missing or broken.
     """
     name = SetName.parse(spec)
     if not name.says_where:
@@ -196,10 +196,10 @@ def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
 
 
 def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) -> None:
-    """Check, before images are encoded, that files of sentences have a set's classes.
+    """Check, before images are encoded, that files of sentences have all classes of a set.
 
     Raises:
-        SettingsError: one lacks classes.
+        SettingsError: a file lacks classes.
     """
     for sentences in plan.sentences.values():
         sentences.of(images.name, images.class_names)
@@ -211,7 +211,7 @@ def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) ->
 
 
 def _published(name: str, plan: ExtractPlan, templates: Sequence[str]) -> Header | None:
-    """What was fetched of a set, if its class names have all prompts that are wanted."""
+    """The fetched features of a set, if its class names have all requested prompts."""
     header = plan.published.get(name)
     if header is None or not header.templates:  # of an OOD set nothing more is wanted
         return header
@@ -230,7 +230,7 @@ def planned_names(plan: ExtractPlan) -> list[str]:
 
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
-    """The images of a set; one of one's own gets the class names that are given for it."""
+    """The images of a set; the user's own get the class names that are given for them."""
     images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if DEEP in images.reading:
         reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
@@ -245,10 +245,10 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
             f"--class-names FILE gives them, a name a line."
         )
     if images.templates and images.class_names and not plan.templates:
-        own = short(ensemble_name(images.templates))
+        ensemble = short(ensemble_name(images.templates))
         reporter.note(
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
-            f"are averaged ('{own}'), beside '{datasets.default_prompt(images.name)}'."
+            f"are averaged ('{ensemble}'), beside '{datasets.default_prompt(images.name)}'."
         )
     for note in class_notes(images, SetName.parse(spec).path):
         reporter.note(note)
@@ -256,15 +256,15 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
 
 
 def prompts_of(images: ImageSet) -> list[str]:
-    """The prompts of an ID set: that of its name, and the templates that it brings along."""
-    own = [ensemble_name(images.templates)] if images.templates else []
-    return list(dict.fromkeys([datasets.default_prompt(images.name), *own]))
+    """The prompts of an ID set: its default prompt, and the templates that it brings along."""
+    ensemble = [ensemble_name(images.templates)] if images.templates else []
+    return list(dict.fromkeys([datasets.default_prompt(images.name), *ensemble]))
 
 
 def _extract_words(
     spec: str, plan: ExtractPlan, templates: Sequence[str], extractor: Extractor
 ) -> Iterator[Extracted]:
-    """The lists of a built-in set, under prompts of their own, or a list of one's own."""
+    """Extract the lists of a built-in set, under their own prompts, or the user's own list."""
     if built_in := lists_of(spec):
         lists = [(name, built_in_words(name), [prompt]) for name, prompt in built_in.items()]
     else:
@@ -277,10 +277,10 @@ def _extract_words(
 
 
 def named_words(spec: str) -> tuple[str, Path]:
-    """The name of a word list, which says its part of speech, and its file: FILE, or NAME=FILE.
+    """The name of a word list, with its part of speech, and its file: FILE, or NAME=FILE.
 
     Raises:
-        DatasetError: a name that no file should have, or that a built-in list has.
+        DatasetError: the name is no valid file name, or is that of a built-in list.
     """
     parsed = SetName.parse(spec)
     name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
@@ -308,7 +308,7 @@ def _extract_noise(
 
 
 def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]:
-    """The types of noise images to encode, and how many of each, beside ID sets of some size."""
+    """The types of noise images to encode, and how many of each, for ID sets of some size."""
     if plan.pools:
         return [*plan.pools]
     types = plan.noise if plan.noise is not None else ("gaussian",) if largest_id_set else ()
@@ -317,7 +317,7 @@ def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]
 
 
 def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
-    """The OOD sets that the named ID sets are paired with, as far as they can be had."""
+    """Extract the OOD sets that belong to the named ID sets, if they are available."""
     for name in wanted_partners(plan):
         if header := plan.published.get(name):
             yield extractor.fetched(name, header.images)
@@ -332,7 +332,7 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
 
 
 def wanted_partners(plan: ExtractPlan) -> list[str]:
-    """The OOD sets that the named ID sets are paired with; none where an OOD set is named."""
+    """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
     bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
     roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
     if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
@@ -341,7 +341,7 @@ def wanted_partners(plan: ExtractPlan) -> list[str]:
 
 
 def engine_for(settings: ExtractSettings, device: str) -> Engine | None:
-    """The engine for a `--device`: a process a device, or Ray; None for this process alone."""
+    """The engine for a `--device`: a process for each device, or Ray; None for this process."""
     names = devices(device)
     if settings.engine == RAY:
         return Cluster()
@@ -349,7 +349,7 @@ def engine_for(settings: ExtractSettings, device: str) -> Engine | None:
 
 
 def devices(name: str) -> list[str]:
-    """The devices meant: `cuda:0,cuda:2` is two, and `cuda` is all GPUs of the machine."""
+    """The devices that are meant: `cuda:0,cuda:2` are two, `cuda` is all GPUs of the machine."""
     import torch
 
     names = name.split(",")

@@ -1,4 +1,4 @@
-"""What a set in parts will take, and the script that makes its parts as an array of SLURM jobs."""
+"""The time that a set in parts will take, and the script of an array of SLURM jobs for it."""
 
 import math
 import shlex
@@ -27,7 +27,7 @@ _LEAST_MINUTES = 10  # of a job: it loads an encoder
 
 @dataclass(frozen=True)
 class PartsForecast:
-    """What it takes to make all parts of a set."""
+    """The time and space that all parts of a set take."""
 
     name: str
     parts: int
@@ -41,17 +41,17 @@ class PartsForecast:
 
     @property
     def hours(self) -> float:
-        """Hours of all parts, one after the other."""
+        """The hours of all parts, one after the other."""
         return self.images / self.rate / 3600
 
     @property
     def hours_a_part(self) -> float:
-        """Hours of the longest part."""
+        """The hours of the longest part."""
         return self.hours * math.ceil(self.shards / self.parts) / self.shards
 
     @property
     def lines(self) -> list[str]:
-        """What is to be said of it."""
+        """The forecast as lines of text."""
         size = f", {_bytes(self.size)}" if self.size is not None else ""
         about = "" if self.is_counted else "about "
         how = "" if self.is_counted else ", if every shard has as many as the first"
@@ -66,7 +66,7 @@ class PartsForecast:
 
 
 def forecast(job: PartsJob, rate: float | None, reporter: Reporter) -> PartsForecast:
-    """Say what the parts of a set will take; without a `rate` it is measured on its first images.
+    """Estimate what the parts of a set take; without a `rate` it is measured on its first images.
 
     Raises:
         DatasetError: there is no image in the first shard.
@@ -89,14 +89,14 @@ def forecast(job: PartsJob, rate: float | None, reporter: Reporter) -> PartsFore
 
 
 def _bytes_an_image(images: ImageSet, encoder: Encoder, store: str) -> int:
-    """Bytes of a feature as it is stored, a label and a sample id."""
+    """The bytes of a stored feature, a label and a sample id."""
     return (
         np.dtype(store).itemsize * encoder.embed_dim + 4 + len(str(images.sample_ids[0]).encode())
     )
 
 
 def measure_rate(images: ImageSet, encoder: Encoder, settings: ExtractSettings) -> float:
-    """Images that are read and encoded in a second here, on a few batches."""
+    """Images per second that are read and encoded here, measured on a few batches."""
     ends, counts = [time.perf_counter()], [0]
 
     def advance(count: int) -> None:
@@ -111,7 +111,7 @@ def measure_rate(images: ImageSet, encoder: Encoder, settings: ExtractSettings) 
 
 
 def slurm_script(job: PartsJob, parts: PartsForecast, options: Sequence[str]) -> str:
-    """The script of an array of jobs, a job a part; `options` are those of `zsntta extract`."""
+    """The script of an array of jobs, one for each part; `options` are of `zsntta extract`."""
     minutes = max(_LEAST_MINUTES, math.ceil(2 * 60 * parts.hours_a_part))
     needs = f"cpus-per-task={job.settings.workers}"
     if job.device.startswith("cuda"):
@@ -132,7 +132,7 @@ exec {command}
 
 
 def _bytes(count: int) -> str:
-    """So many bytes, in the unit that suits them."""
+    """A number of bytes, in a suitable unit."""
     value, units = float(count), iter(("KiB", "MiB", "GiB", "TiB", "PiB"))
     if value < 1024:
         return f"{count} bytes"

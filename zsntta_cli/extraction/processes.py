@@ -1,4 +1,4 @@
-"""Several devices of this machine, a process each."""
+"""Encode on several devices of this machine, with one process for each."""
 
 import multiprocessing
 import os
@@ -27,19 +27,19 @@ class _Worker:
 
 
 class Processes:
-    """One process a device, each with an encoder of its own, kept from set to set."""
+    """One process for each device, each with its own encoder, which is kept from set to set."""
 
     def __init__(self, names: Sequence[str], work: Work = work_on) -> None:
-        """`work` is what each does with its parts of a pickled job."""
+        """`work` is what each process does with its parts of a pickled job."""
         self._devices, self._work, self._workers = names, work, list[_Worker]()
 
     def encode(
         self, job: Any, parts: Sequence[Any], advance: Advance
     ) -> Generator[Any, None, None]:
-        """The features of parts in any order, or what else the work gives of each.
+        """The features of parts in any order, or other results of the work for each part.
 
         Raises:
-            ZsnttaError: what a worker raised. EncoderError: a worker died.
+            ZsnttaError: a worker raised it. EncoderError: a worker died.
         """
         content, count = pickle.dumps(job), min(len(self._devices), len(parts))
         try:
@@ -75,7 +75,7 @@ class Processes:
         self._workers.clear()
 
     def _start(self, count: int) -> None:
-        """Start workers up to `count`; all anew if one has died since the last job."""
+        """Start up to `count` workers; start all anew if one has died since the last job."""
         if not all(worker.process.is_alive() for worker in self._workers):
             self.close()
         context = multiprocessing.get_context("spawn")
@@ -104,7 +104,7 @@ def _alive(worker: _Worker) -> Iterator[None]:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Processes started within ignore Ctrl-C from their first moment: they are stopped instead."""
+    """Let processes started within ignore Ctrl-C from the beginning: they are stopped instead."""
     if threading.current_thread() is not threading.main_thread():  # has no say in signals
         yield
         return
@@ -116,7 +116,7 @@ def _ctrl_c_ignored() -> Iterator[None]:
 
 
 def _serve(_scripts: LoadedScripts, device: str, connection: Connection, work: Work) -> None:
-    """Work on, as a worker process, its share of every job, until it is stopped."""
+    """As a worker process, do its share of every job, until it is stopped."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         content, share = connection.recv()

@@ -1,7 +1,7 @@
-"""A set in parts on Ray Data: part numbers go to actors, which write the parts' files.
+"""Make a set in parts on Ray Data: actors get part numbers and write the parts' files.
 
-An actor holds the encoder and is on a GPU, or on as many cores as this process takes. Only markers
-come back, so the driver does as little for a part of a million images as for one of ten.
+An actor holds the encoder and uses a GPU, or as many cores as this process. Only markers are
+returned, so the driver does as little for a part of a million images as for one of ten.
 """
 
 import logging
@@ -24,10 +24,10 @@ _RETRIES = 20  # of a part whose worker was lost; one that kills its worker each
 
 
 def extract_parts_on_ray(job: PartsJob, reporter: Reporter) -> Iterator[Extracted]:
-    """Make the parts of a set that lack on a Ray cluster, in any order, then join them.
+    """Make the missing parts of a set on a Ray cluster, in any order, then join all.
 
     Raises:
-        ZsnttaError: what a worker raised. EncoderError: the cluster cannot be reached or is lost.
+        ZsnttaError: a worker raised it. EncoderError: the cluster cannot be reached or is lost.
     """
     connection = Connection()
     import ray
@@ -49,7 +49,7 @@ def extract_parts_on_ray(job: PartsJob, reporter: Reporter) -> Iterator[Extracte
 
 
 def _markers(job: PartsJob) -> Iterator[Marker]:
-    """What became of each part, in the order in which they end."""
+    """The marker of each part, in the order in which they end."""
     import ray.data
 
     device, resources, workers = _placement(job.device)
@@ -79,10 +79,10 @@ class _Actor(PartsWorker):
 
 
 def _placement(device: str) -> tuple[str, dict[str, Any], int]:
-    """The device of an actor, what it needs of its machine, and how many the cluster has room for.
+    """The device of an actor, its needs, and how many actors the cluster has room for.
 
     Raises:
-        EncoderError: a GPU is asked for, and the cluster has none.
+        EncoderError: a GPU is requested, and the cluster has none.
     """
     import ray
     import torch
@@ -98,7 +98,7 @@ def _placement(device: str) -> tuple[str, dict[str, Any], int]:
 
 @contextmanager
 def _silent_start() -> Iterator[None]:
-    """Keep what Ray's C++ writes to stderr to itself: it says at once that it does so."""
+    """Hide what Ray's C++ code writes to stderr when it starts."""
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     stderr = os.dup(2)
     try:

@@ -1,7 +1,7 @@
-"""A set extracted in parts: a worker is a command that knows which part of how many is its own.
+"""A set extracted in parts: each worker is a command that knows which part to make.
 
-Workers share a features folder and nothing else. Each part is a file that is absent or whole, so
-any of them may be killed, begin again or do the same twice; who joins them reads no features.
+Workers share only a features folder. Each part is a file that is absent or whole, so any worker may
+be killed, begin again or do the same twice; joining the parts reads no features.
 """
 
 import os
@@ -36,17 +36,17 @@ _POLL = 1.0  # seconds between two looks at what others are at work on
 
 @dataclass(frozen=True)
 class PartChoice:
-    """Which part of a set is asked for: `index` from 1, of so many."""
+    """The part of a set that is requested: `index` from 1, of `of`."""
 
     index: int
     of: int
 
 
 def parse_part(text: str, environment: Mapping[str, str] = os.environ) -> PartChoice:
-    """A part as it is typed, `3/64`; of `auto` that of this task of a SLURM array.
+    """A part as it is typed, `3/64`; for `auto` the part of this task of a SLURM array.
 
     Raises:
-        SettingsError: it is none, or there is no array.
+        SettingsError: the text is no part, or there is no array.
     """
     if text == AUTO:
         return _part_of_array(environment)
@@ -59,7 +59,7 @@ def parse_part(text: str, environment: Mapping[str, str] = os.environ) -> PartCh
 
 
 def _part_of_array(environment: Mapping[str, str]) -> PartChoice:
-    """The part of a task of a SLURM array, whose numbers follow each other."""
+    """The part of a task of a SLURM array whose numbers are consecutive."""
     values = [environment.get(name, "") for name in (_TASK, _COUNT, _FIRST)]
     if not all(value.isdecimal() for value in values[:2]):
         raise SettingsError(
@@ -89,7 +89,7 @@ class PartsJob:
 
 
 class PartMaker:
-    """What makes parts of a set, one after the other, with an encoder that is loaded once."""
+    """Make parts of a set, one after the other, with an encoder that is loaded once."""
 
     def __init__(
         self,
@@ -97,10 +97,10 @@ class PartMaker:
         reporter: Reporter | None = None,
         load: Callable[[], Encoder] | None = None,
     ) -> None:
-        """`load` gives the encoder, if not the one of the job's choice; it is called when needed.
+        """`load` loads the encoder, by default the job's choice; it is called when needed.
 
         Raises:
-            DatasetError: no such set. SettingsError: no part at all.
+            DatasetError: there is no such set. SettingsError: the number of parts is invalid.
         """
         if job.of < 1:
             raise SettingsError(f"parts is {job.of}, must be 1 or more.")
@@ -117,57 +117,59 @@ class PartMaker:
 
     @property
     def path(self) -> Path:
-        """Where the joined set's feature file is to be."""
+        """The path of the joined set's feature file."""
         folder = folder_name(self.job.root, self.job.choice)
         return feature_path(self.job.root, folder, self.sharded.name)
 
     def make(self, index: int) -> Extracted:
-        """Make a part, or see that it is there; waits where another process is at work on it."""
+        """Make a part unless it exists; wait if another process works on it."""
         return self._extractor.part(self.sharded, index, self.job.of, self._prompts)
 
     def make_all(self) -> Iterator[Extracted]:
-        """Make all parts that lack and that nobody is at work on, then wait for the others."""
+        """Make all missing parts that no process works on, then wait for the others."""
         lacking: Sequence[int] = range(1, self.job.of + 1)
         while lacking:
             of_others = []
             for index in lacking:
-                made = self._extractor.part_if_free(self.sharded, index, self.job.of, self._prompts)
-                if made is None:
+                extracted = self._extractor.part_if_free(
+                    self.sharded, index, self.job.of, self._prompts
+                )
+                if extracted is None:
                     of_others.append(index)
                 else:
-                    yield made
+                    yield extracted
             if len(of_others) == len(lacking):
                 time.sleep(_POLL)
             lacking = of_others
 
     def join(self) -> Extracted:
-        """Join all parts: StoreError where one lacks, or is another than it should be."""
+        """Join all parts; StoreError if one is missing or does not fit."""
         return self._extractor.joined(self.sharded, self.job.of)
 
     def close(self) -> None:
-        """Stop what encodes in other processes."""
+        """Stop the other processes that encode."""
         self._extractor.close()
 
     def _prompts(self, images: ImageSet) -> Sequence[str]:
-        """The prompts of the class names; none of a set that has none, or is an OOD set."""
+        """The prompts of the class names; none for a set without names or an OOD set."""
         if not datasets.has_text(images):
             return ()
         return self.job.plan.templates or prompts_of(images)
 
 
 def extract_part(job: PartsJob, index: int, reporter: Reporter) -> Extracted:
-    """Make one part of a set, and no more.
+    """Make one part of a set only.
 
     Raises:
-        DatasetError: a broken image or shard. StoreError: what is there is of another set or
-            encoder, or cannot be written.
+        DatasetError: an image or shard is broken. StoreError: existing parts are of another set or
+            encoder, or a part cannot be written.
     """
     with closing(PartMaker(job, reporter)) as maker:
         return maker.make(index)
 
 
 def extract_parts(job: PartsJob, reporter: Reporter) -> Iterator[Extracted]:
-    """Make all parts of a set that lack, beside others who do so too, then join them."""
+    """Make all missing parts of a set, maybe along with other processes, then join them."""
     with closing(PartMaker(job, reporter)) as maker:
         yield from maker.make_all()
         yield maker.join()

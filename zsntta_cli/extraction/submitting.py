@@ -1,4 +1,4 @@
-"""A set in parts as an array of SLURM jobs, a job a part. The only module that imports submitit."""
+"""A set in parts as an array of SLURM jobs, one for each. Only this module imports submitit."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ _MINUTES = 24 * 60  # of a job, where SBATCH_TIMELIMIT does not say it; a part r
 
 
 class SubmittedParts:
-    """The parts of a set that lack, each of which is a job."""
+    """The missing parts of a set, each of which is a job."""
 
     def __init__(self, job: PartsJob, reporter: Reporter) -> None:
-        """Submit them as one array.
+        """Submit the parts as one array.
 
         Raises:
-            SettingsError: no SLURM, or no submitit. EncoderError: SLURM takes no jobs.
+            SettingsError: there is no SLURM, or no submitit. EncoderError: SLURM accepts no jobs.
         """
         cluster = _cluster()
         self.maker = PartMaker(job, reporter)
@@ -44,7 +44,7 @@ class SubmittedParts:
         """Wait for all jobs, then join the parts.
 
         Raises:
-            ZsnttaError: what a job raised. EncoderError: a job was ended before its end.
+            ZsnttaError: a job raised it. EncoderError: a job was killed before its end.
         """
         yield from read_markers(map(_result, self._jobs), self.maker)
         yield self.maker.join()
@@ -63,10 +63,10 @@ def _result(job: Any) -> Any:
 
 
 def _lacking(maker: PartMaker) -> tuple[int, ...]:
-    """The numbers of the parts that are not there.
+    """The numbers of the missing parts.
 
     Raises:
-        StoreError: parts of another number or of other images are there.
+        StoreError: there are parts of another number or of other images.
     """
     try:
         identity = read_identity(maker.path)
@@ -80,7 +80,7 @@ def _lacking(maker: PartMaker) -> tuple[int, ...]:
 
 
 def _cluster() -> str:
-    """Where jobs are submitted to.
+    """The cluster to which jobs are submitted.
 
     Raises:
         SettingsError: there is no SLURM here, or no submitit.
@@ -94,7 +94,7 @@ def _cluster() -> str:
 
 
 def _executor(cluster: str, job: PartsJob, maker: PartMaker) -> Any:
-    """What submits jobs; SLURM's variables, as SBATCH_PARTITION, hold for them."""
+    """The executor that submits jobs; SLURM's variables, such as SBATCH_PARTITION, apply."""
     import submitit
     import torch
 

@@ -1,7 +1,7 @@
-"""Word lists to text features, in parts as images are: a list has thousands of words.
+"""Encode word lists, in parts as images are: a list has thousands of words.
 
-A part is of whole batches, and batches are counted from the list's start: a resumed run gives the
-bytes of an uninterrupted one.
+A part has whole batches, counted from the list's start: a resumed run gives the same bytes as an
+uninterrupted one.
 """
 
 import time
@@ -39,9 +39,9 @@ def _no_image(_: int) -> Image.Image:
 def sentence_features(
     encoder: Encoder, sentences: Sequence[Sequence[str]], advance: Advance
 ) -> NDArray[np.float32]:
-    """Unit-norm text features (C, D) of classes that have sentences: the mean of theirs.
+    """Unit-norm text features (C, D) of classes with sentences: the mean over a class's.
 
-    As for templates that are averaged, each sentence's feature has norm 1 before.
+    As for averaged templates, each sentence's feature is scaled to norm 1 before.
     """
     means = []
     for texts in sentences:
@@ -58,9 +58,9 @@ def embed_words(
     encoder: Encoder,
     reporter: Reporter,
 ) -> Text:
-    """The features of all words of a list under a template: what no part has yet is encoded.
+    """The features of all words of a list under a template; finished parts are reused.
 
-    The parts stay: they go once the features are in the list's file.
+    The parts are kept until the features are in the list's file.
     """
     names, rows = words.class_names, range(len(words.class_names))
     ranges, layout = equal_parts(rows, BATCH * _BATCHES_A_PART)
@@ -73,8 +73,8 @@ def embed_words(
             batches = []
             for start in range(0, len(part), BATCH):
                 batch, started = part[start : start + BATCH], time.monotonic()
-                some = [names[i] for i in batch]
-                batches.append(prompt_features(encoder.encode_texts, template, some))
+                batch_names = [names[i] for i in batch]
+                batches.append(prompt_features(encoder.encode_texts, template, batch_names))
                 if batch.start == missing[0].start:
                     _announce(words.name, todo, (time.monotonic() - started) / len(batch), reporter)
                 advance(len(batch))
@@ -86,7 +86,7 @@ def embed_words(
 
 
 def _announce(name: str, words: int, seconds_a_word: float, reporter: Reporter) -> None:
-    """Say how long it will take, by the time of the first batch, where it will take long."""
+    """Report how long the work will take, by the time of the first batch, if it takes long."""
     seconds = words * seconds_a_word
     if seconds >= _SECONDS_TO_TELL:
         reporter.note(f"{name}: {words:,} words, about {seconds / 60:,.0f} minutes")

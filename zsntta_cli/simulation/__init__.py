@@ -1,4 +1,4 @@
-"""Streams x methods -> records."""
+"""Simulate methods on streams, which gives records."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def live_session(settings: "LiveSettings", reporter: "Reporter | None" = None) -> "LiveSession":
-    """What live methods run in, on the first device that is named; it imports torch."""
+    """A session for live methods on the first device that is named; it imports torch."""
     from zsntta_cli.encoders.clip import wait_passively
     from zsntta_cli.progress import Silent
 
@@ -23,7 +23,7 @@ def live_session(settings: "LiveSettings", reporter: "Reporter | None" = None) -
 
 @dataclass(frozen=True)
 class LiveDevices:
-    """What live runs may run in: called, it gives the session of this process."""
+    """The devices of live runs; calling it gives the session of this process."""
 
     settings: "LiveSettings"
     reporter: "Reporter | None" = None
@@ -34,5 +34,5 @@ class LiveDevices:
 
     @property
     def apart(self) -> "list[LiveSettings]":
-        """The settings on each of the devices, such as `cuda:0,cuda:1`."""
+        """The settings for each of the devices, such as `cuda:0,cuda:1`."""
         return [replace(self.settings, device=name) for name in self.settings.device.split(",")]

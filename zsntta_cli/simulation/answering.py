@@ -1,7 +1,7 @@
-"""`zsntta extract --tpt`: TPT's answers for all images of sets, each asked once, on every device.
+"""`zsntta extract --tpt`: compute TPT's answers for all images of sets, each once, on every device.
 
-What it keeps is what a live run keeps (tuned.py), for all images and not for those of one stream
-alone: then every run of TPT on these sets is a replay. A killed one goes on where it was.
+It keeps the answers that a live run keeps (tuned.py), but for all images and not only those of one
+stream: then every run of TPT on these sets is a replay. After a kill it continues where it was.
 """
 
 import pickle
@@ -44,7 +44,7 @@ _PART = 16  # images that a process hands back at a time
 
 @dataclass(frozen=True)
 class TptJob:
-    """A set of images and what TPT is asked about them: small, for other processes too."""
+    """A set of images and what TPT is asked about them; small, so that it can be sent."""
 
     root: Path  # of feature files
     run: RunSettings  # of TPT on the ID set whose classes are asked for
@@ -55,7 +55,7 @@ class TptJob:
 
 @dataclass(frozen=True)
 class AnsweredSet:
-    """What became of one set."""
+    """The result for one set."""
 
     path: Path
     images: int
@@ -64,7 +64,7 @@ class AnsweredSet:
 
     @property
     def line(self) -> str:
-        """What to say of it."""
+        """A line about the result."""
         if not self.tuned:
             return f"{self.path}: answers of TPT for {self.images:,} images, there already"
         return (
@@ -83,10 +83,10 @@ def extract_tpt(
     """Ask TPT about all images of some sets, each set by the classes of a run's ID set.
 
     `live.device` may name several devices: each takes a part of the images. With `failures` a set
-    that fails is noted there, and the others go on.
+    that fails is put there, and the others go on.
 
     Raises:
-        StoreError: features that are missing, or not made here. DatasetError: no images.
+        StoreError: features are missing, or were not made here. DatasetError: images are missing.
     """
     names = devices(live.device)
     workers = Processes(names, answer_parts) if len(names) > 1 else None
@@ -109,10 +109,10 @@ def extract_tpt(
 def sets_to_ask(
     root: Path, folder: str, names: Sequence[str], named: Sequence[str], prompts: Sequence[str] = ()
 ) -> list[tuple[RunSettings, str]]:
-    """What `extract --tpt` asks about extracted sets: a run of each ID set, and a set of images.
+    """The questions of `extract --tpt`: a run of each ID set, and a set of images.
 
-    Each ID set's own images, those of its OOD partners, and those of the OOD sets and the noise
-    that the user has named. Without prompts the ID set's own is taken.
+    The images are those of each ID set, of its OOD partners, and of the OOD sets and the noise that
+    the user has named. Without prompts the ID set's default prompt is used.
     """
     headers = {name: read_header(feature_path(root, folder, name)) for name in names}
     id_sets = [n for n in names if headers[n].kind == DATASET and headers[n].templates]
@@ -144,7 +144,7 @@ def _answer_set(job: TptJob, workers: Processes | None, reporter: Reporter) -> A
 def _answer(
     job: TptJob, parts: Sequence[NDArray[np.int64]], workers: Processes | None, advance: Advance
 ) -> Iterator[RowAnswers]:
-    """The answers of parts in any order, by this process or by one a device."""
+    """The answers for parts in any order, from this process or from one process for each device."""
     if not parts:
         return iter(())
     if workers and len(parts) > 1:
@@ -183,7 +183,7 @@ def _load(content: bytes, device: str) -> LiveData:
 
 
 def _whole_set(source: FeatureSet, library: Library, run: RunSettings) -> StreamData:
-    """All images of a set in order; nobody asks for their zero-shot scores."""
+    """All images of a set in order; their zero-shot scores are not needed."""
     text = library.text(run.encoder, run.prompt, run.id_set)
     scale = library.scale(run.encoder, run.prompt, run.id_set)
     unscored = ZeroShot(np.empty(0, np.int32), np.empty(0))
@@ -193,7 +193,7 @@ def _whole_set(source: FeatureSet, library: Library, run: RunSettings) -> Stream
 
 @lru_cache(maxsize=1)
 def _session(settings: LiveSettings, threads: int) -> LiveSession:
-    """What keeps the encoder from set to set."""
+    """The session that keeps the encoder from set to set."""
     session = live_session(settings, Silent())
     if threads:
         torch.set_num_threads(threads)

@@ -1,8 +1,8 @@
-"""Checkpoints of live runs: all that a stopped one needs to go on, in a file of its own.
+"""Checkpoints of live runs: all that a stopped run needs to continue, in a file of its own.
 
-One is taken between two batches, in memory each second at most and in the file each minute, and it
-is written at Ctrl-C; a kill costs a minute of work. It says which run it is of, and which device
-and version of torch made it: where anything is another, the run begins at its first item.
+A checkpoint is taken between two batches, in memory at most once a second and in the file once a
+minute, and at Ctrl-C; a kill costs a minute of work at most. It has the run, the device and the
+version of torch that made it: if anything differs, the run begins at its first item.
 """
 
 import time
@@ -26,7 +26,7 @@ _TAKEN_EVERY, _WRITTEN_EVERY = 1.0, 60.0  # seconds
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A live run between two batches."""
+    """The state of a live run between two batches."""
 
     decisions: Decisions  # on its first items
     columns: Mapping[str, NDArray[np.float64]]  # (T,) what was noted of each item, nan elsewhere
@@ -41,7 +41,7 @@ class Snapshot:
 
 @dataclass
 class Checkpoint:
-    """The file of one run's snapshots; `origin` is all that has to be equal where one is read."""
+    """The file of one run's snapshots; a snapshot is read only if its `origin` is equal."""
 
     path: Path
     origin: Mapping[str, str]
@@ -51,7 +51,7 @@ class Checkpoint:
     _written: float = field(default_factory=time.monotonic)
 
     def read(self) -> Snapshot | None:
-        """The snapshot in the file; None where there is none that this run can go on from."""
+        """The snapshot in the file; None if there is none from which this run can continue."""
         try:
             content = torch.load(self.path, "cpu", weights_only=True)
             if content["format"] != _FORMAT or content["origin"] != dict(self.origin):
@@ -65,7 +65,7 @@ class Checkpoint:
             return None
 
     def discard(self, error: Exception) -> None:
-        """Say why the run begins at its first item."""
+        """Note why the run begins at its first item."""
         self.reporter.note(
             f"note: a checkpoint of this run cannot be used ({first_line(error)}): it begins anew"
         )
@@ -77,7 +77,7 @@ class Checkpoint:
         return time.monotonic() - self._taken >= _TAKEN_EVERY
 
     def take(self, snapshot: Snapshot) -> None:
-        """Take a snapshot, and write it where the one in the file is old."""
+        """Take a snapshot, and write it if the one in the file is old."""
         self._last, self._taken = snapshot, time.monotonic()
         if self._taken - self._written >= _WRITTEN_EVERY:
             self.write()
@@ -97,12 +97,12 @@ class Checkpoint:
 
 
 def remove(path: Path) -> None:
-    """Remove a checkpoint, if there is one."""
+    """Remove a checkpoint if it exists."""
     path.unlink(missing_ok=True)
 
 
 def _packed(value: Any) -> Any:
-    """A value with tensors in place of arrays, which torch reads without running code."""
+    """A value with tensors instead of arrays, which torch reads without running code."""
     if isinstance(value, np.ndarray):
         return {"array": torch.from_numpy(value)}
     if isinstance(value, Mapping):

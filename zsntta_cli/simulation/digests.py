@@ -1,4 +1,4 @@
-"""Which features a run saw: by what it read, or by what the files say before any is read whole."""
+"""The digests of the features that a run reads, also before any file is read as a whole."""
 
 import functools
 import hashlib
@@ -29,9 +29,9 @@ def run_digests(
     """The digests of a run: of its files by name, and of how their features are read.
 
     `sources`: files by the sets' names, the ID set's first; `id_name`: its name, or those of
-    several in turn. `text/<ID set>` stands for the class text features, the logit scale (of a
-    sigmoid model its bias too), logits that are autocast's, and whether the ID set's features are
-    normalised; `norm/<set>` marks another set whose are.
+    several in turn. `text/<ID set>` covers the class text features, the logit scale (for a sigmoid
+    model also its bias), whether logits are autocast's, and whether the ID set's features are
+    normalised; `norm/<set>` marks another set whose features are normalised.
     """
     digests = {name: source.digest for name, source in sources}
     (_, id_set), *other_sources = sources
@@ -48,14 +48,14 @@ def run_digests(
 
 
 class Foreseen:
-    """The digests that runs would have, from what the files under one folder say of themselves."""
+    """The digests that runs would have, read from the headers of the files in one folder."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._library = root, Library(root)
         self.header = functools.lru_cache(maxsize=None)(self._read)
 
     def digests(self, settings: RunSettings) -> dict[str, str] | None:
-        """The digests that a run has; None where it would fail, for it to say how."""
+        """The digests of a run; None if the run would fail, which then reports the reason."""
         try:
             return self._digests(settings)
         except (ZsnttaError, ValueError, KeyError, TypeError):

@@ -1,6 +1,6 @@
-"""Runs of live methods: the encoder and the images they need, progress, what Ctrl-C leaves.
+"""Runs of live methods: the encoder and the images they need, progress, Ctrl-C.
 
-Beside the decisions a run watches its accuracies, whose gradients are large (Sec. 3), the machine.
+Besides the decisions a run records its accuracies, the gradient norms (Sec. 3) and the machine.
 """
 
 import math
@@ -46,7 +46,7 @@ class Running:
     """Accuracies of the decisions so far; injected items do not count."""
 
     def __init__(self, stream: Stream, labels: NDArray[np.int32]) -> None:
-        """`labels` (T,), -1 where an item belongs to no class."""
+        """`labels` (T,) are -1 for items that belong to no class."""
         self._kind, self._labels = stream.kind, labels
         self._right, self._seen = np.zeros(2), np.zeros(2)  # of ID and of OOD samples
         self.items = 0
@@ -64,7 +64,7 @@ class Running:
 
     @property
     def text(self) -> str:
-        """Acc_S, Acc_N and Acc_H in percent, a dash for a kind that has not come yet."""
+        """Acc_S, Acc_N and Acc_H in percent, a dash for a kind without samples so far."""
         with np.errstate(invalid="ignore"):
             acc_s, acc_n = (100 * self._right / self._seen).tolist()
         values = (acc_s, acc_n, harmonic_mean(acc_s, acc_n))
@@ -72,10 +72,10 @@ class Running:
 
 
 class GradientNorms:
-    """Norms of the gradient that clean and noisy samples give the last adapted norm layer.
+    """Norms of the gradients that clean and noisy samples give the last adapted norm layer.
 
-    For the figures of the gradient analysis: of the mean entropy over those of a step's samples
-    that are truly clean, and over those that are truly noisy. A method knows nothing of it.
+    They are for the figures of the gradient analysis: the gradients of the mean entropy over a
+    step's truly clean samples, and over its truly noisy ones. The method does not see them.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -85,17 +85,17 @@ class GradientNorms:
 
     @property
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """What was noted so far (T,), of clean and of noisy samples."""
+        """The norms so far (T,), of clean and of noisy samples."""
         return {"clean": self.clean, "noisy": self.noisy}
 
     def restore(self, columns: Mapping[str, NDArray[np.float64]], item: int) -> None:
-        """Go on at an item with what was noted before it."""
+        """Continue at an item with the norms before it."""
         self.clean, self.noisy, self.item = columns["clean"], columns["noisy"], item
 
     def __call__(
         self, entropies: torch.Tensor, items: NDArray[np.int64], tower: torch.nn.Module
     ) -> None:
-        """Note a step on the entropies (B,) of some items (B,)."""
+        """Record a step on the entropies (B,) of some items (B,)."""
         layers = [x for x in norm_layers(tower).values() if x.weight.requires_grad]
         parameters = list(layers[-1].parameters())
         is_id = self._is_id[items]
@@ -116,7 +116,7 @@ def _snapshot(
 
 
 def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str, str]:
-    """What decides the bits of a run beside its features, which its key stands for."""
+    """What determines the bits of a run besides its features, which its key covers."""
     # torch tells its version as a type of its own, which no checkpoint may hold.
     versions = {"zsntta": __version__, **{k: str(v) for k, v in machine.versions.items()}}
     what = {
@@ -128,13 +128,13 @@ def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str,
 
 
 def forget_peak() -> None:
-    """Count a GPU's peak memory from here on."""
+    """Measure a GPU's peak memory from here on."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
 
 
 def machine_of(device: torch.device) -> Machine:
-    """What a run on a device ran on; the peak of a GPU's memory is since `forget_peak`."""
+    """The machine of a run on a device; a GPU's peak memory counts since `forget_peak`."""
     versions = {"torch": torch.__version__}
     if device.type != "cuda":
         return Machine(device.type, 0, versions)
@@ -144,7 +144,7 @@ def machine_of(device: torch.device) -> Machine:
 
 @dataclass
 class LiveSession:
-    """Live runs; the encoder of the last one is kept for the next."""
+    """Live runs; the encoder of the last run is kept for the next."""
 
     settings: LiveSettings
     reporter: Reporter
@@ -161,14 +161,14 @@ class LiveSession:
         tuned: TunedPool | None = None,
         checkpoint_path: Path | None = None,
     ) -> tuple[Decisions, Columns]:
-        """Decisions on all items, or on those up to a Ctrl-C, and further columns of these.
+        """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
-        `analyse`: note the gradients of clean and noisy samples too. `tuned`: answers of TPT that
-        are there, and where new ones go. `checkpoint_path`: of a file that a stopped run goes on
-        from, and leaves.
+        `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the kept answers
+        of TPT, to which new ones are added. `checkpoint_path`: the file from which a stopped run
+        continues, and which it writes.
 
         Raises:
-            StoreError, DatasetError: features that were not made here, or images that are gone.
+            StoreError, DatasetError: features were not made here, or images are missing.
             KeyboardInterrupt: nothing was decided yet.
         """
         gradients = GradientNorms(stream)
@@ -203,7 +203,7 @@ class LiveSession:
         gradients: GradientNorms,
         checkpoint: Checkpoint | None,
     ) -> Decisions:
-        """Decisions from the first item on, or from where the checkpoint was taken."""
+        """The decisions from the first item on, or from the checkpoint on."""
         forget_peak()
         started, parts = time.perf_counter(), list[Decisions]()
         snapshot = checkpoint.read() if checkpoint else None
@@ -238,7 +238,7 @@ class LiveSession:
 
     @property
     def machine(self) -> Machine:
-        """What the encoder of the last run ran on."""
+        """The machine on which the encoder of the last run ran."""
         [encoder] = self._encoders.values()
         return machine_of(encoder.device)
 
@@ -260,10 +260,10 @@ class LiveSession:
         )
 
     def encoder(self, id_set: FeatureSet) -> Encoder:
-        """The encoder that an ID set's features were made by, loaded.
+        """The encoder that made an ID set's features, loaded.
 
         Raises:
-            StoreError: they were not made here, or by another encoder than it is now.
+            StoreError: the features were not made here, or the encoder has changed since.
         """
         path, made_by = id_set.path, id_set.identity
         if "imported" in id_set.source:
@@ -315,7 +315,7 @@ def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int
 
 
 def stream_images(stream: Stream, sets: dict[int, ImageSet]) -> ImageSet:
-    """The images of a stream as a set, given its sets by kind: image t is item t of the stream."""
+    """The images of a stream as one set; image t is item t of the stream."""
     ids = [
         sets[kind].sample_ids[row]
         for kind, row in zip(stream.kind.tolist(), stream.row.tolist(), strict=True)
@@ -325,10 +325,10 @@ def stream_images(stream: Stream, sets: dict[int, ImageSet]) -> ImageSet:
 
 
 def images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
-    """The images that have features, in the order of these.
+    """The images behind features, in the order of the features.
 
     Raises:
-        DatasetError: they cannot be found, or are not those of the features.
+        DatasetError: the images cannot be found, or are not those of the features.
     """
     images = _load_images(source, settings, image_size)
     beside = {"skipped", "split", *BESIDE}
@@ -361,13 +361,13 @@ def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) ->
         )
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
-    shown = source.source.get(AS_SHOWN) is True
-    images = datasets.load_images(spec, Path(settings.data_root), shown)
+    as_shown = source.source.get(AS_SHOWN) is True
+    images = datasets.load_images(spec, Path(settings.data_root), as_shown)
     return limited(images, source.source.get("limit"))
 
 
 def _spec(name: str, specs: Sequence[str]) -> str:
-    """How the images of a set are named: as they were given, or by the known set's name."""
+    """The specification of a set's images: as it was given, or the known set's name."""
     for spec in specs:
         if str(SetName.parse(spec)) == name:
             return spec

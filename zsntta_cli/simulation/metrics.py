@@ -1,7 +1,7 @@
-"""Metrics of ZS-NTTA (Sec. 2, Eq. 2) and of OOD detection: the one table of all that is measured.
+"""The metrics of ZS-NTTA (Sec. 2, Eq. 2) and of OOD detection, all in one table.
 
-Fractions in [0, 1], unrounded. A metric that has no samples is nan. A metric is a line of METRICS:
-records, tables, CSV, page, plots and board take it from there.
+Metrics are fractions in [0, 1], unrounded; a metric without samples is nan. Each is an entry of
+METRICS, from which records, tables, CSV, page, plots and board take it.
 """
 
 import math
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 
 class Measures(dict[str, float]):
-    """Values of metrics by name, as items and as attributes; nan for one that was not measured."""
+    """Values of metrics by name, as items and as attributes; nan for a metric not measured."""
 
     def __getattr__(self, name: str) -> float:
         if name in METRICS:
@@ -29,9 +29,9 @@ _RUN = 2**20  # points of a curve at a time: floats of all points are too much o
 
 
 def _from_zero(counts: Counts) -> Iterator[Counts]:
-    """Counts (K,) behind a 0, K + 1 in runs.
+    """Counts (K,) with a 0 before them, in blocks of K + 1 values in all.
 
-    A run begins with the point that the one before it ended with.
+    A block begins with the last point of the block before it.
     """
     for start in range(0, len(counts), _RUN):
         first = counts[start - 1] if start else 0
@@ -39,23 +39,23 @@ def _from_zero(counts: Counts) -> Iterator[Counts]:
 
 
 def _shares(counts: Counts) -> Iterator[Rates]:
-    """Counts (K,) behind a 0 as shares of the last one, in runs."""
+    """Counts (K,) with a 0 before them as shares of the last count, in blocks."""
     return (run / counts[-1] for run in _from_zero(counts))
 
 
 @dataclass(frozen=True)
 class Hits:
-    """Positive and negative samples up to each distinct score, the most positive one first."""
+    """Positive and negative samples up to each distinct score, the most positive score first."""
 
     positive: Counts
     negative: Counts
 
     def curve(self) -> Iterator[tuple[Rates, Rates]]:
-        """The ROC curve from 0 in runs of points: false and true positive rates."""
+        """The ROC curve from 0 in blocks of points: false and true positive rates."""
         return zip(_shares(self.negative), _shares(self.positive), strict=True)
 
     def swapped(self) -> "Hits":
-        """Those of the opposite score, with the other kind as the positive one."""
+        """The hits of the opposite score, with the other kind as the positive one."""
         negative, positive = (
             (counts[-1] - np.append(0, counts[:-1]))[::-1]
             for counts in (self.positive, self.negative)
@@ -65,7 +65,7 @@ class Hits:
 
 @dataclass(frozen=True)
 class Judged:
-    """T test samples with what is true of them, and what a method said."""
+    """T test samples with their truth, and what a method decided."""
 
     labels: NDArray[np.integer]  # (T,) true classes, -1 marks an OOD sample
     class_index: NDArray[np.integer]  # (T,)
@@ -75,7 +75,7 @@ class Judged:
     class_probability: NDArray[np.floating] | None = None  # (T,) of the class, should it be ID
 
     def part(self, chosen: NDArray[np.bool_]) -> "Judged":
-        """Some of the samples, by a mask (T,)."""
+        """The samples of a mask (T,)."""
         noise, of_class = self.is_noise, self.class_probability
         return Judged(
             self.labels[chosen], self.class_index[chosen],
@@ -96,44 +96,44 @@ class Judged:
 
     @cached_property
     def is_named(self) -> NDArray[np.bool_]:
-        """ID samples that are classified right, whether or not they are called noise (T,)."""
+        """Samples (T,) that are ID and classified right, whether or not they are called noise."""
         return self.class_index == self.labels
 
     @cached_property
     def named_id(self) -> NDArray[np.bool_]:
-        """The same of the ID samples alone."""
+        """The same for the ID samples alone."""
         return self.is_named[self.is_id]
 
     @cached_property
     def is_right(self) -> NDArray[np.bool_]:
-        """ID samples that are called clean and classified right, OOD samples called noise (T,)."""
+        """ID samples called clean and classified right, and OOD samples called noise (T,)."""
         return np.where(self.is_id, ~self.noise & self.is_named, self.noise)
 
     @cached_property
     def acc_s(self) -> float:
-        """Share of ID samples that are called clean and classified right."""
+        """The share of ID samples that are called clean and classified right."""
         return _mean(self.is_right[self.is_id])
 
     @cached_property
     def acc_n(self) -> float:
-        """Share of OOD samples that are called noise."""
+        """The share of OOD samples that are called noise."""
         return _mean(self.is_right[~self.is_id])
 
     @cached_property
     def acc_h(self) -> float:
-        """The harmonic mean of both."""
+        """The harmonic mean of Acc_S and Acc_N."""
         return harmonic_mean(self.acc_s, self.acc_n)
 
     @cached_property
     def has_both(self) -> bool:
-        """Whether there are samples of both kinds: else nothing can be told apart."""
+        """Whether there are samples of both kinds; else detection cannot be measured."""
         return bool(self.is_id.any()) and not self.is_id.all()
 
     @cached_property
     def _at_or_above(self) -> tuple[Counts, Counts, Counts]:
         """How many samples are at or above each distinct score, the highest first.
 
-        Of all samples, of the ID ones and of the named ones.
+        The counts are of all samples, of ID samples and of those that are named right.
         """
         count: Any = np.int32 if len(self.id_score) < 2**31 else np.int64
         # Backwards, and not by negative scores: copies of long streams are what memory goes to.
@@ -150,7 +150,7 @@ class Judged:
 
     @cached_property
     def hits(self) -> Hits | None:
-        """ID samples as the positive ones; None where one kind is missing."""
+        """The hits with ID samples as the positive ones; None if one kind is missing."""
         if not self.has_both:
             return None
         all_samples, is_id, _ = self._at_or_above
@@ -158,17 +158,17 @@ class Judged:
 
     @cached_property
     def hits_ood(self) -> Hits | None:
-        """OOD samples as the positive ones."""
+        """The hits with OOD samples as the positive ones."""
         return self.hits and self.hits.swapped()
 
     def named_share(self) -> Iterator[Rates]:
-        """Share of the ID samples that are named and at or above each distinct score, in runs."""
+        """The share of ID samples that are named right at or above each score, in blocks."""
         total = self.is_id.sum()
         return (run / total for run in _from_zero(self._at_or_above[2]))
 
     @cached_property
     def best_acc_h(self) -> float:
-        """The largest Acc_H of all thresholds on the ID score, each held for the whole stream."""
+        """The largest Acc_H over all thresholds on the ID score, each fixed for the stream."""
         if self.hits is None:
             return math.nan
         best, total = 0.0, self.hits.negative[-1]
@@ -187,14 +187,15 @@ def _auroc(samples: Judged) -> float:
 
 
 def _area(curve: Iterable[tuple[Rates, Rates]]) -> float:
-    """The area under runs of a curve, (y, x), by trapezoids."""
+    """The area under a curve (y, x), given in blocks, by trapezoids."""
     return float(sum(np.trapezoid(y, x) for y, x in curve))
 
 
 def _placement_std(samples: Judged) -> float:
-    """The standard deviation of the share of ID samples above an OOD sample; their mean is AUROC.
+    """The standard deviation of the share of ID samples above an OOD sample.
 
-    It says how far AUROC moves with the OOD samples that take part (DeLong et al. 1988).
+    The mean of these shares is AUROC, so it says how much AUROC depends on the OOD samples that
+    take part (DeLong et al. 1988).
     """
     if samples.hits is None:
         return math.nan
@@ -204,7 +205,7 @@ def _placement_std(samples: Judged) -> float:
 
 
 def _placements(hits: Hits) -> Iterator[tuple[Rates, Rates]]:
-    """Share of the OOD samples at each distinct score, and of the ID samples above it, in runs."""
+    """The share of OOD samples at each distinct score, and of ID samples above it, in blocks."""
     for fpr, tpr in hits.curve():
         yield np.diff(fpr), (tpr[:-1] + tpr[1:]) / 2  # of equal scores half
 
@@ -217,7 +218,7 @@ def _fpr95(hits: Hits | None) -> float:
 
 
 def _aupr(hits: Hits | None) -> float:
-    """Average precision."""
+    """Average precision (the area under the precision-recall curve)."""
     if hits is None:
         return math.nan
     area = 0.0
@@ -232,8 +233,8 @@ def _aupr(hits: Hits | None) -> float:
 def _oscr(samples: Judged) -> float:
     """The area under the curve of correct classification rate over false positive rate.
 
-    That of "Reducing Network Agnostophobia", arXiv 1811.04110, on a method's ID score: the share of
-    ID samples named and accepted over the share of OOD samples accepted, by trapezoids.
+    It follows "Reducing Network Agnostophobia", arXiv 1811.04110, on a method's ID score: the share
+    of ID samples named right and accepted over the share of OOD samples accepted, by trapezoids.
     """
     if samples.hits is None:
         return math.nan
@@ -250,7 +251,7 @@ def _id_probability(samples: Judged) -> _Probability:
 
 
 def _class_probability(samples: Judged) -> _Probability:
-    """Of the ID samples: no class of an OOD sample is right."""
+    """The class probabilities of the ID samples; for OOD samples no class is right."""
     probability = samples.class_probability
     return None if probability is None else probability[samples.is_id]
 
@@ -258,10 +259,10 @@ def _class_probability(samples: Judged) -> _Probability:
 def _ece(
     probability: _Probability, came_true: NDArray[np.bool_], of_opposite: bool = False
 ) -> float:
-    """Expected calibration error, arXiv 1706.04599: by how much probabilities are off on average.
+    """Expected calibration error, arXiv 1706.04599: the average error of probabilities.
 
-    In each bin, the mean probability against the share of what came true. `of_opposite`: the
-    probability is that of what did not.
+    In each bin, the mean probability is compared with the share of true events. `of_opposite`: the
+    probability is that of the opposite event.
     """
     if probability is None or not len(probability):
         return math.nan
@@ -276,7 +277,7 @@ def _ece(
 def _brier(
     probability: _Probability, came_true: NDArray[np.bool_], of_opposite: bool = False
 ) -> float:
-    """Mean squared difference of a probability to 1 where it came true, to 0 where it did not."""
+    """The mean squared difference of a probability to 1 for true events, to 0 for others."""
     if probability is None or not len(probability):
         return math.nan
     total = 0.0
@@ -295,7 +296,7 @@ ACCURACIES, FLAGS, DETECTION = "accuracies", "flags", "detection"  # parts of a 
 
 @dataclass(frozen=True)
 class Metric:
-    """One line of METRICS."""
+    """One entry of METRICS."""
 
     name: str
     head: str  # of its column
@@ -307,7 +308,7 @@ class Metric:
     is_ranked: bool = True  # whether one value of it is better than another, all else unknown
 
     def text(self, value: float, std: float = math.nan) -> str:
-        """A value as tables show it, with two digits; a dash where there is no sample."""
+        """A value as tables show it, with two digits; a dash without samples."""
         if math.isnan(value):
             return "-"
         scale = 100 if self.is_percent else 1
@@ -383,7 +384,7 @@ REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--rep
 
 
 def ranked_metrics() -> tuple[str, ...]:
-    """Names of the metrics of which one value is better than another."""
+    """The names of metrics of which one value is better than another."""
     return tuple(metric.name for metric in METRICS.values() if metric.is_ranked)
 
 
@@ -393,7 +394,7 @@ def metrics_of(report: str) -> tuple[Metric, ...]:
 
 
 def measure(samples: Judged) -> dict[str, Measures]:
-    """All that is measured of some samples, by the part of a record that it is in."""
+    """All metrics of some samples, by the part of a record that they are in."""
     groups = {group: Measures() for group in (ACCURACIES, FLAGS, DETECTION)}
     for metric in METRICS.values():
         undecided = samples.is_noise is None and metric.group != DETECTION
@@ -403,7 +404,7 @@ def measure(samples: Judged) -> dict[str, Measures]:
 
 
 def harmonic_mean(a: float, b: float) -> float:
-    """2ab / (a + b), 0 where both are 0, nan where one is."""
+    """2ab / (a + b), 0 if both are 0, nan if one is nan."""
     return 2 * a * b / (a + b) if a + b else a + b
 
 

@@ -1,7 +1,7 @@
-"""What a reader of a run's numbers has to know of it: told before it starts, kept in its record.
+"""Notes that a reader of a run's numbers has to know, before it starts and in its record.
 
-A note depends on the sizes of the run's sets and on its settings alone. Of several runs that call
-for one note the strongest case is told, so that many runs make few lines.
+A note depends only on the sizes of the run's sets and on its settings. If several runs need the
+same note, the strongest case is shown, so that many runs give few lines.
 """
 
 import functools
@@ -28,7 +28,7 @@ REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 @dataclass(frozen=True)
 class RunNote:
-    """A thing to know of a run."""
+    """A note on a run."""
 
     kind: str
     about: str  # the method or the set
@@ -38,7 +38,7 @@ class RunNote:
 
 @dataclass(frozen=True)
 class SetSizes:
-    """Of a run's sets: images of the ID set, the OOD set, the injected noise; classes, dims."""
+    """The sizes of a run's sets: images of the ID set, OOD set, injected noise; classes, dims."""
 
     id_images: int
     ood_images: int
@@ -48,7 +48,7 @@ class SetSizes:
 
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
-    """The notes of runs that have not started, as lines; nothing of sets that are missing."""
+    """The notes on runs that have not started, as lines; none for sets that are missing."""
     header = functools.cache(lambda encoder, name: set_header(root, encoder, name))
 
     def images(run: RunSettings, name: str | None) -> int:
@@ -67,9 +67,9 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
 
 
 def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str]:
-    """The texts of notes, of each thing that of its strongest case; kinds `without` left out.
+    """The texts of notes, the strongest of each kind and subject, except the kinds `without`.
 
-    They stand in one order, whatever the order of the runs.
+    Their order does not depend on the order of the runs.
     """
     cases: dict[tuple[str, str], RunNote] = {}
     for note in notes:
@@ -83,7 +83,7 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
 
 
 def _repeated_sets(notes: Sequence[RunNote]) -> list[str]:
-    """One sentence on all sets whose images are shown again."""
+    """One sentence on all sets whose images occur more than once."""
     if len(notes) < 2:
         return [note.text for note in notes]
     sets = ", ".join(f"'{note.about}' up to {note.weight:.2f} times" for note in notes)
@@ -91,7 +91,7 @@ def _repeated_sets(notes: Sequence[RunNote]) -> list[str]:
 
 
 def _other_sets(notes: Sequence[RunNote]) -> list[str]:
-    """One sentence on all sets that are not the published ones."""
+    """One sentence on all sets that differ from the published ones."""
     if len(notes) < 2:
         return [note.text for note in notes]
     sets = ", ".join(f"'{note.about}' ({note.weight:,.0f} images)" for note in notes)
@@ -99,7 +99,7 @@ def _other_sets(notes: Sequence[RunNote]) -> list[str]:
 
 
 def _mixes(notes: Sequence[RunNote]) -> list[str]:
-    """One sentence on the shares of all natural mixes."""
+    """One sentence on the shares of all streams with the natural ratio."""
     if len(notes) < 2:
         return [note.text for note in notes]
     mixes = ", ".join(f"{note.about} {note.weight:.1%}" for note in notes)

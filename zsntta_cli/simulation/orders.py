@@ -1,7 +1,7 @@
-"""The orders in which ID and OOD samples arrive: each a function of a generator alone.
+"""The orders in which ID and OOD samples arrive: each a function of a generator.
 
-Correlated ones are those of the field's streams, with every ID sample once. OOD samples stand
-anywhere among them, so that the share of noise is the same all along:
+Correlated orders are those of published streams, with every ID sample once. OOD samples are at
+random places among them, so that the share of noise is the same everywhere:
 
 - `dirichlet:γ` StatA's online streams (arXiv 2501.03729, Sec. 5): each class is split over slots by
   shares from Dir(γ); a slot is shuffled. Its low, medium, high correlation: γ = 0.1, 0.01, 0.001.
@@ -11,9 +11,10 @@ anywhere among them, so that the share of noise is the same all along:
 - `classes:A-B` windows of 64 samples of A to B classes, StatA's batches with each sample once.
 - `separate` class after class, the classes in a random order.
 
-Of sets that are larger than memory `shuffled-blocks:N` reads runs of rows: ID rows and OOD rows are
-cut into as many runs as there are blocks of N items, each block is a random run of both, shuffled.
-The share of noise is the same in all blocks; what is not mixed is how images lie in their files.
+For sets that are larger than memory `shuffled-blocks:N` reads runs of consecutive rows: ID rows and
+OOD rows are each cut into as many runs as there are blocks of N items, and each block is a random
+run of each, shuffled. The share of noise is the same in all blocks; images that are close in their
+files stay close.
 """
 
 import functools
@@ -46,8 +47,8 @@ def arrival_order(
 ) -> Items:
     """The order (T,) of n_id ID items, numbered from 0, and n_ood OOD items behind them.
 
-    `labels` (n_id,) are wanted by orders that go by class. `shares` are those of OOD items in parts
-    of equal length, where they change along the stream; without them an order says where they are.
+    `labels` (n_id,) are needed by orders by class. `shares` are the shares of OOD items in parts of
+    equal length, if they change along the stream; without them the order places OOD items.
     """
     parsed = parse_order(order)
     make = functools.partial(_ORDERS[parsed.name], generator, n_id)
@@ -60,15 +61,15 @@ def arrival_order(
 def _places_by_share(
     generator: _Generator, total: int, n_ood: int, shares: Sequence[float]
 ) -> NDArray[np.bool_]:
-    """Which of the places (total,) are for OOD items: any within a part, as many as its share."""
+    """The places (total,) of OOD items, random within a part, as many as its share."""
     bounds = np.linspace(0, total, len(shares) + 1).round().astype(np.int64)
     expected = np.append(0.0, np.cumsum(shares)) / sum(shares)
     counts = np.diff((n_ood * expected).round().astype(np.int64))
     is_ood = np.zeros(total, bool)
     for start, end, count in zip(bounds, bounds[1:], counts, strict=False):
         is_ood[start + generator.permutation(end - start)[:count]] = True
-    left = n_ood - np.count_nonzero(is_ood)  # what rounding left without a place in a short part
-    is_ood[np.flatnonzero(~is_ood)[:left]] = True
+    missing = n_ood - np.count_nonzero(is_ood)  # what rounding left without a place in a short part
+    is_ood[np.flatnonzero(~is_ood)[:missing]] = True
     return is_ood
 
 
@@ -92,7 +93,7 @@ def _shuffled_blocks(
 
 
 def row_type(count: int) -> type[np.integer[Any]]:
-    """The smaller of two types of row numbers that is enough for so many rows."""
+    """The smaller of two integer types that is sufficient for this many rows."""
     return np.int32 if count < 2**31 else np.int64
 
 
@@ -109,7 +110,7 @@ def _by_class(generator: _Generator, n_id: int, n_ood: int, labels: _Labels) -> 
 
 
 def _late(generator: _Generator, n_id: int, n_ood: int, _: _Labels) -> Items:
-    """ID samples alone for a while, then all others mixed."""
+    """ID samples alone at first, then all others mixed."""
     id_items = generator.permutation(n_id)
     head = round(_CLEAN_HEAD * n_id)
     rest = np.append(id_items[head:], n_id + np.arange(n_ood))
@@ -169,7 +170,7 @@ def _note(
 def _chunks(
     generator: _Generator, members: list[Items], n_id: int, concentration: float
 ) -> list[Items]:
-    """ID samples in as many chunks as there are classes, class after class in each."""
+    """ID samples in as many chunks as there are classes, class after class within each."""
     chunks: list[list[Items]] = [[] for _ in members]
     sizes = np.zeros(len(members))
     for items in members:
@@ -186,20 +187,20 @@ def _chunks(
 def _windows(
     generator: _Generator, _: int, n_ood: int, labels: _Labels, fewest: float, most: float
 ) -> Items:
-    left = _members(generator, labels)
+    pending = _members(generator, labels)
     order: list[Items] = []
-    while left:
-        count = min(int(generator.integers(int(fewest), int(most) + 1)), len(left))
-        chosen = sorted(generator.permutation(len(left))[:count].tolist())
-        pool = generator.permutation(np.concatenate([left[c] for c in chosen]))
+    while pending:
+        count = min(int(generator.integers(int(fewest), int(most) + 1)), len(pending))
+        chosen = sorted(generator.permutation(len(pending))[:count].tolist())
+        pool = generator.permutation(np.concatenate([pending[c] for c in chosen]))
         order.append(pool[:_WINDOW])
         rest = pool[_WINDOW:]
         for c in reversed(chosen):
-            remaining = left[c][np.isin(left[c], rest)]
+            remaining = pending[c][np.isin(pending[c], rest)]
             if len(remaining):
-                left[c] = remaining
+                pending[c] = remaining
             else:
-                del left[c]
+                del pending[c]
     return _with_ood(generator, np.concatenate(order), n_ood)
 
 
@@ -213,13 +214,13 @@ def _members(generator: _Generator, labels: _Labels) -> list[Items]:
 
 
 def _split(items: Items, shares: NDArray[np.float64]) -> list[Items]:
-    """Items in parts by shares that add up to 1, which are cumulated and rounded down."""
+    """Items in parts by shares that sum to 1; the cumulated shares are rounded down."""
     bounds = (np.cumsum(shares)[:-1] * len(items)).astype(np.int64)
     return np.split(items, bounds)
 
 
 def _with_ood(generator: _Generator, id_order: Items, n_ood: int) -> Items:
-    """ID items in their order, and OOD items anywhere among them."""
+    """ID items in their order, with OOD items at random places among them."""
     total = len(id_order) + n_ood
     is_ood = np.zeros(total, bool)
     is_ood[generator.permutation(total)[:n_ood]] = True
@@ -227,7 +228,7 @@ def _with_ood(generator: _Generator, id_order: Items, n_ood: int) -> Items:
 
 
 def _merged(generator: _Generator, id_order: Items, is_ood: NDArray[np.bool_]) -> Items:
-    """ID items in their order at the places that are theirs, OOD items in any order at others."""
+    """ID items in their order at their places, OOD items in random order at the others."""
     order = np.empty(len(is_ood), np.int64)
     n_ood = len(is_ood) - len(id_order)
     order[~is_ood], order[is_ood] = id_order, len(id_order) + generator.permutation(n_ood)

@@ -1,4 +1,4 @@
-"""What a run was and what is kept of it: stream and decisions, judged, with all that made them."""
+"""A run and its record: the stream, the decisions judged, and all that made them."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(frozen=True)
 class OwnMethod:
-    """What a record says of a method from outside the package, to whoever has not its code."""
+    """What a record says of a method from outside the package, for readers without its code."""
 
     files: dict[str, str]  # its source: digests of the syntax by name, the script and its modules
     changed: dict[str, Any]  # settings that are not their defaults
@@ -46,7 +46,7 @@ class OwnMethod:
 
 @dataclass(frozen=True)
 class RecordPart:
-    """What a run gave on one of several sets in turn."""
+    """The result of a run on one of several sets in turn."""
 
     id_set: str
     ood_set: str | None
@@ -57,7 +57,7 @@ class RecordPart:
 
 @dataclass(frozen=True)
 class Record:
-    """What one run gave, with all that it takes to run it again."""
+    """The result of one run, with all that is needed to run it again."""
 
     settings: RunSettings
     accuracies: Measures
@@ -82,28 +82,28 @@ class Record:
     parts: tuple[RecordPart, ...] = ()  # of sets in turn: what each gave
 
     def metric(self, metric: str | Metric) -> float:
-        """A metric of METRICS, a fraction; nan where it has no samples."""
+        """A metric of METRICS as a fraction; nan without samples."""
         line = METRICS[metric] if isinstance(metric, str) else metric
         group: Measures = getattr(self, line.group)
         return group.get(line.name, math.nan)
 
     def lacks(self, metric: Metric) -> bool:
-        """Whether it was made by a version that did not measure a metric."""
+        """Whether a version made it that did not measure a metric."""
         return metric.name not in getattr(self, metric.group)
 
     @property
     def placement_std(self) -> float:
-        """The standard deviation of what AUROC is the mean of; nan in records of older versions."""
+        """The standard deviation of the values behind AUROC; nan in older records."""
         return self.detection.get(PLACEMENT_STD, math.nan)
 
     @property
     def decides(self) -> bool:
-        """Whether its method said what is noise, or gave a score alone."""
+        """Whether its method decided what is noise, or gave only a score."""
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
 
     @property
     def is_reference(self) -> bool:
-        """Whether its method saw the whole stream before it decided, as its notes say."""
+        """Whether its method saw the whole stream before it decided, by its notes."""
         return any(note.kind == OFFLINE for note in self.notes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a live method's encoder ran on."""
+    """The machine on which a live method's encoder ran."""
 
     device: str = "cpu"
     memory: int = 0  # bytes at most on a GPU
@@ -130,7 +130,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Replay:
-    """A run: what the stream was, what the method decided."""
+    """A run: its stream, and what the method decided."""
 
     settings: RunSettings
     sources: Sources
@@ -147,7 +147,7 @@ class Replay:
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
-        """True class of all items (T,); -1 where an item belongs to none."""
+        """The true class of all items (T,); -1 for items that belong to none."""
         return true_labels(self.sources, self.stream)
 
     @cached_property
@@ -167,7 +167,7 @@ class Replay:
 
     @property
     def _tests(self) -> NDArray[np.bool_] | slice:
-        """The items that are test samples; all of them, where nothing is injected, as they are."""
+        """The items that are test samples; the items unchanged if nothing is injected."""
         tests = self.stream.kind != NOISE
         return slice(None) if tests.all() else tests
 
@@ -177,8 +177,8 @@ class Replay:
 
     def _repeated(self) -> dict[str, float]:
         sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
-        shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
-        return {name: round(times, 3) for name, times in shown.items() if times > 1}
+        times_shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
+        return {name: round(times, 3) for name, times in times_shown.items() if times > 1}
 
     def _notes(self) -> Iterator[RunNote]:
         id_set = self.sources.id_set
@@ -186,7 +186,7 @@ class Replay:
         return run_notes(self.settings, sizes)
 
     def _parts(self) -> Iterator[RecordPart]:
-        """What each of several sets in turn gave."""
+        """The result on each of several sets in turn."""
         if self.stream.turn is None:
             return
         names = in_turn(self.settings.id_set), in_turn(self.settings.ood_set or "")
@@ -202,7 +202,7 @@ class Replay:
             )  # fmt: skip
 
     def record(self) -> Record:
-        """The decisions judged on the test samples, as of now."""
+        """The decisions judged on the test samples, with the current time."""
         measures = measure(self.judged)
         return Record(
             settings=self.settings,
@@ -234,7 +234,7 @@ class Replay:
 
 
 def _own_method(run: RunSettings) -> OwnMethod | None:
-    """What is to be said of a run's method, where it is from outside the package."""
+    """The description of a run's method, if it is from outside the package."""
     method, files = METHODS[run.method], source_digests(run.method)
     if not method.own_code:
         return None
@@ -242,10 +242,10 @@ def _own_method(run: RunSettings) -> OwnMethod | None:
 
 
 def resident_peak() -> int:
-    """Bytes that this process held at most.
+    """The most bytes that this process has held.
 
-    What the system counts of a process begins, on Linux, with its parent's peak at birth; what it
-    counts of its memory does not.
+    On Linux the system's count for a process begins with its parent's peak; its count for the
+    process's memory does not.
     """
     try:
         [line] = [x for x in _STATUS.read_text().splitlines() if x.startswith("VmHWM:")]
@@ -255,7 +255,7 @@ def resident_peak() -> int:
 
 
 def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int32]:
-    """True class of all items (T,); -1 where an item belongs to none."""
+    """The true class of all items (T,); -1 for items that belong to none."""
     is_id = stream.kind == ID
     labels = np.full(len(stream), -1, np.int32)
     labels[is_id] = sources.id_set.labels[stream.row[is_id]]

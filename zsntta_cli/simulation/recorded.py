@@ -1,7 +1,7 @@
-"""Runs as records have them: data that nothing needs a method's code to read, group or show.
+"""Runs as records have them: data that can be read, grouped and shown without a method's code.
 
-Settings that are declared here become objects of their classes, checked. Those of a method whose
-code is not here, and those that a newer version added, are kept as they are.
+Settings that are declared here become objects of their classes, and are checked. Settings of a
+method whose code is not available, or of a newer version, are kept as they are.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ _TAKEN = {"features", *(f.name for group in _GROUPS for f in dataclasses.fields(
 
 
 class RecordedSettings:
-    """Settings of which some are declared nowhere here: those of a record, that is data.
+    """Settings from a record, some of which no class here declares.
 
-    It stands where settings do: `vars` has its values, and equal ones are one.
+    It replaces an object of settings: `vars` has its values, and equal ones compare equal.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        """Take values that `_check_recorded` has seen."""
+        """Take values that `_check_recorded` has checked."""
         vars(self).update(values)
 
     def __eq__(self, other: object) -> bool:
@@ -47,11 +47,11 @@ class RecordedSettings:
 
 
 def changed_settings(group: Any) -> dict[str, Any]:
-    """Values of settings that a record without them would not mean: of equal ones, equal.
+    """The settings that a record must name because their absence would mean other values.
 
-    These are those that are not their defaults, but for a setting that changed what was done when
-    it came. Where a setting is declared nowhere here its default is unknown, so all of them are
-    given.
+    These are the settings that differ from their defaults, or for a setting whose arrival changed
+    the behaviour, from the value before that. If a class does not declare all settings, their
+    defaults are unknown, so all are given.
     """
     if isinstance(group, RecordedSettings):
         return dict(vars(group))
@@ -65,18 +65,18 @@ def changed_settings(group: Any) -> dict[str, Any]:
 
 
 def has_recorded_settings(run: RunSettings) -> bool:
-    """Whether some of a run's settings are declared nowhere here."""
+    """Whether some of a run's settings are not declared here."""
     return any(isinstance(g, RecordedSettings) for g in (run.stream, run.threshold, run.options))
 
 
 def run_from_record(settings: Any) -> RunSettings:
-    """The run that a record's `settings` describe; what it does not say is as it was.
+    """The run that a record's `settings` describe; missing ones have their former values.
 
-    Nothing of it needs a method's code: settings that are declared nowhere here are kept as they
-    are. `check_runnable` says whether it can be run again.
+    This needs no method's code: settings that are not declared here are kept as they are.
+    `check_runnable` says whether the run can be repeated.
 
     Raises:
-        SettingsError: they are not such settings.
+        SettingsError: they are no valid settings.
     """
     _check_object("a run", settings)
     names = [field.name for field in dataclasses.fields(RunSettings) if field.compare]
@@ -98,33 +98,33 @@ def run_from_record(settings: Any) -> RunSettings:
 
 @dataclass(frozen=True)
 class _NoSettings:
-    """What is declared here of a method whose code is not: nothing."""
+    """The declared settings of a method whose code is not available: none."""
 
 
 def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
-    """A group of settings of a record; where it has others than the class declares, all as data."""
+    """A group of settings of a record; as plain data if it has some that the class lacks."""
     _check_object(what, values)
     names = {field.name for field in dataclasses.fields(declaring)}
-    others = {name: value for name, value in values.items() if name not in names}
+    undeclared = {name: value for name, value in values.items() if name not in names}
     hashable: Any = declaring
     recorded = {name: value for name, value in values.items() if name in names}
     group = _made(declaring, _values_before(hashable) | recorded)
-    if declaring is not _NoSettings and not others:
+    if declaring is not _NoSettings and not undeclared:
         return group
-    for name, value in others.items():
+    for name, value in undeclared.items():
         _check_recorded(what, name, value)
-    return RecordedSettings(vars(group) | others)
+    return RecordedSettings(vars(group) | undeclared)
 
 
 @functools.cache
 def _values_before(declaring: Any) -> dict[str, Any]:
-    """What a record means that lacks settings which came later and changed what was done."""
+    """The values of settings that a record lacks because they came later and changed behaviour."""
     fields = dataclasses.fields(declaring)
     return {f.name: value_before(f) for f in fields if value_before(f) != f.default}
 
 
 def _check_recorded(what: str, name: str, value: Any) -> None:
-    """Hold a setting that is declared nowhere here to what any setting is: a name, a value."""
+    """Check the name and the value of a setting that is not declared here."""
     is_name = name.isidentifier() and not name.startswith("_") and len(name) <= _LONGEST_NAME
     is_free = is_name and name not in _TAKEN
     check(is_free, f"{short(ascii(name))} cannot be the name of a setting of {what}.")
@@ -137,18 +137,18 @@ def _check_recorded(what: str, name: str, value: Any) -> None:
 
 
 def is_runnable(run: RunSettings) -> bool:
-    """Whether its method's code is here, and all of its settings are declared."""
+    """Whether its method's code is available, and all of its settings are declared."""
     return find_method(run.method) is not None and not has_recorded_settings(run)
 
 
 def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
-    """Refuse to run what is data alone: a method or a setting that is not known here.
+    """Refuse to run a run with a method or a setting that is not known here.
 
-    `files` are those that its record says the method's source is in.
+    `files` are the files of the method's source, as its record names them.
 
     Raises:
-        UnknownMethod: the method's code is not here.
-        SettingsError: it has a setting that this version does not know.
+        UnknownMethod: the method's code is not available.
+        SettingsError: the run has a setting that this version does not know.
     """
     if find_method(run.method) is None:
         raise UnknownMethod(run.method, tuple(files))
@@ -160,7 +160,7 @@ def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
 
 
 def _made(group: type[Any], values: Mapping[str, Any]) -> Any:
-    """A group of settings: of thousands of records, most have the same ones."""
+    """A group of settings, cached: thousands of records mostly share the same ones."""
     remembered: Callable[..., Any] = _remembered
     try:
         return remembered(group, **values)
@@ -179,7 +179,7 @@ def _check_object(what: str, given: Any) -> None:
 
 
 def _check_no_others(what: str, given: Mapping[str, Any], names: Collection[str]) -> None:
-    """Raise SettingsError where there is a setting of another name."""
+    """Raise SettingsError if there is a setting with another name."""
     unknown = [name for name in given if name not in names]
     if unknown:
         raise SettingsError(f"{short(ascii(unknown[0]))} is no setting of {what}.")

@@ -1,8 +1,8 @@
-"""The revision of what decides a run's numbers: results of another one are never shown.
+"""The revision of the code that determines a run's numbers: other revisions are never shown.
 
-A method of a user's own has the digests of its source in its revision: of the script and of what it
-imports from its own folder. They are of the syntax, so comments, docstrings, line breaks and the
-version of Python do not matter.
+The revision of a user's own method includes the digests of its source: of the script and of what it
+imports from its own folder. They are computed from the syntax tree, so comments, docstrings, line
+breaks and the version of Python do not matter.
 """
 
 import ast
@@ -24,10 +24,10 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def revision(method: str) -> str | None:
-    """The revision of all that decides a method's numbers, as "RULES.METHOD".
+    """The revision of all code that determines a method's numbers, as "RULES.METHOD".
 
-    A method of a user's own script also has a digest of its source; None where there are no files
-    to tell by, so that nothing can be kept.
+    A method in a user's script also has a digest of its source; it is None if no files have the
+    source, so that nothing can be kept.
     """
     chosen = METHODS[method]
     numbers = f"{RULES}.{chosen.revision}"
@@ -39,15 +39,15 @@ def revision(method: str) -> str | None:
 
 
 def is_of_these_rules(revised: str) -> bool:
-    """Whether a revision is of the rules of this version; one that nothing tells is, too."""
+    """Whether a revision has this version's rules; so has one without rules."""
     return revised.partition(".")[0] in ("", str(RULES))
 
 
 def source_digests(method: str) -> Mapping[str, str]:
-    """SHA-256 (hex) of the source of a method of one's own, by its files' names, the script first.
+    """SHA-256 (hex) of the source of a user's own method, by file name, the script first.
 
-    Names are those within the script's folder, or within the place where its package lies. Nothing
-    of a method of this package, nor where there are no files to tell by.
+    Names are relative to the script's folder, or to the folder of its package. It is empty for a
+    method of this package, and if no files have the source.
     """
     try:
         return _digests(METHODS[method].own_code)
@@ -81,7 +81,7 @@ def syntax_digest(source: bytes) -> str:
 
 
 def _dump(node: Any) -> str:
-    """A syntax tree as a text: `ast.dump` writes what is empty in some versions of Python."""
+    """A syntax tree as a text; unlike `ast.dump` it does not depend on the version of Python."""
     if isinstance(node, list):
         return f"[{', '.join(map(_dump, node))}]"
     if not isinstance(node, ast.AST):
@@ -98,9 +98,9 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _sources(path: Path) -> Iterator[tuple[str, Path]]:
-    """A file of a user's own and those of its own that it imports, with their names."""
+    """A user's file and the user's files that it imports, with their names."""
     path = path.resolve(strict=True)
-    top, own = _folders(path)
+    top, own_folder = _folders(path)
     waiting, met = [path], set[Path]()
     while waiting:
         path = waiting.pop(0)
@@ -108,14 +108,14 @@ def _sources(path: Path) -> Iterator[tuple[str, Path]]:
             met.add(path)
             yield path.relative_to(top).as_posix(), path
             imported = (file for base, name in _imports(path, top) for file in _files(base, name))
-            waiting += [file for file in imported if own and file.is_relative_to(own)]
+            waiting += [file for file in imported if own_folder and file.is_relative_to(own_folder)]
 
 
 def _folders(path: Path) -> tuple[Path, Path | None]:
-    """Where the names of a file's modules begin, and where what it imports is of the user's own.
+    """The folder in which a file's module names begin, and the folder of the user's own modules.
 
-    That is the package that it is in, or else its folder; but for what is installed, and for files
-    of this package, whose revision says what they are.
+    The latter is the file's package, or else its folder; None for installed files, and for files of
+    this package, which its revision covers.
     """
     top = path.parent
     while (top / "__init__.py").is_file():
@@ -128,7 +128,7 @@ def _folders(path: Path) -> tuple[Path, Path | None]:
 
 
 def _imports(path: Path, top: Path) -> Iterator[tuple[Path, str]]:
-    """The modules that a file says it imports, each with the folder that its name begins in."""
+    """The modules that a file imports, each with the folder in which its name begins."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from ((top, alias.name) for alias in node.names)
@@ -139,7 +139,7 @@ def _imports(path: Path, top: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _files(base: Path, module: str) -> Iterator[Path]:
-    """The files that a module and the packages around it are in, if they are below a folder."""
+    """The files of a module and of the packages around it, if they are below a folder."""
     parts = module.split(".")
     for count in range(1, len(parts) + 1):
         place = base.joinpath(*parts[:count])

@@ -1,7 +1,7 @@
-"""A run, complete: its stream, its threshold, its method; the presets.
+"""A complete run: its stream, its threshold, its method; and the presets.
 
-A setting has one name in all classes that have it, so that a flat mapping (a preset, the options of
-the command line) says where each value belongs.
+A setting has the same name in all classes, so that a flat mapping (a preset, the options of the
+command line) determines where each value belongs.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ _OF_SETS: dict[tuple[str, str], dict[str, Any]] = {  # by preset and ID set, par
 
 @dataclass(frozen=True)
 class RunSettings:
-    """One method on one stream of one ID-OOD pair, complete: a run can be repeated from it."""
+    """One method on one stream of one ID-OOD pair, with all that is needed to repeat it."""
 
     method: str
     encoder: str  # the folder name of the encoder's features
@@ -78,8 +78,8 @@ def _flat(*groups: Any) -> dict[str, Any]:
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    own: Any = METHODS[method].settings
-    return _declared(own)
+    settings_class: Any = METHODS[method].settings
+    return _declared(settings_class)
 
 
 @functools.cache
@@ -102,7 +102,7 @@ def build_run(
     preset: str = "paper",
     **values: Any,
 ) -> RunSettings:
-    """A run of `method` from a preset and single values; values it has no use for are left out.
+    """A run of `method` from a preset and single values; values that it does not have are ignored.
 
     Raises:
         SettingsError: an unknown method or preset, or a value out of its range.

@@ -1,8 +1,8 @@
-"""The zero-shot scores of sets in parts: found in one pass over the rows, and kept beside them.
+"""The zero-shot scores of sets in parts: computed in one pass over the rows, and cached.
 
-`NAME.scores/<16 hex>.h5` has 16 bytes an image: the class, u, the entropy of the classes (nats) and
-the largest logit, each as it comes out of the product, in single precision. The name of the file
-says of which features, text features and logit scale they are.
+`NAME.scores/<16 hex>.h5` has 16 bytes per image: the class, u, the entropy of the classes (nats)
+and the largest logit, in the precision of the computation, which is single. The name of the file
+depends on the features, text features and logit scale.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ _COLUMNS: dict[str, type[np.number[Any]]] = {
 
 
 def kept_zero_shot(features: FeatureSet, text: NDArray[np.float32], scale: float) -> ZeroShot:
-    """The scores of a set in parts, (N,) each, which stay on the disk; found now if they lack.
+    """The scores of a set in parts, (N,) each, on the disk; computed now if they are missing.
 
-    That reads all features once, and holds them against their digests.
+    Computing them reads all features once, and checks their digests.
 
     Raises:
-        StoreError: features that are not finite, or not those of their digest.
+        StoreError: features are not finite, or do not match their digest.
     """
     key = _key(features, text, scale)
     path = scores_folder(features.path) / f"{key[:16]}.h5"
@@ -56,14 +56,14 @@ def kept_zero_shot(features: FeatureSet, text: NDArray[np.float32], scale: float
 
 
 def _key(features: FeatureSet, text: NDArray[np.float32], scale: float) -> str:
-    """What scores are found again by."""
+    """The key under which scores are found again."""
     of_text = hashlib.sha256(np.ascontiguousarray(text).data).hexdigest()
-    said = f"{_RULE} {features.digest} {of_text} {type(scale).__name__} {float(scale)!r}"
-    return hashlib.sha256(said.encode()).hexdigest()
+    what = f"{_RULE} {features.digest} {of_text} {type(scale).__name__} {float(scale)!r}"
+    return hashlib.sha256(what.encode()).hexdigest()
 
 
 def _read(path: Path, key: str, count: int) -> dict[str, NDArray[Any]] | None:
-    """Kept scores; None where there are none, or what is there is broken or of another key."""
+    """Kept scores; None if there are none, or if the file is broken or has another key."""
     if not path.exists():
         return None
     with contextlib.suppress(StoreError):
@@ -78,7 +78,7 @@ def _read(path: Path, key: str, count: int) -> dict[str, NDArray[Any]] | None:
 def _score(
     features: FeatureSet, text: NDArray[np.float32], scale: float
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """Score blocks of rows on all cores, a product each, while this thread finds their digests."""
+    """Score blocks of rows on all cores, while this thread computes their digests."""
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as workers, threadpool_limits(1, "blas"):
         at_work: deque[Future[dict[str, NDArray[Any]]]] = deque()
@@ -106,7 +106,7 @@ def _finite(features: FeatureSet, columns: dict[str, NDArray[Any]]) -> dict[str,
 
 
 def _read_in_order(path: Path, rows: NDArray[np.floating]) -> Iterator[NDArray[np.floating]]:
-    """The rows of a memory map in blocks, read as a file is: the system then reads ahead."""
+    """The rows of a memory map in blocks, read in order, so that the system reads ahead."""
     if not len(rows):
         return
     assert isinstance(rows, np.memmap)
@@ -121,7 +121,7 @@ def _checked_blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
     """The rows in blocks, none of which spans two parts.
 
     Raises:
-        StoreError: behind its last block, a part whose rows are not those of its digest.
+        StoreError: after its last block, the rows of a part do not match its digest.
     """
     assert isinstance(features.image_features, MappedRows)
     first = 0

@@ -1,4 +1,4 @@
-"""Stream x method -> run: features are read and scored once, however many runs want them."""
+"""Run methods on streams: features are read and scored once for any number of runs."""
 
 import functools
 import hashlib
@@ -44,7 +44,7 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 
 
 class Simulator:
-    """Runs on the feature files under one folder; each file is read and scored once."""
+    """Runs on the feature files in one folder; each file is read and scored once."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Simulator:
         live: LiveFactory | None = None,
         checkpoint_of: CheckpointPlace = lambda _: None,
     ) -> None:
-        """`live` and `checkpoint_of` are for live runs: what they run in, and where they go on."""
+        """`live` and `checkpoint_of` are for live runs: their session and their checkpoints."""
         self._library, self._checkpoint_of = Library(root), checkpoint_of
         self._live = functools.cache(live) if live else None
         # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
@@ -64,7 +64,7 @@ class Simulator:
         self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
-        """Run one method on one stream: its decisions, judged.
+        """Run one method on one stream, and judge its decisions.
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
@@ -73,9 +73,9 @@ class Simulator:
         return self.replay(settings).record()
 
     def prepare(self, runs: Sequence[RunSettings]) -> None:
-        """Load what all runs need: the threshold's code and, if it is one, their ID set's scores.
+        """Load what all runs need: the threshold's code and the scores of a common ID set.
 
-        Those of the noise that is injected come along, and of the first OOD set.
+        The scores of the injected noise and of the first OOD set are loaded, too.
         """
         OnlineThreshold(runs[0].threshold)(np.zeros(1))
         if len({(run.encoder, run.id_set) for run in runs}) > 1:
@@ -85,7 +85,7 @@ class Simulator:
             self._pool(settings.encoder, settings.prompt, *sources.names)
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
-        """Run with the stream and the decisions kept; `analyse` a live method's gradients too."""
+        """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
         _check_reads_photos(settings)
         sources = self._library.sources(settings)
         stream = sources.stream(settings.stream)
@@ -130,7 +130,7 @@ class Simulator:
         digests: Mapping[str, str],
         analyse: bool,
     ) -> tuple[Decisions, Columns, Machine | None]:
-        """Decisions, further columns, and what a replay ran on; None of a run that went live."""
+        """Decisions, further columns, and a replay's machine; None for a run that went live."""
         if METHODS[settings.method].live and stream.turn is not None:
             raise SettingsError(
                 f"{settings.method} encodes its images live, of one ID set and one OOD set: "
@@ -177,9 +177,10 @@ class Simulator:
         return decisions
 
     def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
-        """Load what a process compiles once, as no run's time: a method of ours sees two items.
+        """Load what a process compiles once, so that no run's time includes it.
 
-        One that needs words would mine them for that, and has no kernels but the threshold's.
+        A method of ours decides on two items for that. A method that needs words is not run, as it
+        would mine them; it has no kernels but the threshold's.
         """
         OnlineThreshold(settings.threshold)(np.zeros(1))
         method, first = METHODS[settings.method], slice(0, 2)
@@ -221,7 +222,7 @@ class Simulator:
 def _push_in_blocks(
     method: Method, data: StreamData, options: Any, threshold: ThresholdSettings
 ) -> Decisions:
-    """Decide on a long stream block by block: what is made of all items on the way is not held."""
+    """Decide on a long stream block by block, so that intermediate results are small."""
     stepper = method.start(data.part(slice(0, 0)), options, threshold)
     together = max(method.at_once(options), 1)
     block = max(_BLOCK // together, 1) * together
@@ -230,7 +231,7 @@ def _push_in_blocks(
 
 
 def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
-    """The scores of several sets as one's; of a single set its own, which may lie on the disk."""
+    """The scores of several sets joined; for a single set its own, maybe on the disk."""
     if len(scores) == 1:
         return scores[0]
     return ZeroShot(
@@ -240,7 +241,7 @@ def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
 
 
 def _check_reads_photos(settings: RunSettings) -> None:
-    """Refuse what holds class names against words, or adapts them, where photos stand for them."""
+    """Refuse methods that compare or adapt class names if photos replace the names."""
     method = METHODS[settings.method]
     if settings.prompt == PHOTOS and (method.live or method.needs_with(settings.options)):
         raise SettingsError(
@@ -250,7 +251,7 @@ def _check_reads_photos(settings: RunSettings) -> None:
 
 
 def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
-    """The stream with the noise scores that are asked for."""
+    """The stream with the noise scores of the settings."""
     method = METHODS[settings.method]
     if settings.threshold.score != MATCH:
         if method.decides and len(data.pool.text_features) == 1:
@@ -267,6 +268,6 @@ def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) ->
 
 
 def raw_features(sources: Sequence[FeatureSet]) -> Rows:
-    """Features of all sources, one below the other; normalised ones get the norm of raw ones."""
+    """Features of all sources, joined; normalised ones get the norm of raw ones."""
     factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
     return Rows([source.image_features for source in sources], factors)

@@ -1,4 +1,4 @@
-"""The feature files that runs draw from: found, read once, checked to belong together."""
+"""The feature files that runs read: found, read once, and checked to fit each other."""
 
 import dataclasses
 import functools
@@ -47,18 +47,18 @@ class Sources:
 
     @property
     def files(self) -> list[FeatureSet]:
-        """The feature files that take part, each once, the ID set's first."""
+        """The feature files of the stream, each once, the ID set's first."""
         noise = [self.noise] if self.noise else []
         return list({f.name: f for f in (*self.id_files, *self.ood_files, *noise)}.values())
 
     @property
     def present(self) -> list[FeatureSet]:
-        """The feature files that take part."""
+        """The feature files that the stream uses."""
         return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the sets that take part."""
+        """The names of the sets that the stream uses."""
         return tuple(source.name for source in self.present)
 
     def stream(self, settings: StreamSettings) -> Stream:
@@ -69,13 +69,13 @@ class Sources:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Images of each kind."""
+        """The number of images of each kind."""
         ood, noise = self.ood_set, self.noise
         return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
 
 
 class Library:
-    """The feature files under one folder."""
+    """The feature files in one folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -85,7 +85,7 @@ class Library:
         self._origins = functools.lru_cache(maxsize=16)(self._read_origins)
 
     def sources(self, settings: RunSettings) -> Sources:
-        """The files of a run's stream, checked to be of one encoder and to fit the settings.
+        """The files of a run's stream, checked to fit each other and the settings.
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
@@ -131,7 +131,7 @@ class Library:
         return scale_under(model.get("precision"), float(model["logit_scale"]))
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
-        """What text features a method wants besides those of the class names."""
+        """The text features that a method needs besides those of the class names."""
         needs = METHODS[settings.method].needs_with(settings.options)
         if needs == NEEDS_WORDS:
             return self._words(settings)
@@ -141,7 +141,7 @@ class Library:
         return None
 
     def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
-        """How the features of all sets that a run reads came to be, by the files' names."""
+        """The origins of the features of all sets that a run reads, by the files' names."""
         prompts = {
             **dict.fromkeys((file.name for file in self.sources(settings).files), ""),
             in_turn(settings.id_set)[0]: settings.prompt,
@@ -158,7 +158,7 @@ class Library:
         return {name: origin_of(self.read(encoder, name), prompt) for name, prompt in prompts}
 
     def _words(self, settings: RunSettings) -> MoreText:
-        """Word lists, one below the other; a word that an earlier list has is left out."""
+        """Word lists, joined; a word that an earlier list has is left out."""
         prompts, beside = self._word_prompts(settings)
         of_lists = settings.encoder, tuple(prompts.items()), settings.id_set, beside
         if METHODS[settings.method].needs:
@@ -173,14 +173,15 @@ class Library:
         beside: str | None,
         prompt: str,
     ) -> MoreText:
-        """Lists without the class names, which are compared under their prompt beside the lists."""
+        """Lists without words that are class names, compared under the same prompt."""
         gathered = self._gathered(encoder, lists, id_set, beside)
         return gathered.without(self.text(encoder, prompt, id_set))
 
     def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
-        """The prompt of each word list, and that of the class names where it is another one.
+        """The prompt of each word list, and that of the class names if it differs.
 
-        Built-in lists have prompts of their own, and then so have all lists and the class names.
+        Built-in lists have prompts of their own; if there is one, so have all lists and the class
+        names.
         """
         prompts = self._word_lists(settings)
         built_in = [WORD_SETS[set_name] for name in prompts if (set_name := set_of(name))]
@@ -193,7 +194,7 @@ class Library:
     def _gather(
         self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str | None
     ) -> MoreText:
-        """Lists by name and prompt, and the class names under a prompt of their own, if any."""
+        """Lists by name and prompt, and the class names under their own prompt, if any."""
         parts, seen = [], set[str]()
         for name, prompt in lists:
             features = self.text(encoder, prompt, words_name(name))
@@ -206,7 +207,7 @@ class Library:
         return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
 
     def _word_lists(self, settings: RunSettings) -> dict[str, str]:
-        """The lists of the names that are given, or of the only one cached, and their prompts."""
+        """The lists that are named, or else the only one cached, with their prompts."""
         named = [name.strip() for name in settings.options.words.split(",") if name.strip()]
         lists: dict[str, str] = {}
         for name in named or [self._only_words(settings)]:
@@ -214,7 +215,7 @@ class Library:
         return lists
 
     def _only_words(self, settings: RunSettings) -> str:
-        """The only list or built-in set that is cached, but for those of one method."""
+        """The only list or built-in set that is cached, except lists of single methods."""
         files = set_names(self._root, settings.encoder, WORDS)
         lists = [SetName.parse(name).bare for name in files]
         cached = list(dict.fromkeys(set_of(name) or name for name in lists))
@@ -237,17 +238,17 @@ _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
 
 def _swapped(id_set: FeatureSet) -> NDArray[np.int32]:
-    """Labels (N,) as where two names of Food-101 are swapped; those of a set without these two.
+    """Labels (N,) with two names of Food-101 swapped, if the set has these two.
 
-    The released code names these two classes the wrong way round. Whether the names of classes are
-    swapped or those of images, the numbers of a shuffled stream are the same.
+    The released code confuses the names of these two classes. Swapping the labels of the images
+    instead gives the same numbers on a shuffled stream.
     """
     names = [name.replace("_", " ").lower() for name in id_set.class_names]
     if not all(name in names for name in _SWAPPED):
         return id_set.labels
-    one, other = map(names.index, _SWAPPED)
+    first, second = map(names.index, _SWAPPED)
     renamed = np.arange(len(names), dtype=np.int32)
-    renamed[[one, other]] = other, one
+    renamed[[first, second]] = second, first
     return np.where(id_set.labels < 0, id_set.labels, renamed[id_set.labels])
 
 
@@ -260,7 +261,7 @@ def _check_same_encoder(id_set: FeatureSet, other: FeatureSet) -> None:
 
 
 def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """CLIPN's "no" text features (C, D), brought to unit norm."""
+    """CLIPN's "no" text features (C, D), scaled to unit norm."""
     wanted = f"an array {shape} of finite numbers, one row per class, in the order of class names"
     if not path:
         raise SettingsError(

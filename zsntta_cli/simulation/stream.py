@@ -1,7 +1,7 @@
 """A stream: the order in which ID, OOD and injected noise images arrive, as indices (NumPy).
 
 The order of the test samples comes from PCG64(seed) alone and does not depend on the method or on
-injection; which OOD samples take part comes from a seed of its own, the same for every order.
+injection; which OOD samples take part depends on a seed of its own, the same for every order.
 """
 
 import os
@@ -22,13 +22,13 @@ _BYTES = 100  # of memory that an item takes at least, with what is decided on i
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this machine has."""
+    """The bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @dataclass(frozen=True)
 class Stream:
-    """T items: what kind each is and which row of its feature file."""
+    """T items: the kind of each, and its row in its feature file."""
 
     kind: NDArray[np.int8]  # (T,) ID, OOD or NOISE
     row: NDArray[np.integer]  # (T,) index in the ID set, the OOD set or the noise pool
@@ -44,7 +44,7 @@ class Stream:
 
 
 def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
-    """How many OOD samples of a set of n_ood make up the noise ratio beside n_id ID samples."""
+    """How many OOD samples of n_ood give the noise ratio with n_id ID samples."""
     if settings.ratio == NATURAL:
         return n_ood
     share = mean_share(settings.ratio)
@@ -53,7 +53,7 @@ def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
 
 
 def has_ood(settings: StreamSettings, n_id: int) -> bool:
-    """Whether a stream with n_id ID samples takes any from an OOD set."""
+    """Whether a stream with n_id ID samples has any OOD samples."""
     return ood_count(settings, n_id, n_ood=1) > 0
 
 
@@ -65,11 +65,11 @@ def build_stream(
     labels: NDArray[np.integer] | None = None,
     seed: int | tuple[int, ...] | None = None,
 ) -> Stream:
-    """The stream over sets of n_id, n_ood images and a pool of n_noise noise images.
+    """The stream over sets of n_id and n_ood images and a pool of n_noise noise images.
 
-    All ID samples take part once. A noise image is used again, in the pool's order, where the
-    stream needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by
-    class. `seed`, where it is given, takes the place of the settings' own.
+    All ID samples take part once. Noise images are repeated, in the pool's order, if the stream
+    needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by class.
+    `seed`, if given, replaces that of the settings.
 
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
@@ -96,7 +96,7 @@ def build_stream(
 
 
 def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
-    """Rows of the OOD set: whole repeats, then a random remainder, or all that there are."""
+    """Rows of the OOD set: whole repeats, then a random remainder; or all rows."""
     generator = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED))
     if fill == "cap":
         wanted = min(wanted, size)
@@ -106,7 +106,7 @@ def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
 
 
 def stream_sizes(settings: StreamSettings, n_id: int, n_ood: int) -> tuple[int, int]:
-    """Test samples and injected noise images of the stream over sets of n_id and n_ood images."""
+    """The numbers of test samples and injected images in the stream over sets of these sizes."""
     wanted = ood_count(settings, n_id, n_ood)
     tests = n_id + (min(wanted, n_ood) if settings.ood_fill == "cap" else wanted)
     tests = tests if settings.limit is None else min(tests, settings.limit)
@@ -121,7 +121,7 @@ def noise_count(settings: StreamSettings, n_test: int) -> int:
 def _inject(
     tests: Stream, settings: StreamSettings, n_noise: int, generator: np.random.Generator
 ) -> Stream:
-    """Put noise images among the test samples: after every M-th, or anywhere."""
+    """Put noise images among the test samples: after every M-th, or at random places."""
     count = noise_count(settings, len(tests))
     if not count:
         return tests

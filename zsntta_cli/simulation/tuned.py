@@ -1,7 +1,7 @@
-"""Kept answers of TPT for the images of a stream, as a pool of them; no torch.
+"""Kept answers of TPT for the images of a stream, as a pool; no torch.
 
-Where all that a stream asks for is kept, a run of TPT is a replay. Where not, it goes live, and
-what it computes is kept as it goes.
+If all answers that a stream needs are kept, a run of TPT is a replay. Otherwise it goes live, and
+its answers are kept as they are computed.
 """
 
 import time
@@ -36,7 +36,7 @@ _ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's setti
 
 
 def keeps_answers(settings: RunSettings) -> bool:
-    """Whether a run's answers do not depend on its stream, and so are kept."""
+    """Whether a run's answers do not depend on its stream, so that they are kept."""
     options = settings.options
     is_tpt = settings.method == _TPT and isinstance(options, TptSettings)
     return is_tpt and options.views_by == BY_IMAGE
@@ -45,9 +45,9 @@ def keeps_answers(settings: RunSettings) -> bool:
 def question(
     run: RunSettings, encoder: Mapping[str, Any], digests: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All that a run's answers depend on beside the features of the images.
+    """All that a run's answers depend on besides the features of the images.
 
-    The digest of the ID set's text features, and of how they are read, has the class names in it.
+    The digest of the ID set's text features covers the class names, and how the features are read.
     """
     return {
         "text": digests[f"text/{run.id_set}"], "prompt": run.prompt,
@@ -58,14 +58,14 @@ def question(
 
 
 class KeptTuning:
-    """The answers for the images of a pool, and the files that new ones are kept in."""
+    """The answers for the images of a pool, and the files in which new ones are kept."""
 
     def __init__(
         self, files: Sequence[AnswerFile], sizes: Sequence[int], required: bool = False
     ) -> None:
-        """`sizes` are the images of the files' sets, of which the pool is made in this order.
+        """`sizes` are the image counts of the files' sets, which form the pool in this order.
 
-        `required`: new answers must be kept, and not only where they can.
+        `required`: raise an error if new answers cannot be kept.
         """
         self._files, self._sizes, self._required = files, sizes, required
         self._starts = np.cumsum([0, *sizes[:-1]]).tolist()
@@ -88,7 +88,7 @@ class KeptTuning:
         """Keep the new answers as parts of their files.
 
         Raises:
-            StoreError: they must be kept, and cannot be.
+            StoreError: answers cannot be kept although `required` is set.
         """
         rows = np.array([row for row, _ in self._new], np.int64)
         answers = Answers.joined([answer for _, answer in self._new])
@@ -106,7 +106,7 @@ class KeptTuning:
         self._kept_at, self._parts = time.monotonic(), self._parts + 1
 
     def close(self) -> None:
-        """Keep what is not kept yet, and bring the parts into the files."""
+        """Keep what is not kept yet, and merge the parts into the files."""
         self._parts = _PARTS - 1
         self._write()
 
@@ -114,7 +114,7 @@ class KeptTuning:
 def kept_tuning(
     settings: RunSettings, sources: Sources, digests: Mapping[str, str]
 ) -> KeptTuning | None:
-    """What is kept of a run's answers, given its digests; None where they are of its stream."""
+    """The kept answers of a run with these digests; None if answers depend on the stream."""
     if not keeps_answers(settings):
         return None
     asked = question(settings, sources.id_set.identity, digests)
@@ -123,7 +123,7 @@ def kept_tuning(
 
 
 def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
-    """Where the answers for a set's images are kept, by the classes of a run's ID set.
+    """The file of the answers for a set's images, by the classes of a run's ID set.
 
     Raises:
         StoreError: the ID set has no features of its class names under the run's prompt.
@@ -145,7 +145,7 @@ def _file_beside(source: FeatureSet, asked: Mapping[str, Any], run: RunSettings)
 def replay_tuned(
     settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, kept: KeptTuning
 ) -> Decisions | None:
-    """The decisions of a run whose answers are all kept; None where some are not."""
+    """The decisions of a run whose answers are all kept; None if some are missing."""
     tuned = TunedStream(
         data, settings.options, settings.threshold, kept.pool,
         truly_clean(settings, stream), match_bias(settings, sources),
@@ -154,21 +154,21 @@ def replay_tuned(
 
 
 def truly_clean(settings: RunSettings, stream: Stream) -> NDArray[np.bool_] | None:
-    """The mask (T,) of ID samples, which the gt pipeline alone is told."""
+    """The mask (T,) of ID samples, which only the gt pipeline gets."""
     return stream.kind == ID if settings.flat().get("pipeline") == "gt" else None
 
 
 def match_bias(settings: RunSettings, sources: Sources) -> float | None:
-    """The bias of a sigmoid model, where noise is scored by "match"."""
+    """The bias of a sigmoid model, if noise is scored by "match"."""
     bias: float | None = sources.id_set.identity.get("logit_bias")
     return bias if settings.threshold.score == MATCH else None
 
 
 def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
-    """The runs that go through the encoder: of live methods whose answers are not all kept.
+    """The runs that need the encoder: of live methods whose answers are not all kept.
 
-    All answers means those for each image of the sets that the pipeline may tune on: a stream that
-    asks for some alone may be a replay, too.
+    All answers means those for every image of the sets on which the pipeline may tune; a stream
+    that needs only some of them may be a replay, too.
     """
     foreseen = Foreseen(root)
     return {
@@ -193,7 +193,7 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
 
 
 def _tuned_sets(run: RunSettings) -> list[str]:
-    """The sets whose images a run of TPT may tune on, by its pipeline."""
+    """The sets on whose images a run of TPT may tune, by its pipeline."""
     tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
     ood_set = None if run.options.pipeline == "gt" else run.ood_set
     noise = noise_name(run.stream.noise) if tunes_noise else None
@@ -201,7 +201,7 @@ def _tuned_sets(run: RunSettings) -> list[str]:
 
 
 def questions(root: Path, runs: Iterable[RunSettings]) -> list[tuple[RunSettings, str]]:
-    """What runs of TPT ask about which sets that have features, each question once."""
+    """The questions of TPT runs about sets that have features, each question once."""
     asked: dict[tuple[Any, ...], tuple[RunSettings, str]] = {}
     for run in filter(keeps_answers, runs):
         settings = tuple(getattr(run.options, name) for name in _ASKED)

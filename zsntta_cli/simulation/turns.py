@@ -1,9 +1,9 @@
-"""Several sets in turn: a stream made of streams, one of each part, joined end to end.
+"""Several sets in turn: a stream that joins the streams of its parts end to end.
 
-`a+b` names sets that come one after the other. As many OOD sets as ID sets go with them in pairs;
-one OOD set is dealt to the parts, one ID set is dealt to the OOD sets: each image is in one part.
-A part is a stream as any other, with the ratio, the order and the injection that are asked for, by
-a generator of its own.
+`a+b` names sets that come one after the other. Equally many OOD sets and ID sets form pairs. A
+single OOD set is divided among the parts, and a single ID set among the OOD sets: each image is in
+one part. A part is an ordinary stream with the given ratio, order and injection, and with a random
+generator of its own.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ class Turn(NamedTuple):
 
 
 def turns(id_sizes: Sequence[int], ood_sizes: Sequence[int]) -> list[Turn]:
-    """The parts of a stream over sets of these sizes, in their order; none of OOD sets is fine.
+    """The parts of a stream over sets of these sizes, in order; OOD sets may be missing.
 
     Raises:
-        SettingsError: several ID sets, and another number of several OOD sets.
+        SettingsError: there are several ID sets and several OOD sets, but not equally many.
     """
     count = max(len(id_sizes), len(ood_sizes))
     for what, sizes in (("ID", id_sizes), ("OOD", ood_sizes)):
@@ -45,7 +45,7 @@ def turns(id_sizes: Sequence[int], ood_sizes: Sequence[int]) -> list[Turn]:
 
 
 def _rows(sizes: Sequence[int], count: int) -> list[Rows]:
-    """Rows of each part: those of its own set, or its share of the only one."""
+    """The rows of each part: those of its own set, or its share of the only one."""
     if not sizes:
         return [np.empty(0, np.int64)] * count
     if len(sizes) == count:
@@ -61,10 +61,10 @@ def build_turns(
     n_noise: int,
     labels: NDArray[np.integer],
 ) -> Stream:
-    """The stream over sets in turn; of one ID set and one OOD set the plain one.
+    """The stream over sets in turn; of one ID set and one OOD set an ordinary stream.
 
     Raises:
-        SettingsError: sets that do not make parts, or as of any stream.
+        SettingsError: the sets do not form parts, or the stream cannot be built.
     """
     if max(len(id_sizes), len(ood_sizes)) == 1:
         return build_stream(settings, sum(id_sizes), sum(ood_sizes), n_noise, labels)
@@ -83,7 +83,7 @@ def build_turns(
 
 
 def _of_whole_sets(part: Stream, turn: Turn, number: int, n_noise: int, used: int) -> Stream:
-    """A part's stream with rows of the joined sets; noise images go on where they were."""
+    """A part's stream with rows of the joined sets; noise images continue in the pool."""
     row = part.row.copy()
     row[part.kind == ID] = turn.id_rows[part.row[part.kind == ID]]
     row[part.kind == OOD] = turn.ood_rows[part.row[part.kind == OOD]]
@@ -92,6 +92,6 @@ def _of_whole_sets(part: Stream, turn: Turn, number: int, n_noise: int, used: in
 
 
 def _first_tests(stream: Stream, limit: int) -> Stream:
-    """A stream up to its so many first test samples, and what is injected before the next one."""
+    """A stream up to its first `limit` test samples, with the noise injected after them."""
     tests = np.flatnonzero(stream.kind != NOISE)
     return stream if len(tests) <= limit else stream.first(int(tests[limit]))

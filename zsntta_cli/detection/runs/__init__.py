@@ -1,1 +1,1 @@
-"""What `zsntta detect` is asked for, and how its images become rows."""
+"""The request of `zsntta detect`, and how its images become rows."""

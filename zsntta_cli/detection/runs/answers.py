@@ -1,4 +1,4 @@
-"""Answers to questions about images: from a file, for scripts, or from whoever is asked."""
+"""Answers to questions about images: from a file, from scripts, or from a person."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ _WANTED = "must have 'source' or 'content', and 'belongs' (true or false)"
 
 @dataclass
 class Interview:
-    """Asks about images that were decided in hindsight, one at a time, and counts what is said."""
+    """Ask about images that were decided in hindsight, one at a time, and count the answers."""
 
     count: int  # of questions, at most
     replies: Replies
@@ -54,13 +54,13 @@ class Interview:
 
 @dataclass(frozen=True)
 class FileAnswers:
-    """Whether images belong to one of the classes, by their content or where they are from."""
+    """Whether images belong to one of the classes, by their content or by their path."""
 
     by_content: Mapping[str, bool]  # SHA-256 of the file
     by_source: Mapping[tuple[str, int | None], bool]  # path, and the frame's number, or of all
 
     def reply(self, item: Item, _questions: Questions, _number: int) -> Reply:
-        """What the file says of an image: by its content, else by its path and frame."""
+        """The file's answer about an image: by its content, else by its path and frame."""
         of_all = self.by_source.get((item.source, None))
         belongs = self.by_source.get((item.source, item.frame), of_all)
         if self.by_content and item.file is not None:
@@ -69,7 +69,7 @@ class FileAnswers:
 
 
 def _digest(item: Item) -> str:
-    """SHA-256 of the file an item lies in; nothing where it cannot be read any more."""
+    """SHA-256 of an item's file; empty if it cannot be read any more."""
     try:
         return item.load().digest.hex()
     except Exception:  # of a damaged archive zipfile raises its own
@@ -77,10 +77,10 @@ def _digest(item: Item) -> str:
 
 
 def read_answers(path: Path) -> FileAnswers:
-    """Answers of a file: CSV where it is called so, else JSON Lines; a later line counts.
+    """Answers from a file, CSV by its ending, else JSON Lines; the later of two lines counts.
 
     Raises:
-        StoreError: it cannot be read, has no answer, or holds something else (which line).
+        StoreError: the file cannot be read, has no answer, or has a line that is none.
     """
     try:
         text = read_input(path, _LARGEST).decode("utf-8-sig")
@@ -124,12 +124,12 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _number(cell: str | None) -> int | str | None:
-    """A cell as a whole number where it is one, else as it is; nothing where it is empty."""
+    """A cell as a whole number if it is one, else unchanged; None if it is empty."""
     return int(cell) if cell and cell.isascii() and cell.isdecimal() else cell or None
 
 
 def _checked(row: Any, where: str) -> tuple[str | None, int | None, str | None, bool]:
-    """Source, frame, content and answer of a line: StoreError where it has none."""
+    """Source, frame, content and answer of a line; StoreError if it has no answer."""
     values = row if isinstance(row, dict) else {}
     keys = ("source", "frame", "content", "belongs")
     source, frame, content, belongs = map(values.get, keys)

@@ -1,9 +1,9 @@
-"""Verdicts on a set in parts: a file a part, whole or absent, so what is there is not made again.
+"""Verdicts on a set in parts: one file for each part, so that finished parts are not repeated.
 
-On arrival one detector goes through the parts in order, and its state is kept behind each. In
+On arrival one detector goes through the parts in order, and its state is kept after each. In
 hindsight it learns from one part, and judges every part by what it learned there, each image by
-itself: parts then do not depend on each other, and several processes judge them. Ranks are those
-within a part.
+itself: parts then do not depend on each other, and several processes may judge them. Ranks are
+within a part. A file is absent or whole.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ MakeSink = Callable[[Path], RowSink]
 
 @dataclass(frozen=True)
 class PartsRequest:
-    """How verdicts on the parts of a set are asked for."""
+    """The request for verdicts on the parts of a set."""
 
     request: Request
     out: str  # the verdict files' name, with PART in it
@@ -67,7 +67,7 @@ class PartsRequest:
 
     @property
     def calibration(self) -> Path:
-        """The file of the detector that all parts are judged by."""
+        """The file of the detector that judges all parts."""
         return Path(self.out.replace(PART, "calibration")).with_suffix(".h5")
 
 
@@ -81,7 +81,7 @@ class JudgedPart:
 
 
 def parts_to_judge(asked: PartsRequest, cached: FeatureSet | None) -> range:
-    """The numbers of the parts that are asked for.
+    """The numbers of the requested parts.
 
     Raises:
         SettingsError: the set is not in parts, or has no such part.
@@ -98,7 +98,7 @@ def parts_to_judge(asked: PartsRequest, cached: FeatureSet | None) -> range:
 def judge_in_order(
     asked: PartsRequest, encoding: Encoding, make_sink: MakeSink
 ) -> Iterator[JudgedPart]:
-    """Judge the parts on arrival, one after the other, from the first one that lacks its file."""
+    """Judge the parts on arrival, one after the other, from the first one without its file."""
     run = detect_run(asked.request, encoding)
     numbers = parts_to_judge(asked, run.cached)
     done = _resume(asked, run, numbers)
@@ -123,7 +123,7 @@ def judge_in_order(
 
 
 def _resume(asked: PartsRequest, run: DetectRun, numbers: range) -> int:
-    """How many parts are done; the detector goes on behind the last of them."""
+    """How many parts are done; the detector continues after the last of them."""
     done = 0
     while done < len(numbers) and asked.place(done + 1).exists():
         done += 1
@@ -135,7 +135,7 @@ def _resume(asked: PartsRequest, run: DetectRun, numbers: range) -> int:
 
 
 def _state(place: Path) -> Path:
-    """What was learned up to the end of the part that a verdict file is of."""
+    """The state after the part of a verdict file."""
     return place.with_name(f".{place.name}.state")
 
 
@@ -145,7 +145,7 @@ def _said_of(run: DetectRun, index: int) -> dict[str, object]:
 
 
 def _check_same(path: Path, run: DetectRun, index: int) -> None:
-    """Have the detector go on from a file: StoreError where it is of other features or settings."""
+    """Let the detector continue from a file; StoreError if features or settings differ."""
     more = kept.resume(path, run.detector)
     if more != _said_of(run, index):
         raise StoreError(
@@ -155,10 +155,10 @@ def _check_same(path: Path, run: DetectRun, index: int) -> None:
 
 
 def calibrate(asked: PartsRequest, encoding: Encoding) -> range:
-    """Have a detector learn from one part, unless it is kept; gives the parts to judge.
+    """Let a detector learn from one part, unless that is kept; return the parts to judge.
 
     Raises:
-        StoreError: what is kept was calibrated on other features, or otherwise.
+        StoreError: the kept detector was calibrated on other features, or with other settings.
     """
     run, index = detect_run(asked.request, encoding), asked.calibrate_on
     assert index
@@ -177,7 +177,7 @@ def calibrate(asked: PartsRequest, encoding: Encoding) -> range:
 def judge_part(
     asked: PartsRequest, encoding: Encoding, index: int, make_sink: MakeSink
 ) -> JudgedPart:
-    """Judge a part by the detector that was calibrated, unless its verdict file is there."""
+    """Judge a part with the calibrated detector, unless its verdict file exists."""
     run, place = detect_run(asked.request, encoding), asked.place(index)
     assert asked.calibrate_on
     if place.exists():
@@ -188,9 +188,9 @@ def judge_part(
 
     def decided(features: NDArray[np.float32]) -> Flagged:
         nonlocal first
-        some = slice(first, first + len(features))
+        rows = slice(first, first + len(features))
         first += len(features)
-        return verdicts[some], ranks[some]
+        return verdicts[rows], ranks[rows]
 
     sink, judged = _begin(run, place, make_sink), JudgedPart(place, 0, 0)
     for batch in _batches(run, index, decided):
@@ -201,7 +201,7 @@ def judge_part(
 
 
 def _frozen(run: DetectRun, index: int) -> Flagged:
-    """What the detector says of a part's images, each by itself, flagged and ranked together."""
+    """The verdicts on a part's images, each by itself, flagged and ranked together."""
     assert run.cached
     start, stop = _rows(run.cached, index)
     blocks = [
@@ -214,7 +214,7 @@ def _frozen(run: DetectRun, index: int) -> Flagged:
 
 
 def _rows(cached: FeatureSet, index: int) -> tuple[int, int]:
-    """The rows of a part in the set."""
+    """The rows of a part within the set."""
     start = sum(part.images for part in cached.parts[: index - 1])
     return start, start + cached.parts[index - 1].images
 
@@ -227,7 +227,7 @@ def _part(run: DetectRun, index: int) -> PartFile:
 def _batches(
     run: DetectRun, index: int, decide: Callable[[NDArray[np.float32]], Flagged]
 ) -> Iterator[Batch]:
-    """The rows of a part's verdicts, some images at a time."""
+    """The rows of a part's verdicts, in batches."""
     assert run.cached
     ids, (start, stop) = read_sample_ids(_part(run, index).path), _rows(run.cached, index)
     maker = RowMaker(decide, run.encoding.name)

@@ -1,4 +1,4 @@
-"""Encoded images to verdict rows: on arrival, or in hindsight."""
+"""Turn encoded images into verdict rows, on arrival or in hindsight."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,10 +20,10 @@ Decide = Callable[[NDArray[np.float32]], Flagged]
 
 
 class RowMaker:
-    """Makes the rows of images in their order, by what is decided on them.
+    """Make the rows of images in their order, from the decisions on them.
 
-    What cannot be read has an error and no verdict; a frame of a video that looks like the last one
-    that was judged brings nothing new, and takes over its row.
+    An image that cannot be read has an error and no verdict. A frame of a video that looks like the
+    last one that was judged gets the same row.
     """
 
     def __init__(
@@ -36,22 +36,22 @@ class RowMaker:
 
     def rows(self, encoded: Sequence[Encoded]) -> list[VerdictRow]:
         """Rows of the next images (N,)."""
-        repeats = [self._is_repeat(one) for one in encoded]
-        new = [one for one, again in zip(encoded, repeats, strict=True) if not again]
+        repeats = [self._is_repeat(image) for image in encoded]
+        new = [image for image, again in zip(encoded, repeats, strict=True) if not again]
         features = matrix(new)
         judged = zip(*self._flagged(new, features), strict=True) if len(features) else iter(())
         rows = []
-        for one, again in zip(encoded, repeats, strict=True):
-            if one.features is None:
-                rows.append(self._unreadable(one))
+        for image, again in zip(encoded, repeats, strict=True):
+            if image.features is None:
+                rows.append(self._unreadable(image))
                 continue
             if not again:
                 self._last = self._judged(*next(judged))
-            rows.append(cast(VerdictRow, {**(self._last or {}), **_place(one)}))
+            rows.append(cast(VerdictRow, {**(self._last or {}), **_place(image)}))
         return rows
 
     def _flagged(self, encoded: Sequence[Encoded], features: NDArray[np.float32]) -> Flagged:
-        """What is decided on new images, and what answers about them change; ranks stay."""
+        """The decisions on new images, changed by answers about them; ranks stay."""
         verdicts, ranks = self._decide(features)
         if self._interview is None:
             return verdicts, ranks
@@ -85,7 +85,7 @@ class RowMaker:
 
 
 def _place(one: Encoded) -> dict[str, Any]:
-    """What a row says of its image alone, whatever was decided."""
+    """The part of a row that describes its image, whatever was decided."""
     item, content = one.item, one.digest.hex() or None
     return {
         "source": item.source, "frame": item.frame, "time_s": item.time_s, "content": content,
@@ -94,21 +94,21 @@ def _place(one: Encoded) -> dict[str, Any]:
 
 
 def matrix(encoded: Sequence[Encoded]) -> NDArray[np.float32]:
-    """Features (N, D) of the images that have some."""
+    """Features (N, D) of the images that have features."""
     return np.array([one.features for one in encoded if one.features is not None], np.float32)
 
 
 def in_hindsight(
     detector: OnlineDetector, flag: Flag, seed: int, clean: NDArray[np.float32] | None = None
 ) -> Decide:
-    """The rule that decides on all images by what they have in common.
+    """The rule that decides on all images together.
 
-    `clean` (M, D) are features of images known to be clean: they are shown with the others.
+    `clean` (M, D) are features of images known to be clean, which the detector sees, too.
     """
     decide_all = partial(detector.decide_all, seed=seed)
     return lambda features: flagged_among_clean(decide_all, features, flag, clean)
 
 
 def on_arrival(detector: OnlineDetector, flag: Flag, ranking: Ranking) -> Decide:
-    """The rule that decides on images as they come and learns; `ranking` knows those before."""
+    """The rule that decides on images as they come and learns; `ranking` has those before."""
     return lambda features: ranking.flagged(detector.update(features), flag)

@@ -1,4 +1,4 @@
-"""What `zsntta detect` does: images, or features that are cached, to rows as they are decided."""
+"""The work of `zsntta detect`: images, or cached features, become rows as they are decided."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -34,20 +34,20 @@ _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to b
 
 
 class Batch(NamedTuple):
-    """Images and what is said of them."""
+    """Images and their verdict rows."""
 
     items: list[Item]
     rows: list[VerdictRow]
 
     def only(self, which: VerdictAnswer) -> "Batch":
-        """The images of one answer; what could not be read has none."""
+        """The images with one answer; images that could not be read have none."""
         kept = [pair for pair in zip(*self, strict=True) if pair[1]["answer"] == which]
         return Batch([item for item, _ in kept], [row for _, row in kept])
 
 
 @dataclass(frozen=True)
 class DetectRun:
-    """A detector and the images that it is to see."""
+    """A detector and the images that it is to judge."""
 
     request: Request
     encoding: Encoding
@@ -59,7 +59,7 @@ class DetectRun:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What a state says of where its features are from, as a `NoiseDetector` says it."""
+        """The origin of the features for a state file, as a `NoiseDetector` describes it."""
         identity = self.detector.identity
         names = {name: identity.get(name) for name in ("model", "pretrained", "precision")}
         is_named = self.photos is None and None not in names.values()
@@ -69,7 +69,8 @@ class DetectRun:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
 
         Raises:
-            DatasetError: a source that holds no image; what cannot be read is a row.
+            DatasetError: a source holds no image. An image that cannot be read is a row with an
+                error.
         """
         rule = self.request.rule
         if self.request.on_arrival:
@@ -92,7 +93,7 @@ class DetectRun:
             )
 
     def _examples_among(self, encoded: Sequence[Encoded]) -> int:
-        """How many images are the very photos that the classes were made of."""
+        """How many images are photos from which the classes were made."""
         if self.photos is None:
             return 0
         photos = self.photos.photos
@@ -103,8 +104,8 @@ class DetectRun:
             load = partial(refuse, "its features are cached, and not where it lies")
             named = zip(read_sample_ids(self.cached.path), self.cached.image_features, strict=True)
             encoded = (Encoded(Item(name, load), row) for name, row in named)
-            while some := list(islice(encoded, AT_ONCE)):
-                yield some
+            while batch := list(islice(encoded, AT_ONCE)):
+                yield batch
             return
         for items in self._items():
             step = AT_ONCE if self.request.on_arrival else len(items)
@@ -113,31 +114,31 @@ class DetectRun:
                 yield self._encoded_part(part)
 
     def _encoded_part(self, items: Sequence[Item]) -> list[Encoded]:
-        """Some items with their features; in hindsight without the pixels of frames."""
+        """Items with their features; in hindsight the pixels of frames are released."""
         encoded = self.encoding.images(items, "images" if len(items) > AT_ONCE else "")
         for item in () if self.request.on_arrival else items:
             item.drop_content()
         return encoded
 
     def _items(self) -> Iterator[list[Item]]:
-        """The images of all sources, but for those that lie where results go."""
+        """The images of all sources, except those in folders for results."""
         scan = replace(self.request.images.scan, left_out=self.left_out)
-        left = 0
+        skipped = 0
         for items in batches(self.request.images.sources, scan):
             kept = [one for one in items if not (scan.without and scan.holds(Path(one.source)))]
-            left += len(items) - len(kept)
+            skipped += len(items) - len(kept)
             if kept:
                 yield kept
         if again := said_again(self.left_out.again):
             self.encoding.reporter.note(again)
-        if left:
+        if skipped:
             where = ", ".join(map(str, scan.without))
             self.encoding.reporter.note(
-                f"note: {left:,} of the images left out: they lie in {where}, where results go."
+                f"note: {skipped:,} of the images left out: they lie in {where}, where results go."
             )
 
     def warm(self) -> None:
-        """Have the detector learn from images that are no part of the run, unless it goes on."""
+        """Let the detector learn from images beside those of the run, unless it was resumed."""
         path = self.request.rule.warm
         if path is not None and not self.detector.seen:
             self.detector.update(features=self._features_in(path, "images to learn from first"))
@@ -148,7 +149,7 @@ class DetectRun:
         return None if path is None else self._features_in(path, "clean images")
 
     def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
-        """Features (M, D) of images beside those of the run: DatasetError where there are none."""
+        """Features (M, D) of images beside the run's; DatasetError if there are none."""
         features = matrix(list(chain.from_iterable(self._parts_of(path, name))))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
@@ -162,7 +163,7 @@ class DetectRun:
 
 
 class RowSink(Protocol):
-    """Where verdict rows go: a file, a page, folders, a terminal."""
+    """A destination of verdict rows: a file, a page, folders, a terminal."""
 
     def open(self, run: DetectRun) -> None:  # noqa: ARG002 - most begin with nothing
         """Begin, before the first batch."""
@@ -172,27 +173,27 @@ class RowSink(Protocol):
         """Take the next rows."""
 
     def complete(self) -> None:
-        """Know that all images of the run were taken: it was not ended before."""
+        """Take note that all images of the run were taken and none is missing."""
         return
 
     def close(self) -> None:
-        """End: what appears as a whole appears now."""
+        """End; a file that appears as a whole appears now."""
         return
 
 
 def detect_run(request: Request, encoding: Encoding) -> DetectRun:
-    """A detector that has seen nothing, on what is asked for.
+    """A new detector for a request, with its images.
 
     Raises:
-        DatasetError: what is named is not there. StoreError: features that cannot be used.
-        EncoderError: the encoder is needed and cannot be had.
+        DatasetError: a named source does not exist. StoreError: features cannot be used.
+        EncoderError: the encoder is needed and not available.
     """
     request.check_sources()
     set_name = request.images.set_name
     cached = _cached_set(set_name, encoding) if set_name else None
     photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
     identity = cached.identity if cached else encoding.identity
-    others: dict[str, Any] = {}
+    words: dict[str, Any] = {}
     if photos:
         names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None
         if cached:
@@ -201,11 +202,11 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         texts = partial(_text, encoding=encoding, cached=cached)
         names, text = _named_classes(request, encoding, cached, texts)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
-        others = _others(request, names, KeptTexts(encoding, identity, texts))
+        words = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
         text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias, score=request.rule.score,
-        **others,
+        **words,
     )  # fmt: skip
     detector.identity = identity
     return DetectRun(request, encoding, detector, cached, photos=photos)
@@ -214,7 +215,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
 def _named_classes(
     request: Request, encoding: Encoding, cached: FeatureSet | None, texts: Texts
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Class names, those of the set where none are given, and their text features (C, D)."""
+    """Class names, by default those of the set, and their text features (C, D)."""
     names = request.classes or (cached.class_names if cached else ())
     if not names:
         raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
@@ -225,30 +226,30 @@ def _named_classes(
 
 
 def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:
-    """What a detector is told of words for what else images may show."""
+    """The arguments of a detector on words for what else images may show."""
     if request.rule.others is None:
         return {}
     words = OtherWords.read(request.rule.others, request.template)
-    others = words.features(names, request.template, texts)
-    return {"other_features": others.more_text, "names_beside": others.more_names}
+    features = words.features(names, request.template, texts)
+    return {"other_features": features.more_text, "names_beside": features.more_names}
 
 
 def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
-    """What to say of classes that this encoder has one and the same text feature for."""
+    """A warning about classes with the same text feature; empty if there are none."""
     if len(names) > _COMPARED:
         return ""
     same = np.argwhere(np.triu(text @ text.T, 1) > _ALIKE)
     if not len(same):
         return ""
-    one, other = (names[i] for i in same[0])
+    first, second = (names[i] for i in same[0])
     more = f", and {len(same) - 1:,} more pairs" if len(same) > 1 else ""
-    return f"to this encoder '{short(one)}' and '{short(other)}' are the same words{more}."
+    return f"to this encoder '{short(first)}' and '{short(second)}' are the same words{more}."
 
 
 def _text(
     names: Sequence[str], template: str, encoding: Encoding, cached: FeatureSet | None
 ) -> NDArray[np.float32]:
-    """Text features (C, D) of names, from the set's own file where it has them."""
+    """Text features (C, D) of names, from the set's own file if it has them."""
     if cached is None:
         return encoding.texts(names, template)
     kept = cached.text_features.get(template)
@@ -271,6 +272,6 @@ def _check_same_encoder(cached: FeatureSet, encoding: Encoding) -> None:
 def _cached_set(name: str, encoding: Encoding) -> FeatureSet:
     path = feature_path(encoding.root, encoding.name, name)
     if not path.exists():
-        others = tuple(set_names(encoding.root, encoding.name))
-        raise MissingFeatures(name, encoding.name, str(encoding.root), others)
+        cached_names = tuple(set_names(encoding.root, encoding.name))
+        raise MissingFeatures(name, encoding.name, str(encoding.root), cached_names)
     return read_features(path)

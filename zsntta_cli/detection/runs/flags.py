@@ -1,7 +1,7 @@
-"""Which images are called noise: by the method's own rule, or as many as one wants to look at.
+"""Which images are called noise: by the method's own rule, or as many as the user asks for.
 
-Thresholds differ from image to image, so images are ranked by their margin, score less threshold.
-To flag more or fewer, all thresholds move by one amount: ranks stay.
+Thresholds differ between images, so images are ranked by their margin, score minus threshold. To
+flag more or fewer images, all thresholds move by one amount, which keeps the ranks.
 """
 
 import bisect
@@ -22,7 +22,7 @@ _WANTED = "must be a share (5%), a number (50), or fpr=1% of images known to be 
 
 @dataclass(frozen=True)
 class Flag:
-    """How many images are to be flagged; one of these, or none: the method's own decision."""
+    """How many images to flag; at most one field is set, and without any the method decides."""
 
     share: float | None = None  # of all images
     count: int | None = None
@@ -30,9 +30,10 @@ class Flag:
 
     @classmethod
     def of(cls, value: "FlagValue") -> "Flag":
-        """A flag as a program has it: a share (0.05), a number (50), or as it is typed.
+        """A flag as a program gives it: a share (0.05), a number (50), or the text that is typed.
 
-        SettingsError where it is none.
+        Raises:
+            SettingsError: it is none of these.
         """
         if isinstance(value, Flag):
             return value
@@ -48,7 +49,7 @@ class Flag:
 
     @classmethod
     def parse(cls, text: str | None) -> "Flag":
-        """A flag as it is typed: SettingsError where it is none."""
+        """A flag as it is typed; SettingsError if it is invalid."""
         if text is None:
             return cls()
         parts = re.fullmatch(r"(fpr=)?(\d{1,9}(?:\.\d{1,9})?) ?(%?)", text.strip(), re.ASCII)
@@ -70,7 +71,7 @@ class Flag:
         )
 
     def check_on_arrival(self) -> None:
-        """Raise SettingsError of what only a whole folder can be flagged by."""
+        """Raise SettingsError for a flag that needs a whole folder."""
         check(
             self.count is None and self.fpr is None,
             "on arrival nobody knows how many images there will be: flag a share, as 5%, or "
@@ -78,9 +79,9 @@ class Flag:
         )
 
     def wanted(self, count: int, least: int = 1) -> int | None:
-        """How many of so many images are flagged; None where the images themselves decide.
+        """How many of `count` images to flag; None if that depends on the images.
 
-        `least` of them are for any share, however small.
+        However small the share, at least `least` images are flagged.
         """
         if self.count is not None:
             return min(self.count, count)
@@ -115,7 +116,7 @@ def flagged_among_clean(
 ) -> Flagged:
     """Decide on a folder's features (N, D) in hindsight, and flag them.
 
-    Those of images known to be clean (M, D), if there are some, are shown with the others.
+    Features of images known to be clean (M, D), if given, are shown with the others.
     """
     everything = features if clean is None else np.concatenate([features, clean])
     verdicts, count = decide_all(everything), len(features)
@@ -125,12 +126,12 @@ def flagged_among_clean(
 def _as_asked(
     verdicts: Verdicts, noise: NDArray[np.bool_], threshold: NDArray[np.float64]
 ) -> Verdicts:
-    """Verdicts with a flag of one's own: so many are called noise, and none is unsure."""
+    """Verdicts with the user's flag: these are called noise, and none is unsure."""
     return replace(verdicts, noise=noise, unsure=np.zeros_like(noise), threshold=threshold)
 
 
 def move_of(margins: Floats, flag: Flag, clean: Floats | None = None) -> float | None:
-    """How far a flag moves all thresholds, by margins (N,); None without one."""
+    """How far a flag moves all thresholds, by margins (N,); None without a flag."""
     if flag.fpr is not None:
         assert clean is not None
         return above_all_but(clean, int(flag.fpr * len(clean)))
@@ -139,7 +140,7 @@ def move_of(margins: Floats, flag: Flag, clean: Floats | None = None) -> float |
 
 
 def above_all_but(margins: Floats, count: int) -> float:
-    """The least of the margins (N,) that no more than `count` of them are above."""
+    """The least of the margins (N,) with at most `count` of them above it."""
     return float(np.sort(margins)[::-1][min(count, len(margins) - 1)])
 
 
@@ -154,18 +155,18 @@ def between(margins: Sequence[float] | Floats, count: int) -> float:
 
 
 class Ranking:
-    """Ranks on arrival: each image among those up to itself."""
+    """Ranks on arrival: each image is ranked among those up to itself."""
 
     def __init__(self, margins: Sequence[float] = ()) -> None:
         self.margins = sorted(margins)  # of all so far
         self.latest: list[float] = []  # in their order, until somebody took them
 
     def state(self) -> State:
-        """What is to be kept: nothing before the first image."""
+        """The values that are kept in a file; empty before the first image."""
         return {"waiting.margins": np.array(self.margins)} if self.margins else {}
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is none."""
+        """Continue from a state; ValueError if it is invalid."""
         if not state:
             return
         margins = np.asarray(checked(state, {"waiting.margins": np.empty(0)})["waiting.margins"])

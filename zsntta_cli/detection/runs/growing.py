@@ -1,10 +1,10 @@
-"""Which images of folders are finished and new, looked up again and again at little cost.
+"""Find the finished and new images of folders, again and again at little cost.
 
 A folder is listed when its time stamp changed, and for some seconds after that, as time stamps are
-coarse; a large one less often, as far as listing it is cheap. An image that is written into in
-place does not change its folder: those that are known are looked at in turns, so many at a look.
-What is not finished yet is looked at each time. Folders are listed in turns as well: some file
-systems have no time stamps of folders, and a link may lead somewhere only later.
+coarse; a large folder is listed less often, to limit the cost. An image that is overwritten in
+place does not change its folder, so known images are checked in turns, a fixed number each time.
+Unfinished images are checked each time. Folders are listed in turns as well: some file systems have
+no time stamps of folders, and the target of a link may appear only later.
 """
 
 import math
@@ -29,7 +29,7 @@ Status = tuple[int, int]  # size, time of the content in nanoseconds
 
 
 class WatchedPlace(NamedTuple):
-    """Where an image is: the number of its watched folder, and its path within that."""
+    """The place of an image: the number of its watched folder, and its path within that."""
 
     folder: int
     path: str
@@ -37,7 +37,7 @@ class WatchedPlace(NamedTuple):
 
 @dataclass
 class _Listed:
-    """A folder that is watched, or is within one."""
+    """A folder that is watched, or is within a watched one."""
 
     place: WatchedPlace
     path: Path
@@ -50,7 +50,7 @@ class _Listed:
 
 @dataclass
 class _Waiting:
-    """An image that was not seen to be finished yet."""
+    """An image that does not count as finished yet."""
 
     path: Path
     status: Status
@@ -58,7 +58,7 @@ class _Waiting:
 
 
 class Growing:
-    """Which images of some folders are finished, and were not taken before."""
+    """The images of some folders that are finished and were not taken before."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Growing:
     ) -> None:
         """Watch folders by their numbers; `seen` are images as they were when they were taken.
 
-        `interval` is the time between two looks in seconds, of which the cost of one is a share.
+        `interval` is the time between two looks in seconds; a look may take only a share of it.
         """
         self.seen = {} if seen is None else seen
         self._folders = {number: os.fspath(path) for number, path in folders.items()}
@@ -95,9 +95,9 @@ class Growing:
                 self._add_image(WatchedPlace(number, within), -1)
 
     def look(self) -> list[Item]:
-        """Images that stand still, the older first; each until it is taken.
+        """Images that no longer change, the older first; each is given until it is taken.
 
-        One that changes after it was taken is another one. An empty file is not finished.
+        An image that changes after it was taken counts as a new one. An empty file is not finished.
         """
         before = {place: waiting.status for place, waiting in self._waiting.items()}
         for listed in self._due_folders():
@@ -116,20 +116,20 @@ class Growing:
         return [self._scan.current(of_file(Path(source))) for source in self._ready]
 
     def take(self, items: Sequence[Item]) -> list[tuple[WatchedPlace, Status]]:
-        """Remember images that stood still as judged, as they were at the last look."""
-        taken = []
+        """Remember finished images as judged, with their state at the last look."""
+        statuses = []
         for item in items:
             place = self._ready.pop(item.source)
             waiting = self._waiting.pop(place)
             self.seen[place] = waiting.status
             self._keep(place)
-            taken.append((place, waiting.status))
-        return taken
+            statuses.append((place, waiting.status))
+        return statuses
 
     def _owns(self, place: WatchedPlace) -> bool:
-        """Whether an image that stands still is none that another name leads to as well.
+        """Whether no other name owns the file of a finished image.
 
-        The first name that is judged owns an image, as long as it leads there.
+        The first name that is judged owns a file, as long as it leads there.
         """
         real = os.path.realpath(self._path(place))
         owner = self._owners.setdefault(real, place)
@@ -144,11 +144,11 @@ class Growing:
         return False
 
     def place(self, item: Item) -> WatchedPlace:
-        """Where an image of the last look is."""
+        """The place of an image of the last look."""
         return self._ready[item.source]
 
     def _keep(self, place: WatchedPlace, inode: int | None = None) -> None:
-        """Have an image that was taken looked at in its turn."""
+        """Check an image that was taken in its turn from now on."""
         if place not in self._inodes:
             self._turns.append(place)
         self._inodes[place] = _inode(self._path(place)) if inode is None else inode
@@ -158,7 +158,7 @@ class Growing:
         return f"{self._folders[folder]}/{within}"
 
     def _due_folders(self) -> Iterator[_Listed]:
-        """Folders to look at now: the watched ones, those that changed lately, and some others."""
+        """Folders to check now: the watched ones, recently changed ones, and some others."""
         yield from self._roots
         due = [key for key, listed in self._listed.items() if listed.looks]
         for _ in range(min(self._folders_per_look, len(self._folder_turns))):
@@ -171,7 +171,7 @@ class Growing:
                 yield listed
 
     def _look_into(self, listed: _Listed) -> None:
-        """List a folder where it may have changed, and forget one that is gone or another now."""
+        """List a folder if it may have changed, and forget one that is gone or replaced."""
         try:
             status = os.stat(listed.path)
         except OSError:
@@ -198,7 +198,7 @@ class Growing:
         listed.rest = listed.entries // self._busy
 
     def _claim(self, key: tuple[int, int], listed: _Listed) -> bool:
-        """Whether a folder is looked into by this path: each is by one, so links end."""
+        """Whether a folder is listed under this path: each is under one, so loops of links end."""
         other = self._listed.get(key)
         if other is listed:
             return True
@@ -210,7 +210,7 @@ class Growing:
         return True
 
     def _list_in_turns(self) -> None:
-        """List some folders whatever their time stamps say; all of them where they are small."""
+        """List some folders whatever their time stamps say; all of them if they are small."""
         self._credit = min(self._credit + self._listed_per_look, self._listed_per_look)
         for _ in range(len(self._list_turns)):
             if self._credit <= 0:
@@ -226,12 +226,14 @@ class Growing:
     def _list(self, listed: _Listed) -> None:
         try:
             with os.scandir(listed.path) as entries:
-                shown = [e for e in entries if not e.name.startswith(".") and e.name not in SKIPPED]
+                visible = [
+                    e for e in entries if not e.name.startswith(".") and e.name not in SKIPPED
+                ]
         except OSError:
             return
-        listed.entries = len(shown)
+        listed.entries = len(visible)
         folder, within = listed.place
-        for entry in sorted(shown, key=lambda entry: entry.name):
+        for entry in sorted(visible, key=lambda entry: entry.name):
             place = WatchedPlace(folder, f"{within}/{entry.name}" if within else entry.name)
             if is_folder(entry):
                 self._add_folder(place, listed.path / entry.name)
@@ -247,7 +249,7 @@ class Growing:
             self._look_into(_Listed(place, path))
 
     def _add_image(self, place: WatchedPlace, inode: int) -> None:
-        """Look at an image of a folder that is listed, if it is new or another file than before."""
+        """Wait for an image of a folder, if it is new or another file than before."""
         if place in self._waiting or self._inodes.get(place) == inode:
             return
         path = self._path(place)
@@ -261,7 +263,7 @@ class Growing:
             self._waiting[place] = _Waiting(Path(path), now)
 
     def _take_turn(self, place: WatchedPlace) -> None:
-        """Look whether an image that was taken is as it was."""
+        """Check whether an image that was taken is unchanged."""
         if place in self._waiting:
             self._forget(place)
             return
@@ -275,7 +277,7 @@ class Growing:
             self._waiting[place] = _Waiting(Path(path), now)
 
     def _status(self, path: Path | str) -> Status | None:
-        """Size and time of a file, where it is now."""
+        """Size and time of a file at its current place."""
         if not self._scan.moved:  # each look asks this of thousands of files
             return _status(path)
         return _status(self._scan.current(of_file(Path(path))).file or path)
@@ -284,7 +286,7 @@ class Growing:
         self._inodes.pop(place, None)
 
     def _look_again(self, place: WatchedPlace, before: Status) -> None:
-        """Count the looks at which an image stood still."""
+        """Count the looks at which an image was unchanged."""
         waiting = self._waiting.get(place)
         if waiting is None:
             return
@@ -314,7 +316,7 @@ def _inode(path: str) -> int:
 
 
 def _status(path: Path | str) -> Status | None:
-    """Size and time of a file; None where there is none (any more)."""
+    """Size and time of a file; None if it does not exist (any more)."""
     try:
         status = os.stat(path)
     except OSError:

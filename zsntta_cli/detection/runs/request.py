@@ -1,4 +1,4 @@
-"""What `zsntta detect` is asked for: values that were looked at before anything is read."""
+"""The request of `zsntta detect`: values that are checked before anything is read."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _LARGEST = 2**26  # bytes of a file of class names
 
 @dataclass(frozen=True, kw_only=True)
 class Images:
-    """Which images: sources, or a set of features that are cached."""
+    """The images: sources, or a cached set of features."""
 
     sources: tuple[str, ...] = ()
     set_name: str | None = None
@@ -40,7 +40,7 @@ class Images:
 
     @property
     def scan(self) -> Scan:
-        """How the sources are looked through."""
+        """How the sources are searched for images."""
         return Scan(fps=self.fps, without=self.without, moved=self.moved, raw=self.raw)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class Images:
 
 
 def _check_raw(raw: tuple[int, int] | None) -> None:
-    """Refuse raw frames that have no pixels, or more than a frame has."""
+    """Refuse raw frames without pixels, or with more than a frame may have."""
     if raw is not None:
         width, height = raw
         is_sound = width > 0 and height > 0 and 3 * width * height <= LARGEST_FRAME
@@ -71,7 +71,7 @@ def _check_raw(raw: tuple[int, int] | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionRule:
-    """How images are decided on."""
+    """How images are decided."""
 
     method: str = "ridge"
     score: str = MCM  # noise score of the frozen model
@@ -107,7 +107,7 @@ class Watch:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which images, which classes, how to decide."""
+    """The request: which images, which classes, how to decide."""
 
     images: Images
     classes: tuple[str, ...] = ()  # none: those of the set, or of the photos
@@ -149,20 +149,20 @@ class Request:
 
     @property
     def on_arrival(self) -> bool:
-        """Whether images are decided as they come, in their order, and not in hindsight."""
+        """Whether images are decided as they come, in order, and not in hindsight."""
         if self.watch or self.rule.decide:
             return bool(self.watch) or self.rule.decide == "arrival"
         return PIPE in self.images.sources
 
     def check_sources(self) -> None:
-        """Look at what is named: DatasetError where it is not there."""
+        """Check the named sources; DatasetError if one does not exist."""
         check_sources(self.images.sources, self.images.scan)
         for source in self.images.sources if self.watch else ():
             check(Path(source).expanduser().is_dir(), f"{short(source)} is no folder to watch.")
 
 
 def _check_prompts(names: Sequence[str]) -> None:
-    """Refuse names that the encoder cannot tell apart."""
+    """Refuse names that the encoder cannot distinguish."""
     names_by_words: dict[str, str] = {}
     for name in names:
         other = names_by_words.setdefault(" ".join(name.replace("_", " ").split()), name)
@@ -173,10 +173,10 @@ def _check_prompts(names: Sequence[str]) -> None:
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
-    """Class names of a file, a name a line.
+    """Class names from a file, one per line.
 
     Raises:
-        SettingsError: it cannot be read, is no text, or has none.
+        SettingsError: the file cannot be read, is no text, or has no names.
     """
     try:
         lines = read_input(path, _LARGEST).decode("utf-8-sig").splitlines()
@@ -188,7 +188,7 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 
 def raw_size(text: str) -> tuple[int, int]:
-    """Width and height as they are typed: SettingsError where they are not."""
+    """Width and height as they are typed; SettingsError if they are invalid."""
     parts = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text.strip(), re.ASCII)
     check(parts is not None, f"raw is '{short(text)}', must be WIDTHxHEIGHT, as 640x480.")
     assert parts
@@ -196,10 +196,10 @@ def raw_size(text: str) -> tuple[int, int]:
 
 
 def split_classes(text: str) -> tuple[str, ...]:
-    """Class names that are typed, with commas between.
+    """Class names that are typed, separated by commas.
 
     Raises:
-        SettingsError: semicolons are between them.
+        SettingsError: the names are separated by semicolons.
     """
     right = text.replace(";", ",")
     check(

@@ -1,6 +1,6 @@
-"""Files that a watch has judged, and their margins: a SQLite file that grows beside its state.
+"""Files that a watch has judged, and their margins: a SQLite file beside its state.
 
-The state says how many of its rows count, and what a stopped watch wrote behind them is cut off.
+The state says how many rows count; later rows of a stopped watch are deleted.
 """
 
 import contextlib
@@ -35,13 +35,13 @@ class SeenFile(NamedTuple):
 
 
 def seen_path(state: Path) -> Path:
-    """The file that goes with a state."""
+    """The path of the file that belongs to a state."""
     return state.with_name(f"{state.name}.seen")
 
 
 @contextlib.contextmanager
 def _opened(state: Path) -> Iterator[sqlite3.Connection]:
-    """The database, made where it is not there: StoreError where it is broken or something else."""
+    """The database, made if it is missing; StoreError if it is broken or something else."""
     path = seen_path(state)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def _opened(state: Path) -> Iterator[sqlite3.Connection]:
 
 
 def begin_seen(state: Path, token: str) -> None:
-    """Begin anew, for a state that has this token."""
+    """Begin anew, for a state with this token."""
     with _opened(state) as database, transaction(database):
         for table in KIND.tables:
             database.execute(f"DELETE FROM {table}")
@@ -70,7 +70,7 @@ def add_seen(
     margins: Sequence[float],
     counts: tuple[int, int],
 ) -> None:
-    """Add files and margins behind as many of both as `counts` says; durable when this returns."""
+    """Add files and margins after as many of both as `counts` says; durable when this returns."""
     file_rows = [
         (counts[0] + number, place.folder, os.fsencode(place.path), *file)
         for number, (place, file) in enumerate(files, 1)
@@ -84,10 +84,10 @@ def add_seen(
 def resume_seen(
     state: Path, token: str, counts: tuple[int, int]
 ) -> tuple[dict[WatchedPlace, SeenFile], list[float]]:
-    """The files and margins that a state says there are; all behind them is cut off.
+    """The files and margins that a state counts; all later ones are deleted.
 
     Raises:
-        StoreError: there are fewer, or those of another state.
+        StoreError: there are fewer, or they belong to another state.
     """
     path = seen_path(state)
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Images that a person labelled, to a detector that learns from them."""
+"""Teach a detector images that a person labelled."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from zsntta_cli.errors import DatasetError
 
 
 class LabelledImage(NamedTuple):
-    """What a person said of an image, and where it is."""
+    """A person's answer about an image, and where the image is."""
 
     noise: bool
     source: str
@@ -24,12 +24,12 @@ class LabelledImage(NamedTuple):
 
 
 def teach(run: DetectRun, images: Sequence[LabelledImage]) -> int:
-    """Give a run's detector the answers whose images are to be had, and tell how many.
+    """Give a run's detector the answers whose images are available, and return how many.
 
-    Features are found by the content where they are kept; else the image is read where it lay.
+    Kept features are found by the image's content; otherwise the image is read at its old place.
 
     Raises:
-        DatasetError: not one image is to be had.
+        DatasetError: no image is available.
     """
     features = _of_set(run, images) if run.cached else _of_files(run.encoding, images)
     rows = [(row, one.noise) for row, one in zip(features, images, strict=True) if row is not None]
@@ -57,7 +57,7 @@ def _of_set(run: DetectRun, images: Sequence[LabelledImage]) -> list[NDArray[np.
 def _of_files(
     encoding: Encoding, images: Sequence[LabelledImage]
 ) -> list[NDArray[np.floating] | None]:
-    """Features of files, by their content, or encoded from where they lay."""
+    """Features of files, by their content, or encoded from their old places."""
     digests = [bytes.fromhex(one.content or "") for one in images]
     kept = encoding.store.features({digest for digest in digests if digest})
     rows: list[NDArray[np.floating] | None] = [kept.get(digest) for digest in digests]
@@ -70,7 +70,7 @@ def _of_files(
 
 
 def _is_here(image: LabelledImage) -> bool:
-    """Whether an image still lies where it was, with the content that a person saw."""
+    """Whether an image is still at its place, with the content that a person saw."""
     path = Path(image.source)
     if image.frame is not None or not path.is_file():
         return False

@@ -1,12 +1,12 @@
-"""Watching folders: what comes is decided on arrival, and a killed watch goes on where it was.
+"""Watch folders: new images are decided on arrival, and a killed watch continues.
 
-After each batch its rows are written and made durable by whoever takes them; then the files that
-were seen are added to those before, and the state is written, whole or not, with how many rows,
-bytes and files there are. What was written after the last state is cut off when the watch goes on,
-and those images are judged again: no image is left out of the file of rows, or in it twice.
+After each batch the consumer writes its rows and makes them durable; then the seen files are added
+to those before, and the state is written as a whole, with the numbers of rows, bytes and files.
+What was written after the last state is removed when the watch continues, and those images are
+judged again: no image is missing in the file of rows, or in it twice.
 
-The state is the detector's own, as `save` writes it, and has paths within the watched folders: it
-moves with them, and with the file of rows, which is known by its content.
+The state is the detector's own, as `save` writes it, with paths relative to the watched folders: it
+can be moved with them, and with the file of rows, which is recognised by its content.
 """
 
 import os
@@ -36,15 +36,15 @@ _SHARE = 9  # times as long as a state takes to write, batches go on before the 
 
 
 class WrittenRows(Protocol):
-    """A file that rows are added to, as far as it is durable."""
+    """A file to which rows are added, as far as it is durable."""
 
     @property
     def written(self) -> "Written":
-        """How much it has."""
+        """How much the file has."""
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """Numbers, from 1, of the rows that were added last, by their sources."""
+        """The numbers, from 1, of the rows that were added last, by their sources."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Written:
 
 @dataclass
 class WatchState:
-    """What a watch keeps beside its detector."""
+    """What a watch keeps besides its detector."""
 
     seen: dict[WatchedPlace, SeenFile] = field(default_factory=dict)
     margins: list[float] = field(default_factory=list)
@@ -72,13 +72,14 @@ class WatchState:
 
 
 def resumed(path: Path | None, detector: OnlineDetector, has_rows: bool) -> WatchState:
-    """What the state in a file says; the detector goes on from it. Nothing where there is none.
+    """The state of a watch in a file, from which the detector continues; a new one without a file.
 
-    A detector that was saved without a watch goes on as well: no file was seen yet. `has_rows`:
+    A detector that was saved without a watch continues, too, with no files seen. `has_rows`:
     whether rows are written to a file.
 
     Raises:
-        StoreError: it is broken, of other classes, of another encoder, or goes with a file of rows.
+        StoreError: the state is broken, of other classes or another encoder, or belongs to a file
+            of rows.
     """
     if path is None or not path.exists():
         return WatchState()
@@ -94,7 +95,7 @@ def resumed(path: Path | None, detector: OnlineDetector, has_rows: bool) -> Watc
 
 
 def _state(path: Path, value: Any) -> WatchState:
-    """What a state file says of a watch, looked at before it is used."""
+    """The state of a watch in a file, checked before it is used."""
     match value:
         case {"format": int(version)} if version != FORMAT:
             raise StoreError(
@@ -108,20 +109,20 @@ def _state(path: Path, value: Any) -> WatchState:
         }:  # fmt: skip
             names = tuple(name for name in folders if isinstance(name, str))
             if min(files, margins, size, rows) >= 0 and len(names) == len(folders):
-                seen, known = resume_seen(path, token, (files, margins))
+                seen, margins_seen = resume_seen(path, token, (files, margins))
                 written = Written(size, rows, digest, out)
                 return WatchState(
-                    seen, known, (files, margins), written, token, names, home, is_new=False
+                    seen, margins_seen, (files, margins), written, token, names, home, is_new=False
                 )
     raise StoreError(f"{path} is no state of a watch of this version.")
 
 
 def numbered(places: Sequence[str], home: str, state: WatchState) -> list[int]:
-    """Numbers of the watched folders, whose state is in `home`; each keeps the one that it had.
+    """Numbers of the watched folders, whose state is in `home`; each keeps its earlier number.
 
-    It is told by its path, or else by its path from the state's folder, as both may move together.
-    Others take, in their order, the numbers of folders that are no longer where they were; what is
-    named beside those that are still there is a folder of its own.
+    A folder is recognised by its path, or else by its path relative to the state's folder, as both
+    may move together. Other folders take, in order, the numbers of folders that no longer exist at
+    their place; further folders get new numbers.
     """
     moved = [_beside(home, os.path.relpath(name, state.home)) for name in state.folders]
     free = dict(enumerate(zip(state.folders, moved, strict=True)))
@@ -133,10 +134,10 @@ def numbered(places: Sequence[str], home: str, state: WatchState) -> list[int]:
                 numbers[place] = same[0]
                 del free[same[0]]
     gone = [number for number, (name, _) in free.items() if not os.path.isdir(name)]
-    others = chain(gone, count(len(state.folders)))
+    new_numbers = chain(gone, count(len(state.folders)))
     for place in places:
         if place not in numbers:
-            numbers[place] = next(others)
+            numbers[place] = next(new_numbers)
     return [numbers[place] for place in places]
 
 
@@ -156,10 +157,10 @@ class Watching:
     _new: list[tuple[WatchedPlace, SeenFile]] = field(default_factory=list)  # that the state lacks
 
     def batches(self, rows_file: WrittenRows | None, stop: threading.Event) -> Iterator[Batch]:
-        """What comes, as it is decided, until it is to stop; `rows_file` is where its rows go.
+        """New images, as they are decided, until it is to stop; `rows_file` is where rows go.
 
-        The state says that a batch is done once the next one is asked for, or a few later where
-        much comes at once.
+        The state records a batch as done once the next one is requested, or a few batches later if
+        many images come at once.
         """
         run, state = self.run, self.state
         run.warm()
@@ -192,7 +193,7 @@ class Watching:
                 return
 
     def _folders(self) -> dict[int, Path]:
-        """The watched folders by their numbers: those of before keep theirs, wherever they are."""
+        """The watched folders by their numbers; known ones keep theirs, even if moved."""
         named = [Path(source).expanduser() for source in self.run.request.images.sources]
         places = [os.path.abspath(path) for path in named]
         home = os.path.dirname(os.path.abspath(self.path)) if self.path else ""
@@ -210,7 +211,7 @@ class Watching:
         maker: RowMaker,
         rows_file: WrittenRows | None,
     ) -> Batch:
-        """The rows of images, with the number of the row that each replaces."""
+        """The rows of images, each with the number of the row that it replaces."""
         rows = maker.rows(self.run.encoding.images(items))
         for row, place in zip(rows, places, strict=True):
             before = self.state.seen.get(place)
@@ -219,7 +220,7 @@ class Watching:
         return Batch(items, rows)
 
     def _take(self, growing: Growing, items: Sequence[Item], rows_file: WrittenRows | None) -> None:
-        """Remember images of which the rows are written."""
+        """Remember images whose rows are written."""
         numbers = rows_file.numbers if rows_file else {}
         for item, (place, status) in zip(items, growing.take(items), strict=True):
             before = self.state.seen.get(place)

@@ -1,4 +1,4 @@
-"""Where images come from: files, folders, archives, lists, pipes, videos. All become `Item`s."""
+"""Sources of images: files, folders, archives, lists, pipes, videos. All become `Item`s."""
 
 import contextlib
 import glob
@@ -30,10 +30,10 @@ SKIPPED = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put b
 
 
 def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
-    """Look at what is named before anything is loaded.
+    """Check the named sources before anything is loaded.
 
     Raises:
-        SettingsError: an address, a pipe twice, or a folder that is not looked into.
+        SettingsError: a source is an address, a second pipe, or a folder that is excluded.
         DatasetError: it is not there.
     """
     if sources.count(PIPE) > 1:
@@ -51,7 +51,7 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
 
 @dataclass(frozen=True)
 class Scan:
-    """How sources are looked through."""
+    """How sources are searched for images."""
 
     fps: float | None = None  # frames of a second of video; of frames on standard input their rate
     without: tuple[Path, ...] = ()  # folders that are not looked into
@@ -60,20 +60,20 @@ class Scan:
     raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
 
     def holds(self, path: Path) -> bool:
-        """Whether a path lies in a folder that is not looked into, whatever links lead there."""
+        """Whether a path is in an excluded folder, whatever links lead there."""
         parent = Path(_real(os.path.abspath(path.parent)))
         folders = (Path(_real(os.path.abspath(folder))) for folder in self.without)
         return any(parent.is_relative_to(folder) for folder in folders)
 
     def current(self, item: Item) -> Item:
-        """An image, read from where it was moved to, if it was."""
+        """An image, read from the place to which it was moved, if it was."""
         place = None if item.file is None else self.moved.get(os.path.abspath(item.file))
         if place is None or item.member or os.path.lexists(os.path.abspath(item.source)):
             return item
         return replace(of_file(place), source=item.source)
 
     def moved_below(self, folder: Path) -> Iterator[Item]:
-        """The images that were moved out of a folder, and the folders within."""
+        """The images that were moved out of a folder or the folders within."""
         root = os.path.join(os.path.abspath(folder), "")
         for path in self.moved:
             if path.startswith(root):
@@ -82,7 +82,7 @@ class Scan:
                     yield now
 
     def leaves_out(self, status: os.stat_result) -> bool:
-        """Whether a folder, by its status, is one that is not looked into."""
+        """Whether a folder, by its status, is excluded."""
         return any(_is_same(path, status) for path in self.without)
 
 
@@ -99,11 +99,11 @@ def _is_same(path: Path, status: os.stat_result) -> bool:
 
 
 def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]:
-    """The images of all sources in order, as many at a time as are there.
+    """The images of all sources in order, as many at a time as are available.
 
     Raises:
-        DatasetError: a source is not there, holds no image, or is a list or archive that cannot be
-            read. An image that cannot be read is an item that says so.
+        DatasetError: a source does not exist, holds no image, or is a list or archive that cannot
+            be read. An image that cannot be read is an item with an error.
     """
     seen = set[_Identity]()
     for source in sources:
@@ -120,7 +120,7 @@ _Identity = tuple[str, str, int | None]  # path, member of an archive, frame
 
 
 def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
-    """The images that are not among those `seen` before, by any name or link; they are then."""
+    """The images that are not in `seen`, by any name or link; they are added to it."""
     kept = []
     for item in items:
         identity = _identity(item)
@@ -134,7 +134,7 @@ def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[
 
 
 def _identity(item: Item) -> _Identity | None:
-    """Where an image lies, whatever links lead there; None of what came through a pipe.
+    """The identity of an image's file, whatever links lead there; None for a pipe.
 
     Two hard links are two images: either can be moved.
     """
@@ -158,7 +158,7 @@ def _standard_input(most: int) -> bytes:
 
 
 def _piped(scan: Scan) -> Iterator[list[Item]]:
-    """What comes on standard input: frames, or paths of images."""
+    """The images on standard input: frames, or paths of images."""
     from zsntta_cli.detection.sources.frames import framed
     from zsntta_cli.detection.sources.framing import Incoming
 
@@ -172,7 +172,7 @@ def _whole(source: str) -> list[Path]:
     """The paths that a source stands for.
 
     Raises:
-        SettingsError: an address. DatasetError: there is nothing.
+        SettingsError: the source is an address. DatasetError: there is nothing at the path.
     """
     if source == PIPE:
         return []
@@ -212,10 +212,10 @@ def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
 
 
 def _members(path: Path, scan: Scan) -> list[Item]:
-    """The images of an archive, read in place, in the order that its folder would have.
+    """The images of an archive, read in place, in the order of an unpacked folder.
 
     Raises:
-        DatasetError: it cannot be read, or is not whole.
+        DatasetError: the archive cannot be read, or is incomplete.
     """
     try:
         archived, read = open_archive(path.name, path)
@@ -239,16 +239,16 @@ def _content(read: Callable[[Member], bytes], member: Member) -> Content:
 def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
-        others = scan.left_out.words() if scan.left_out else ""
+        left_out = scan.left_out.words() if scan.left_out else ""
         raise DatasetError(
             f"no image in {path} (looked for {suffixes})"
-            f"{f'; left out: {others}' if others else ''}."
+            f"{f'; left out: {left_out}' if left_out else ''}."
         )
     return items
 
 
 def images_of(folder: Path, scan: Scan) -> list[Item]:
-    """The images below a folder, and those that were moved from there, by the parts of paths."""
+    """The images in a folder, and those that were moved from there, ordered by path."""
     items = list(images_below(folder, scan))
     if moved := list(scan.moved_below(folder)):
         return sorted([*items, *moved], key=lambda item: Path(item.source).parts)
@@ -260,10 +260,10 @@ def images_below(
     scan: Scan = Scan(),
     seen: set[tuple[int, int]] | None = None,
 ) -> Iterator[Item]:
-    """The images of a folder and of those within, by the parts of their paths.
+    """The images of a folder and of the folders within, ordered by the parts of their paths.
 
-    What is hidden is left out. Links are followed, and each folder is looked into once, none of
-    those `seen`. One that cannot be looked into is an item of its own, which cannot be read.
+    Hidden files are left out. Links are followed, and each folder is listed once, except those in
+    `seen`. A folder that cannot be listed is an item with an error.
     """
     seen = set() if seen is None else seen
     try:
@@ -289,7 +289,7 @@ def images_below(
 
 
 def left_out_below(folders: Iterable[Path], scan: Scan) -> str:
-    """What is left out of some folders as they are now, in words."""
+    """What is currently left out of some folders, in words."""
     left_out = LeftOut()
     for folder in folders:
         for _ in images_below(folder, replace(scan, left_out=left_out)):

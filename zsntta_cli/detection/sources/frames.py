@@ -1,4 +1,4 @@
-"""Frames on standard input: pictures behind each other, as `ffmpeg -f image2pipe` writes them."""
+"""Frames on standard input: concatenated pictures, as `ffmpeg -f image2pipe` writes them."""
 
 import re
 import threading
@@ -26,7 +26,7 @@ _NO_FRAME = "no frame begins here: what comes is left out up to the next one"
 
 
 class _Piece(NamedTuple):
-    """What came: a frame, or something between frames, which is refused."""
+    """A frame, or data between frames, which is refused."""
 
     load: Callable[[], Content]
     size: int = 0  # bytes that it holds
@@ -36,10 +36,10 @@ class _Piece(NamedTuple):
 def framed(
     incoming: Incoming, raw: tuple[int, int] | None = None, fps: float | None = None
 ) -> Iterator[list[Item]]:
-    """Frames as they come, as many at a time as came meanwhile; `raw` ones by width and height.
+    """Frames as they come, all that are available at a time; `raw` ones by width and height.
 
-    With `fps`, the rate that they come at, they have times. A frame that is damaged is an item that
-    cannot be read, and so is what lies between frames, which has no number.
+    With `fps`, their rate, they have times. A damaged frame is an item that cannot be read, and so
+    is data between frames, which has no number.
     """
     ahead = _Ahead()
     pieces = _raw(incoming, *raw) if raw else _pictures(incoming)
@@ -60,7 +60,7 @@ def _numbered(pieces: Iterator[_Piece], fps: float | None) -> Iterator[tuple[Ite
 
 
 def _pictures(incoming: Incoming) -> Iterator[_Piece]:
-    """Encoded frames; where one is damaged, what follows is searched for the next of its kind."""
+    """Encoded frames; after a damaged one the next frame of its kind is searched for."""
     begins = KINDS[0].begins
     while _skip_padding(incoming):
         kind = kind_of(incoming, KINDS)
@@ -81,7 +81,7 @@ def _pictures(incoming: Incoming) -> Iterator[_Piece]:
 
 
 def _skip_padding(incoming: Incoming) -> bool:
-    """Leave out NULs and ends of lines between frames, as cameras write them; False at the end."""
+    """Skip NULs and line ends between frames, as cameras write them; False at the end."""
     while incoming.has(1):
         if incoming.held[0] not in _PADDING:
             return True
@@ -90,7 +90,7 @@ def _skip_padding(incoming: Incoming) -> bool:
 
 
 def _skip_to(incoming: Incoming, begins: re.Pattern[bytes], at: int) -> bool:
-    """Leave out what comes before the next frame, from `at` on; False where there is none."""
+    """Skip what comes before the next frame, from `at` on; False if there is none."""
     held = incoming.held
     while True:
         head = begins.search(held, at)
@@ -105,7 +105,7 @@ def _skip_to(incoming: Incoming, begins: re.Pattern[bytes], at: int) -> bool:
 
 
 def _raw(incoming: Incoming, width: int, height: int) -> Iterator[_Piece]:
-    """Frames of RGB, a byte a value, as `-f rawvideo -pix_fmt rgb24` writes them."""
+    """Frames of RGB, one byte per value, as `-f rawvideo -pix_fmt rgb24` writes them."""
     size = 3 * width * height
     while incoming.has(size):
         image = Image.frombytes("RGB", (width, height), incoming.take(size))
@@ -116,7 +116,7 @@ def _raw(incoming: Incoming, width: int, height: int) -> Iterator[_Piece]:
 
 
 class _Ahead:
-    """Frames that are read while others are encoded: as many as there are room for."""
+    """Frames that are read while others are encoded, as many as fit in memory."""
 
     def __init__(self) -> None:
         self._items, self._bytes, self._is_done = list[Item](), 0, False
@@ -142,7 +142,7 @@ class _Ahead:
         return self._bytes < _AHEAD and len(self._items) < _MOST
 
     def take(self) -> list[Item]:
-        """All that came since, at least one; nothing at the end."""
+        """All frames since the last call, at least one; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._items or self._is_done)
             items, self._items, self._bytes = self._items, [], 0

@@ -1,7 +1,7 @@
-"""Where a picture in a stream of bytes ends, by its own format: PNG, JPEG, PPM, PGM, BMP.
+"""Find the end of a picture in a stream of bytes, by its format: PNG, JPEG, PPM, PGM, BMP.
 
-Bytes are waited for up to the end of a frame and no further: it is there as soon as its last byte
-has come. What claims more bytes than a frame may have is refused before it is waited for.
+Bytes are read up to the end of a frame and no further: it is complete as soon as its last byte has
+come. A frame that claims more bytes than allowed is refused at once.
 """
 
 import re
@@ -17,7 +17,7 @@ _PIECE = 2**16  # bytes of a pipe at a time
 
 
 class DamagedFrameError(Exception):
-    """A frame is not as its format has it; the next one may begin `at` so many bytes from it."""
+    """A frame violates its format; the next may begin `at` this many bytes from its start."""
 
     def __init__(self, reason: str, at: int = 1) -> None:
         super().__init__(reason)
@@ -25,15 +25,15 @@ class DamagedFrameError(Exception):
 
 
 class Incoming:
-    """Bytes as they come, of which some were looked at before they are taken."""
+    """Incoming bytes, of which some are inspected before they are taken."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Read by a function that gives at most so many bytes, and none at the end."""
+        """Read with a function that returns at most as many bytes as asked, none at the end."""
         self._read, self.held = read, bytearray()
         self._is_done = False
 
     def has(self, count: int) -> bool:
-        """Whether so many bytes come: waits until they are held, or nothing more comes."""
+        """Whether `count` bytes come; wait until they are held, or until the end."""
         while len(self.held) < count:
             if not (piece := self._next(_PIECE)):
                 return False
@@ -41,10 +41,10 @@ class Incoming:
         return True
 
     def need(self, count: int, at: int = 1) -> None:
-        """Wait for so many bytes of a frame; where it is damaged, the next may begin at `at`.
+        """Wait for `count` bytes of a frame; if it is damaged, the next may begin at `at`.
 
         Raises:
-            DamagedFrameError: no frame has so many, or nothing more comes.
+            DamagedFrameError: the number exceeds that of any frame, or nothing more comes.
         """
         if count > LARGEST_FRAME:
             raise DamagedFrameError(f"it has {count:,} bytes or more, which is too much", at)
@@ -52,27 +52,27 @@ class Incoming:
             raise DamagedFrameError("it is cut off", at)
 
     def take(self, count: int) -> bytes:
-        """The next bytes, which are held."""
+        """Take the next bytes, which are held."""
         with memoryview(self.held) as held:
-            taken = bytes(held[:count])
+            content = bytes(held[:count])
         del self.held[:count]
-        return taken
+        return content
 
     def piece(self, most: int) -> bytes:
-        """What is held, else what comes next."""
+        """Take all held bytes, or else the next ones."""
         return self.take(len(self.held)) if self.held else self._next(most)
 
     def _next(self, most: int) -> bytes:
-        """What comes next; after the end nothing is read, which on a terminal would go on."""
+        """The next bytes; after the end nothing is read, as a terminal would continue."""
         piece = b"" if self._is_done else self._read(most)
         self._is_done = not piece
         return piece
 
     def is_of_frames(self) -> bool:
-        """Whether frames come, and not paths of images.
+        """Whether the bytes are frames, and not paths of images.
 
         Raises:
-            DatasetError: what comes is neither, as its first bytes say.
+            DatasetError: the bytes are neither, judged by the first ones.
         """
         kind = kind_of(self, (*KINDS, *_FOREIGN))
         if kind and kind.size is None:
@@ -84,7 +84,7 @@ class Incoming:
 
 
 class FrameKind(NamedTuple):
-    """A format: how it begins, how as much of it as has come may begin, and how long a frame is."""
+    """A format: how it begins, how its incomplete beginning looks, and how long a frame is."""
 
     name: str
     begins: re.Pattern[bytes]
@@ -93,7 +93,7 @@ class FrameKind(NamedTuple):
 
 
 def kind_of(incoming: Incoming, kinds: Sequence[FrameKind]) -> FrameKind | None:
-    """The format of what comes next, by as few bytes as tell it; None where it is none of these."""
+    """The format of the next frame, by as few bytes as necessary; None if it is unknown."""
     for count in range(1, HEAD):
         if not incoming.has(count):
             return None
@@ -107,7 +107,7 @@ def kind_of(incoming: Incoming, kinds: Sequence[FrameKind]) -> FrameKind | None:
 
 
 def _png_size(incoming: Incoming) -> int:
-    """Bytes of a PNG, by its chunks: length, type, data, check sum."""
+    """The bytes of a PNG, by its chunks: length, type, data, check sum."""
     at = 8
     while True:
         incoming.need(at + 8)
@@ -124,7 +124,7 @@ _ALONE = {0x01, *range(0xD0, 0xD8)}  # markers of a JPEG that no segment follows
 
 
 def _jpeg_size(incoming: Incoming) -> int:
-    """Bytes of a JPEG, by its segments; previews in them neither end it nor are frames."""
+    """The bytes of a JPEG, by its segments; previews in them are skipped."""
     held, at = incoming.held, 2
     while True:
         incoming.need(at + 2, at)
@@ -146,7 +146,7 @@ def _jpeg_size(incoming: Incoming) -> int:
 
 
 def _scan_end(incoming: Incoming, at: int) -> int:
-    """Where a JPEG goes on behind the data of a scan; FF00 and restarts are of that."""
+    """The end of the data of a JPEG's scan; FF00 and restarts belong to it."""
     held = incoming.held
     while True:
         place = held.find(b"\xff", at)
@@ -168,7 +168,7 @@ _PNM = re.compile(rb"P([56])" + 3 * (_GAP + rb"+(\d{1,10})") + rb"\s")
 
 
 def _pnm_size(incoming: Incoming) -> int:
-    """Bytes of a PPM (P6) or PGM (P5), by its head."""
+    """The bytes of a PPM (P6) or PGM (P5), by its head."""
     head = _PNM.match(incoming.held)
     assert head
     form, width, height, most = map(int, head.groups())
@@ -182,7 +182,7 @@ def _pnm_size(incoming: Incoming) -> int:
 
 
 def _bmp_size(incoming: Incoming) -> int:
-    """Bytes of a BMP, which says how many it has."""
+    """The bytes of a BMP, by its head."""
     size = int.from_bytes(incoming.held[2:6], "little")
     if size < 26:
         raise DamagedFrameError(f"it says that it has {size} bytes")
@@ -193,7 +193,7 @@ def _bmp_size(incoming: Incoming) -> int:
 def _signed(
     name: str, signature: bytes, size: Callable[[Incoming], int] | None = None
 ) -> FrameKind:
-    """A format that begins with certain bytes."""
+    """A format that begins with a fixed signature."""
     parts = (re.escape(signature[:count]) for count in range(1, len(signature)))
     return FrameKind(name, re.compile(re.escape(signature)), re.compile(b"|".join(parts)), size)
 

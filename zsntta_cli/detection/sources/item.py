@@ -1,4 +1,4 @@
-"""An image that is to be judged: what it is called, and how its content is had."""
+"""An image that is to be judged: its name, and how its content is loaded."""
 
 import hashlib
 import os
@@ -22,14 +22,14 @@ PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
 
 @dataclass(frozen=True)
 class Content:
-    """What an image holds: the digest that its features are kept under, and its pixels."""
+    """The content of an image: the digest under which its features are kept, and its pixels."""
 
     digest: bytes
     decoded: Callable[[], Decoded]  # of a damaged one PIL raises nearly anything
     data: bytes = b""  # as it lies on disk
 
     def image(self) -> Image.Image:
-        """Its pixels in RGB, as a viewer shows them."""
+        """The pixels in RGB, as a viewer shows them."""
         return self.decoded().image
 
 
@@ -47,55 +47,55 @@ class Item:
 
     @cached_property
     def key(self) -> bytes:
-        """What its stamp is kept under."""
+        """The key under which its stamp is kept."""
         return os.fsencode(f"{self.file and os.path.abspath(self.file)}\0{self.member}")
 
     @property
     def video(self) -> Path | None:
-        """The file of video that it is a frame of, where there is one to be decoded again."""
+        """The video file of a frame, if it can be decoded again."""
         return None if self.frame is None or self.source == PIPE else Path(self.source)
 
     @property
     def place(self) -> str:
-        """Where it is from: its path, and of a frame its time."""
+        """The place of the image: its path, and for a frame its time."""
         return place_of(self.source, self.frame, self.time_s)
 
     def drop_content(self) -> None:
-        """Let go of pixels that it holds in memory."""
+        """Release pixels that it holds in memory."""
         if isinstance(self.load, HeldContent):
             self.load.drop()
 
 
 class HeldContent:
-    """The content of a frame, for as long as it is held: it cannot be read again."""
+    """The content of a frame while it is in memory: it cannot be read again."""
 
     def __init__(self, content: Content) -> None:
         """Hold a content."""
         self._content: Content | None = content
 
     def __call__(self) -> Content:
-        """The content: OSError once it was dropped."""
+        """The content; OSError after it was dropped."""
         return self._content or refuse("it is a frame of a video, which is not kept")
 
     def drop(self) -> None:
-        """Let go of it."""
+        """Release the content."""
         self._content = None
 
 
 def place_of(source: str, frame: int | None, time_s: float | None) -> str:
-    """Where an image is from, for people: its path, and of a frame its time or else its number."""
+    """The place of an image, for people: its path, and for a frame its time or else its number."""
     if time_s is not None:
         return f"{source} at {time_s:.2f} s"
     return source if frame is None else f"{source} at frame {frame:,}"
 
 
 def of_file(path: Path) -> Item:
-    """A file, whatever it holds."""
+    """An item for a file, whatever its content."""
     return Item(str(path), partial(_read, path), path)
 
 
 def failed(source: str, error: str) -> Item:
-    """Something that cannot be read; `error` says why."""
+    """An item that cannot be read; `error` says why."""
     return Item(source, partial(refuse, error))
 
 
@@ -105,7 +105,7 @@ def content_of(data: bytes) -> Content:
 
 
 def content_of_pixels(image: Image.Image) -> Content:
-    """The content of an image that is decoded already."""
+    """The content of an image that is already decoded."""
     head = f"{image.mode} {image.size}\0".encode()  # no image file begins like this
     return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: Decoded(image))
 
@@ -115,5 +115,5 @@ def _read(path: Path) -> Content:
 
 
 def refuse(error: str) -> NoReturn:
-    """The load of an item that cannot be read."""
+    """The loading function of an item that cannot be read."""
     raise OSError(error)

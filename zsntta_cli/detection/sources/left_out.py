@@ -1,4 +1,4 @@
-"""What is left out of folders and archives that are looked through, in words."""
+"""The files of searched folders and archives that are left out, in words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,9 +35,9 @@ _SHOWN = 3  # names of a kind
 
 @dataclass
 class LeftOut:
-    """Counts files that may be of interest and are not looked at, by their kind.
+    """Count files that may be of interest but are not read, by their kind.
 
-    Also images that are given `again`, by whatever name or link: each is judged once.
+    It also counts images that are given `again` under another name or link: each is judged once.
     """
 
     _counts: dict[str, int] = field(default_factory=dict)
@@ -56,17 +56,17 @@ class LeftOut:
             names.append(PurePath(name).name)
 
     def words(self) -> str:
-        """What was left out, as the end of a sentence; nothing where nothing was."""
+        """What was left out, as the end of a sentence; empty if nothing was."""
         readable = " and ".join(self._of(_NAMED))
-        others = " and ".join(self._of(kind for kind in _KINDS if kind not in _NAMED))
+        unreadable = " and ".join(self._of(kind for kind in _KINDS if kind not in _NAMED))
         parts = (
             f"{readable}, read only if you name them" if readable else "",
-            f"{others}, which cannot be read" if others else "",
+            f"{unreadable}, which cannot be read" if unreadable else "",
         )
         return "; ".join(filter(None, parts))
 
     def _of(self, kinds: "Iterator[str] | tuple[str, ...]") -> Iterator[str]:
-        """How many there are of each of some kinds, with names."""
+        """The numbers of files of some kinds, with names."""
         for kind in kinds:
             if count := self._counts.get(kind, 0):
                 noun = kind if count == 1 else _MANY.get(kind, f"{kind}s")
@@ -75,7 +75,7 @@ class LeftOut:
 
 
 def said_again(count: int) -> str:
-    """What is to be said of so many images that are given more than once; nothing of none."""
+    """A note on images that are given more than once; empty if there are none."""
     if not count:
         return ""
     images, is_judged = ("image is", "it is") if count == 1 else ("images are", "each is")

@@ -1,4 +1,4 @@
-"""Paths of images that are listed: in a .txt, a .csv, or on standard input."""
+"""Lists of image paths: in a .txt, a .csv, or on standard input."""
 
 import codecs
 import csv
@@ -18,9 +18,9 @@ _PIECE = 2**16  # bytes of a pipe at a time
 
 
 def listed(path: Path) -> list[Item]:
-    """The images of a list: a path a line, or a column of a .csv (the first one without a head).
+    """The images of a list: one path per line, or a column of a .csv (the first without a head).
 
-    A path is looked for from the working folder, then beside the list.
+    A relative path is searched from the working folder, then from the list's folder.
 
     Raises:
         DatasetError: the list cannot be read, or names nothing.
@@ -54,7 +54,7 @@ def _beside(folder: Path, name: str) -> Item:
 
 
 def named_file(name: str) -> Item:
-    """A file that a list names; a folder is none."""
+    """A file that a list names; folders are refused."""
     path = Path(name)
     if "\0" in name:
         return failed(name, "it is no path")
@@ -62,7 +62,7 @@ def named_file(name: str) -> Item:
 
 
 def piped(read: Callable[[int], bytes]) -> Iterator[list[Item]]:
-    """The images whose paths come through a pipe, as they come: a line each, or split by NULs."""
+    """The images whose paths come through a pipe, as they come: on lines, or separated by NULs."""
     begun, mark = b"", b""  # of the last line, what has come
     while piece := read(_PIECE):
         mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")

@@ -1,4 +1,4 @@
-"""Frames of a video, by their own time stamps; the only module that knows PyAV."""
+"""Frames of a video, by their time stamps; the only module that imports PyAV."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -23,10 +23,10 @@ _TURNS = {
 
 
 def frames(path: Path, fps: float) -> Iterator[list[Item]]:
-    """Frames of a video's first stream of pictures, `fps` of each second, in their order.
+    """Frames of a video's first video stream, `fps` for each second, in order.
 
     A frame's time is its own time stamp. From the first frame on there is a grid of 1/fps seconds,
-    and the first frame in each of its cells is looked at: a variable rate is taken evenly.
+    and the first frame in each cell is used, so that a variable rate is sampled evenly.
 
     Raises:
         DatasetError: PyAV is not installed.
@@ -47,7 +47,7 @@ def frames(path: Path, fps: float) -> Iterator[list[Item]]:
 
 
 def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image.Image]]:
-    """Frames of a video by their numbers as `frames` counts them, in RGB; those that can be had."""
+    """Frames of a video by their numbers as `frames` counts them, in RGB, if available."""
     import av
 
     last = max(numbers, default=-1)
@@ -60,7 +60,7 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
 
 
 def frame_at(path: Path, number: int, time_s: float) -> Image.Image | None:
-    """One frame of a video, by its time where the file can be entered there, else by its number."""
+    """One frame of a video, by its time if the file can be entered there, else by its number."""
     import av
 
     with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
@@ -77,7 +77,7 @@ def frame_at(path: Path, number: int, time_s: float) -> Image.Image | None:
 
 
 def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
-    """Frames, and how many pixels each has; last an item that says what went wrong."""
+    """Frames, each with its number of pixels; after an error an item that describes it."""
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:
@@ -104,13 +104,13 @@ def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tupl
 
 
 def _time(frame: Any) -> Fraction | None:
-    """When a frame is shown, in seconds."""
+    """The time at which a frame is shown, in seconds."""
     is_known = frame.pts is not None and frame.time_base is not None
     return frame.pts * frame.time_base if is_known else None
 
 
 def _image(frame: Any) -> Image.Image:
-    """A frame in RGB, turned as its video says that it is shown."""
+    """A frame in RGB, rotated as its video specifies."""
     image = frame.to_image().convert("RGB")
     turn = _TURNS.get(frame.rotation % 360)
     return image if turn is None else image.transpose(turn)

@@ -1,8 +1,8 @@
-"""Checks of a method: what every method that replays from the cache owes, tried on streams.
+"""Checks of a method: what is required of every method that replays from the cache.
 
-A method never looks ahead, uses no label and no truth, gives the same twice, and takes any stream.
-Each of these is a line of CHECKS (checks.py): it runs the method on streams that differ in nothing
-that the method may know, and says which item first got another decision.
+A method never looks ahead, uses no label and no truth, gives the same result twice, and accepts any
+stream. Each of these is an entry of CHECKS (checks.py): it runs the method on streams that differ
+only in what the method must not know, and names the first item with another decision.
 """
 
 from zsntta_cli.simulation.checks.checks import CHECKS, examine

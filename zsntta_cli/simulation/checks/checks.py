@@ -1,4 +1,4 @@
-"""The checks, a function a line of CHECKS: each gives its evidence, or raises Failed or NotRun."""
+"""The checks, a function for each entry of CHECKS, which returns evidence or raises an error."""
 
 import contextlib
 import dataclasses
@@ -44,13 +44,13 @@ _SEEDS = 1, 2  # of the random states that no method may know
 def examine(
     name: str, root: Path | None = None, processes: bool = True, **values: Any
 ) -> list[CheckResult]:
-    """Try a method of METHODS, with some settings, on what every method owes.
+    """Check a method of METHODS, with some settings, for what is required of every method.
 
-    The demo's features under `root` are taken where they are at hand, else drawn ones. Without
-    `processes` no other one is started.
+    The demo's features under `root` are used if they exist, else random ones. Without `processes`
+    no other process is started.
 
     Raises:
-        SettingsError: an unknown method, or a value out of its range.
+        SettingsError: the method is unknown, or a value is out of its range.
     """
     run = _run(name, **values)
     if METHODS[name].live:
@@ -69,7 +69,7 @@ def _run(name: str, **values: Any) -> RunSettings:
 
 
 def _items(run: RunSettings) -> int:
-    """Enough items for the method's own rule to decide on half of them, in whole ninths."""
+    """Enough items for the method's own rule to decide on half of them, a multiple of nine."""
     wanted = 2 * METHODS[run.method].warm_up.items(run.options) + 300
     return min(max(wanted, _SHORTEST), _LONGEST) // 9 * 9
 
@@ -83,7 +83,7 @@ def well_formed(examined: Examined) -> str:
 
 
 def _check_form(examined: Examined, data: StreamData, decisions: Decisions) -> None:
-    """Raise Failed where decisions are not what a run can be judged by."""
+    """Raise Failed if decisions do not allow a run to be judged."""
     count, classes = len(data), len(data.pool.text_features)
     columns = {"class_index": "iu", "is_noise": "b", "id_score": "f"}
     if (decisions.is_noise is None) == examined.method.decides:
@@ -112,23 +112,23 @@ _TYPES = {"class_index": "whole numbers", "is_noise": "bool", "id_score": "float
 
 
 def no_look_ahead(examined: Examined) -> str:
-    """Decisions before a cut stay where what follows it is other, or missing."""
+    """Decisions before a cut stay the same if the items after it are replaced or missing."""
     if examined.method.offline:
         raise NotRun("it is declared offline: it sees the whole stream before it decides")
     data, slight_at = examined.stream(), 0
     whole, cuts = examined.decide(data), _cuts(examined, len(data))
     for cut in cuts:
         before = whole.part(slice(cut))
-        others = {
+        futures = {
             f"from item {cut:,} on are like no class": another_future(data, cut, False),
             f"from item {cut:,} on are like the classes": another_future(data, cut, True),
         }
         if cut in cuts[::3]:
-            others[f"from item {cut:,} on are missing"] = data.part(slice(cut))
-        for how, stream in others.items():
+            futures[f"from item {cut:,} on are missing"] = data.part(slice(cut))
+        for how, stream in futures.items():
             other = examined.decide(stream).part(slice(cut))
-            if found := difference(before, other):
-                raise Failed(f"where items {how}: {found}")
+            if changed := difference(before, other):
+                raise Failed(f"where items {how}: {changed}")
             slight_at += slight(before, other) > 0
     if slight_at > 2:
         raise Failed(f"decisions before {slight_at} cuts differ by less than their scores")
@@ -138,7 +138,7 @@ def no_look_ahead(examined: Examined) -> str:
 
 
 def _cuts(examined: Examined, items: int) -> list[int]:
-    """Where to cut: in the warm-up, about its end and behind it, at whole batches."""
+    """Where to cut: in the warm-up, near its end and after it, at the ends of batches."""
     batch = max(examined.method.at_once(examined.options), 1)
     warm_up = examined.method.warm_up.items(examined.options)
     spread = np.linspace(items / _CUTS, items - 1, _CUTS - 2).astype(int).tolist()
@@ -147,7 +147,7 @@ def _cuts(examined: Examined, items: int) -> list[int]:
 
 
 def another_future(data: StreamData, now: int, like_classes: bool) -> StreamData:
-    """The same stream up to an item; then other images, all like classes or all like none."""
+    """The same stream up to an item; then other images, all like classes or all unlike them."""
     rng, pool, later = np.random.default_rng(now), data.pool, data.index[now:]
     features, text = pool.image_features[:].copy(), pool.text_features
     rows = rng.normal(size=(len(later), text.shape[1]))
@@ -164,18 +164,18 @@ def another_future(data: StreamData, now: int, like_classes: bool) -> StreamData
 
 
 def twice_is_once(examined: Examined) -> str:
-    """Two runs give the same to the bit."""
+    """Two runs give the same result to the bit."""
     data = examined.stream()
-    if found := difference(examined.decide(data), examined.decide(data), exact=True):
-        raise Failed(f"the second of two runs: {found}")
+    if changed := difference(examined.decide(data), examined.decide(data), exact=True):
+        raise Failed(f"the second of two runs: {changed}")
     return f"two runs on {len(data):,} items, to the bit"
 
 
 def in_another_process(examined: Examined) -> str:
-    """Another process, whose hashes of texts are others, gives the same to the bit."""
+    """Another process, with other text hashes, gives the same result to the bit."""
     here = examined.decide(examined.stream())
-    if found := difference(here, decided_elsewhere(examined), exact=True):
-        raise Failed(f"another process: {found}")
+    if changed := difference(here, decided_elsewhere(examined), exact=True):
+        raise Failed(f"another process: {changed}")
     return f"{len(here.class_index):,} items, to the bit"
 
 
@@ -188,21 +188,21 @@ def global_randomness(examined: Examined) -> str:
             if changed := states.changed():
                 raise Failed(f"{' and '.join(changed)} global random state was drawn from or set")
     first, second = decisions
-    if found := difference(first, second, exact=True):
-        raise Failed(f"with another seed of the global random states: {found}")
+    if other_decisions := difference(first, second, exact=True):
+        raise Failed(f"with another seed of the global random states: {other_decisions}")
     return "two seeds of random's and NumPy's states: neither read nor changed"
 
 
 def no_labels(examined: Examined) -> str:
-    """Behind the same features, other labels and another truth change no decision.
+    """With the same features, other labels and another truth change no decision.
 
-    The runs are those of the command line, on feature files: what a method could see of labels in
-    files beside it, or in the frames that call it, is other.
+    The runs are made as on the command line, on feature files, so that the labels that a method
+    could see in files or in the calling frames change, too.
     """
     images = examined.material
-    here, there = (_replayed(examined, one) for one in (images, images.with_other_truth()))
-    if found := difference(here, there):
-        raise Failed(f"where labels and the truth are others behind the same features: {found}")
+    here, relabelled = (_replayed(examined, one) for one in (images, images.with_other_truth()))
+    if changed := difference(here, relabelled):
+        raise Failed(f"where labels and the truth are others behind the same features: {changed}")
     return (
         f"a run on feature files, and one where {images.sizes[0] // 4:,} images fewer are ID and "
         f"all labels others"
@@ -227,7 +227,7 @@ def _replayed(examined: Examined, images: Material) -> Decisions:
 
 
 def pool_order(examined: Examined) -> str:
-    """Where an image lies among all images changes no decision."""
+    """The position of an image among all images changes no decision."""
     data = examined.stream()
     order = np.random.default_rng(3).permutation(len(data.pool.image_features))
     place = np.argsort(order)
@@ -239,13 +239,13 @@ def pool_order(examined: Examined) -> str:
         ),
     )  # fmt: skip
     moved = StreamData(pool, place[data.index], data.injected, data.seed)
-    if found := difference(examined.decide(data), examined.decide(moved)):
-        raise Failed(f"where ID, OOD and injected noise images lie mixed in the pool: {found}")
+    if changed := difference(examined.decide(data), examined.decide(moved)):
+        raise Failed(f"where ID, OOD and injected noise images lie mixed in the pool: {changed}")
     return f"{len(order):,} images in another order of the pool"
 
 
 def inputs_unchanged(examined: Examined) -> str:
-    """The arrays that a method is given are as they were."""
+    """The arrays that a method gets are unchanged afterwards."""
     examined.changed.clear()
     examined.decide(examined.stream())
     if examined.changed:
@@ -254,7 +254,7 @@ def inputs_unchanged(examined: Examined) -> str:
 
 
 def one_class(examined: Examined) -> str:
-    """A single class is enough: with MCM's score or, where that says nothing, the logit's."""
+    """A single class is enough: with MCM's score or, if that is constant, the logit's."""
     images = Material.drawn(_FEW_ITEMS, classes=1)
     data, threshold = images.stream(examined.method.needs), examined.threshold
     if examined.method.decides:  # MCM is 1 for every image: simulate asks for this score
@@ -264,28 +264,28 @@ def one_class(examined: Examined) -> str:
 
 
 def clean_stream(examined: Examined) -> str:
-    """A stream without OOD images, and without injected noise."""
+    """A stream without OOD images and injected noise is accepted."""
     return _takes(examined, examined.material.clean_stream(examined.method.needs))
 
 
 def one_item(examined: Examined) -> str:
-    """A stream of one item."""
+    """A stream of one item is accepted."""
     return _takes(examined, examined.stream().part(slice(1)))
 
 
 def no_item(examined: Examined) -> str:
-    """A stream of no item."""
+    """A stream of no item is accepted."""
     return _takes(examined, examined.stream().part(slice(0)))
 
 
 def many_classes(examined: Examined) -> str:
-    """More classes than items."""
+    """More classes than items are accepted."""
     images = Material.drawn(_FEW_ITEMS, classes=_MANY_CLASSES)
     return _takes(examined, images.stream(examined.method.needs))
 
 
 def _takes(examined: Examined, data: StreamData, threshold: ThresholdSettings | None = None) -> str:
-    """Decide on a stream, and look at the form of the decisions."""
+    """Decide on a stream, and check the form of the decisions."""
     other = dataclasses.replace(examined, threshold=threshold or examined.threshold)
     _check_form(examined, data, other.decide(data))
     classes = len(data.pool.text_features)
@@ -293,7 +293,7 @@ def _takes(examined: Examined, data: StreamData, threshold: ThresholdSettings | 
 
 
 def in_pieces(examined: Examined) -> str:
-    """A stepper that is pushed pieces gives the decisions of the whole stream."""
+    """A stepper that gets the stream in pieces gives the decisions of the whole stream."""
     method, data = examined.method, examined.stream()
     if not method.stepper:
         raise NotRun("it has no stepper: it takes whole streams")
@@ -302,8 +302,8 @@ def in_pieces(examined: Examined) -> str:
         step = -(-size // batch) * batch
         stepper = method.start(data.part(slice(0)), examined.options, examined.threshold)
         pushed = Decisions.joined([stepper.push(piece) for piece in _pieces(data, step)])
-        if found := difference(whole, pushed, exact=True):
-            raise Failed(f"in pieces of {step:,} items: {found}")
+        if changed := difference(whole, pushed, exact=True):
+            raise Failed(f"in pieces of {step:,} items: {changed}")
     return f"pieces of {_listed(_PIECES)} items and an empty one, to the bit"
 
 
@@ -313,7 +313,7 @@ def _pieces(data: StreamData, size: int) -> Iterator[StreamData]:
 
 
 def score_agrees(examined: Examined) -> str:
-    """What is called clean has higher ID scores than what is called noise: said, not asked for."""
+    """Items called clean have higher ID scores than items called noise: reported, not required."""
     decisions = examined.decide(examined.stream())
     if decisions.is_noise is None:
         raise NotRun("it gives scores without decisions")

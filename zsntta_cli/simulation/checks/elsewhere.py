@@ -16,11 +16,11 @@ _HASH_SEED = "24"  # of texts: the order of a set of them is another
 
 
 def decided_elsewhere(examined: Examined) -> Decisions:
-    """What a process decides that has just begun.
+    """The decisions of a process that has just begun.
 
     Raises:
-        Failed: it ended with an error, whose last line is the evidence.
-        NotRun: no file has the method's code.
+        Failed: the process ended with an error, whose last line is the evidence.
+        NotRun: the method's code is in no file.
     """
     task = (sys.path, LoadedScripts(), *_registered_by(examined), examined.name, examined.material,
             examined.threshold, vars(examined.options))  # fmt: skip
@@ -35,9 +35,9 @@ def decided_elsewhere(examined: Examined) -> Decisions:
 
 
 def _registered_by(examined: Examined) -> tuple[Path | None, list[str]]:
-    """The script that is the program, and modules, that a method of one's own is written in.
+    """The script or modules in which a method from outside the package is written.
 
-    Scripts that were loaded as plugins, and installed distributions, are found without.
+    Scripts that were loaded as plugins, and installed distributions, need not be named.
     """
     modules = {code.__module__ for code in examined.method.own_code}
     script = getattr(sys.modules["__main__"], "__file__", None)

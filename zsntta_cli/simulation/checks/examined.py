@@ -1,4 +1,4 @@
-"""A method under examination: what it decides on copies of streams, and what differs."""
+"""A method under examination: its decisions on copies of streams, and how they differ."""
 
 import dataclasses
 import functools
@@ -27,7 +27,7 @@ _ROUNDED = 0.002  # share of items that such last bits may decide
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     outcome: str  # HELD, FAILED or NOT_RUN
@@ -44,7 +44,7 @@ class NotRun(Exception):
 
 @dataclass
 class Examined:
-    """A method, its settings, and the images that it is tried on."""
+    """A method, its settings, and the images on which it is checked."""
 
     name: str
     options: Any
@@ -54,15 +54,15 @@ class Examined:
 
     @property
     def method(self) -> Method:
-        """Its line of METHODS."""
+        """The method's entry in METHODS."""
         return METHODS[self.name]
 
     def stream(self) -> StreamData:
-        """The stream that most checks are made on."""
+        """The stream that most checks use."""
         return self.material.stream(self.method.needs)
 
     def decide(self, data: StreamData) -> Decisions:
-        """Its decisions on a copy of a stream; what it writes to is remembered."""
+        """The decisions on a copy of a stream; arrays that the method changes are remembered."""
         copy = _copied(data)
         with warnings.catch_warnings():  # of NumPy, where a stream is empty: what counts is checked
             warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ def _blas() -> ThreadpoolController:
 
 
 def tried(check: str, run: Callable[[], str]) -> CheckResult:
-    """The result of a check that gives its evidence, or raises; whatever a method raises fails."""
+    """The result of a check that returns evidence or raises; any other error is a failure, too."""
     try:
         return CheckResult(check, HELD, run())
     except NotRun as reason:
@@ -90,7 +90,7 @@ def tried(check: str, run: Callable[[], str]) -> CheckResult:
 
 
 def _copied(data: StreamData) -> StreamData:
-    """A stream with arrays of its own."""
+    """A stream with its own copies of the arrays."""
     pool, scores = data.pool, data.pool.zero_shot
     pool = dataclasses.replace(
         pool,
@@ -99,8 +99,8 @@ def _copied(data: StreamData) -> StreamData:
         zero_shot=ZeroShot(scores.class_index.copy(), scores.noise_score.copy()),
         more_text=None if pool.more_text is None else pool.more_text.copy(),
     )
-    own = None if data.own_score is None else data.own_score.copy()
-    return StreamData(pool, data.index.copy(), data.injected.copy(), data.seed, own)
+    own_score = None if data.own_score is None else data.own_score.copy()
+    return StreamData(pool, data.index.copy(), data.injected.copy(), data.seed, own_score)
 
 
 def _arrays(data: StreamData) -> dict[str, Any]:
@@ -119,9 +119,9 @@ def _written(before: StreamData, after: StreamData) -> set[str]:
 
 
 def difference(one: Decisions, other: Decisions, exact: bool = False) -> str:
-    """Which item first has another decision, and how many have; nothing where all are equal.
+    """The first item with another decision, and how many differ; empty if all are equal.
 
-    Unless `exact`, scores may differ in their last bits, and by these a few decisions.
+    Unless `exact`, scores may differ in their last bits, and a few decisions because of that.
     """
     differs, decided = _differing(one, other)
     if exact:
@@ -135,12 +135,12 @@ def difference(one: Decisions, other: Decisions, exact: bool = False) -> str:
 
 
 def counted(count: int, what: str = "item", several: str = "items") -> str:
-    """So many items."""
+    """A number of items, in words."""
     return f"{count:,} {what if count == 1 else several}"
 
 
 def slight(one: Decisions, other: Decisions) -> int:
-    """How many decisions differ where scores are equal but for their last bits."""
+    """How many decisions differ although scores are equal except for their last bits."""
     return int(_differing(one, other)[1].sum()) if len(one.id_score) else 0
 
 
@@ -181,7 +181,7 @@ def _value(value: Any) -> str:
 
 @dataclass
 class GlobalRandomness:
-    """The random states that a whole process shares, set and put back."""
+    """The random states that a whole process shares, set and restored."""
 
     seed: int
     _states: tuple[Any, ...] = ()
@@ -199,7 +199,7 @@ class GlobalRandomness:
         np.random.set_state(self._states[1])  # noqa: NPY002
 
     def changed(self) -> list[str]:
-        """Which of them were drawn from or set since."""
+        """Which of the random states were used or set since."""
         now, names = _random_states(), ("random's", "NumPy's")
         return [
             n

@@ -1,4 +1,4 @@
-"""What checks are made of: images of three kinds, as features, and streams over them."""
+"""The material of checks: images of three kinds, as features, and streams over them."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Material:
 
     @classmethod
     def drawn(cls, items: int, classes: int = _CLASSES) -> Self:
-        """Clusters around class texts and elsewhere; noise around another point. From a seed."""
+        """Random clusters around class texts and elsewhere, noise around a point; fixed seed."""
         rng = np.random.default_rng(_SEED)
         sizes = _sizes(items)
         text = _unit(rng, classes)
@@ -67,7 +67,7 @@ class Material:
 
     @classmethod
     def cached(cls, root: Path, items: int) -> Self | None:
-        """The demo's features, where they are at hand and enough of them."""
+        """The demo's features, if they exist and are enough."""
         sizes, sets = _sizes(items), []
         for name, size in zip((ID_SET, OOD_SET, NOISE_SET), sizes, strict=True):
             path = feature_path(root, ENCODER, name)
@@ -89,12 +89,12 @@ class Material:
 
     @property
     def stream_settings(self) -> StreamSettings:
-        """The stream over all of the images, each once."""
+        """The stream over all images, each once."""
         share = self.sizes[1] / (self.sizes[0] + self.sizes[1])
         return StreamSettings(ratio=share, noise=NOISE_TYPES[0], noise_every=_NOISE_EVERY)
 
     def stream(self, needs: str = "") -> StreamData:
-        """All images as a method with such needs sees them: noise is injected, order is random."""
+        """All images as a method with these needs sees them: noise injected, random order."""
         stream = build_stream(self.stream_settings, *self.sizes)
         index = stream.row + np.cumsum([0, *self.sizes[:2]])[stream.kind]
         return StreamData(self._pool(needs), index, stream.kind == INJECTED, 0)
@@ -113,14 +113,14 @@ class Material:
         return dataclasses.replace(pool, more_text=self.no_text) if needs == NO_TEXT else pool
 
     def with_other_truth(self) -> Self:
-        """The same pool, of which fewer images are called ID, and these by other classes."""
+        """The same pool with fewer images called ID, and these with other classes."""
         n_id, n_ood, n_noise = self.sizes
         sizes = (n_id - n_id // 4, n_ood + n_id // 4, n_noise)
         labels = (self.labels[: sizes[0]] + 1) % max(len(self.text), 1)
         return dataclasses.replace(self, sizes=sizes, labels=labels)
 
     def write(self, root: Path) -> None:
-        """Write it as the feature files that a run would read."""
+        """Write the feature files that a run would read."""
         n_id, n_ood, _ = self.sizes
         classes = Texts("class", self.text)
         self._write(root, ID_SET, DATASET, slice(n_id), classes)
@@ -145,14 +145,14 @@ class Material:
 
 
 class Texts(NamedTuple):
-    """Text features (N, D) of classes or words, with names that are numbered."""
+    """Text features (N, D) of classes or words, with numbered names."""
 
     kind: str
     features: Floats
 
 
 def _sizes(items: int) -> tuple[int, int, int]:
-    """ID, OOD and noise images of a stream of so many items."""
+    """The numbers of ID, OOD and noise images in a stream of `items` items."""
     noise = items // (_NOISE_EVERY + 1)
     ood = round(_OOD_SHARE * (items - noise))
     return items - noise - ood, ood, noise
