@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-OWN = {"fixtures", "formats", "reference", "torture", "whole"}  # rooms that the package does not have
+# Rooms that the package does not have.
+OWN = {"fixtures", "formats", "reference", "torture", "whole"}
 
 
 def test_rooms_are_those_of_the_package():
