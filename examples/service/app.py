@@ -30,6 +30,13 @@ from starlette.requests import ClientDisconnect
 
 from zsntta_cli import Verdicts, ZsnttaError
 
+# What is wrong with a parameter of a request, by pydantic's names.
+WRONG = {
+    "missing": "is missing",
+    "int_parsing": "must be a whole number",
+    "bool_parsing": "must be true or false",
+}
+
 
 def service(owner: Owner, most: int) -> FastAPI:
     """The web's side of an owner; `most` images come in one request."""
@@ -96,7 +103,7 @@ def service(owner: Owner, most: int) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     async def unclear(_: Request, error: RequestValidationError) -> Response:
-        problems = (f"{problem['loc'][-1]}: {problem['msg']}" for problem in error.errors())
+        problems = (f"{at['loc'][-1]} {WRONG.get(at['type'], at['msg'])}" for at in error.errors())
         return JSONResponse({"error": "; ".join(problems)}, 422)
 
     return app

@@ -94,8 +94,8 @@ def test_ctrl_c_leaves_what_was_finished(board, tmp_path, monkeypatch):
 def test_who_is_not_run_is_told_before_the_runs(board):
     more = ("--method", "clipn", "--method", "neglabel", "--words", "birds=nouns,verbs")
     result = board(*PAIRS, *SOME, *more)
-    assert "note: clipn: not run: needs no-text\n" in result.stderr
-    assert "note: neglabel: not run: no features of 'words-verbs' by made in " in result.stderr
+    assert "note: not run: clipn (needs no-text)\n" in result.stderr
+    assert "note: not run: neglabel (no features of 'words-verbs' by made in " in result.stderr
     assert not re.search(r"^(clipn|neglabel) ", result.stdout, re.MULTILINE)
 
 

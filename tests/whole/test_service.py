@@ -406,8 +406,8 @@ def body(rows):
 @pytest.mark.parametrize(
     ("content", "query", "status", "error"),
     [
-        (body(np.ones((2, 16))), "", 422, "dim: Field required"),
-        (body(np.ones((2, 16))), "dim=x", 422, "dim: Input should be a valid integer"),
+        (body(np.ones((2, 16))), "", 422, "dim is missing"),
+        (body(np.ones((2, 16))), "dim=x", 422, "dim must be a whole number"),
         (body(np.ones((2, 16))), "dim=0", 400, "must be N x 0 numbers in float32"),
         (body(np.ones((2, 16))), "dim=-16", 400, "must be N x -16 numbers"),
         (body(np.ones((2, 16))), "dim=8", 400, "features have 8 dims, text_features have 16."),
@@ -420,7 +420,7 @@ def body(rows):
             body(np.ones((2, 16))),
             "dim=16&learn=perhaps",
             422,
-            "learn: Input should be a valid bool",
+            "learn must be true or false",
         ),
     ],
 )
@@ -442,7 +442,7 @@ def test_what_will_not_do_is_told_in_one_line_and_changes_nothing(
 def test_feedback_wants_to_know_what_the_images_are(state, parts):
     client, owner = asking(parts, state)
     response = client.post("/feedback?dim=16", content=body(np.ones((2, 16))))
-    assert (response.status_code, response.json()) == (422, {"error": "noise: Field required"})
+    assert (response.status_code, response.json()) == (422, {"error": "noise is missing"})
     assert client.get("/nowhere").json() == {"error": "Not Found"}
     assert client.get("/features").status_code == 405
     client.post("/feedback?dim=16&noise=true", content=body(np.eye(2, 16)))

@@ -322,7 +322,8 @@ def _threshold(text: str) -> float | None:
         return float(text)
     except ValueError:
         raise SettingsError(
-            f"threshold is {short(ascii(text))}, must be a number or {_ADAPTIVE}."
+            f"threshold is {short(ascii(text))}, must be a number such as 0.5, or {_ADAPTIVE}, "
+            "which is what it is when none is given."
         ) from None
 
 

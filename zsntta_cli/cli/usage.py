@@ -1,9 +1,10 @@
 """What is said of wrong usage: in this program's words where a library below it has its own."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from zsntta_cli.errors import short
+from zsntta_cli.errors import near, short
 
 # Options that other programs have, and what does it here.
 _MEANT = {
@@ -30,18 +31,47 @@ _RULES = {
 }
 
 
+# What click says of words that are missing, too many or unknown, and what is said here.
+_WORDS = {
+    r"No such command '(?P<name>.*?)'(\. Did you mean (?P<like>.+)\?)?": (
+        "there is no command {name}"
+    ),
+    r"Option '(?P<name>.*?)' requires .*": "{name} needs a value",
+    r"Option '(?P<name>.*?)' does not take a value": "{name} takes no value",
+    r"Got unexpected extra arguments?(\(s\))? \((?P<name>.*)\)": "one argument too many: {name}",
+    r"Missing argument '?(?P<name>.*?)'?": "an argument is missing: {name}",
+    r"Missing option '?(?P<name>.*?)'?": "an option is missing: {name}",
+}
+
+
 def said_of(error: Any) -> str:
     """A sentence, without its full stop, on an error of usage that click or pydantic words."""
-    if meant := _MEANT.get(getattr(error, "option_name", "")):
-        return f"there is no option {error.option_name}: {meant}"
+    if hasattr(error, "possibilities"):
+        return _no_option(error.option_name, error.possibilities or ())
     parameter = getattr(error, "param", None)
     message = str(error.message).rstrip(".")
     for theirs, ours in _RULES.items():
         if parameter is not None and (match := re.fullmatch(theirs, message, re.DOTALL)):
             rule = ours.format(**match.groupdict()).replace("'", "")
             return f"{_name(parameter)} is {_value(error, message)}, {rule}"
-    is_ours = hasattr(error, "param") and parameter is None and message
-    return message if is_ours else str(error.format_message()).replace("Value error, ", "")
+    if hasattr(error, "param") and parameter is None and message:
+        return message
+    sentence = str(error.format_message()).replace("Value error, ", "").rstrip(".")
+    for theirs, ours in _WORDS.items():
+        if match := re.fullmatch(theirs, sentence, re.DOTALL):
+            like = match.groupdict().get("like")
+            question = f" (did you mean {like}?)" if like else ""
+            return ours.format(name=short(match["name"])) + question
+    return sentence
+
+
+def _no_option(name: str, close: Sequence[str]) -> str:
+    """A sentence on an option that there is not; `close` are options of similar names."""
+    if meant := _MEANT.get(name):
+        return f"there is no option {name}: {meant}"
+    dashless = [option.strip("-") for option in close]
+    question = near(name.strip("-"), dashless).replace("mean '", "mean '--")
+    return f"there is no option {short(name)}{question}"
 
 
 def _name(parameter: Any) -> str:

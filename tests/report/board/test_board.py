@@ -201,14 +201,14 @@ def test_who_is_missing_is_told(tmp_path):
     names = ("neglabel", "clipn", "tent", "zs-clip")
     told = plan_of(tmp_path, *names).left_out
     assert told == {
-        "neglabel": "neglabel needs a word list (cached: none)", "clipn": "needs no-text",
+        "neglabel": "needs a word list (cached: none)", "clipn": "needs no-text",
         "tent": "encodes its images live",
     }  # fmt: skip
     write(tmp_path, "words-nouns", WORDS, ["oak"], "other {}")
     assert PROMPT in plan_of(tmp_path, *names).left_out["neglabel"]
     write(tmp_path, "words-verbs", WORDS, ["run"])
     several = plan_of(tmp_path, *names, words={"shapes": "verbs"}).left_out["neglabel"]
-    assert several == "neglabel needs a word list (cached: nouns, verbs)"
+    assert several == "needs a word list (cached: nouns, verbs)"
     gone = plan_of(tmp_path, *names, words={"": "verbs", "pets": "verb"}).left_out["neglabel"]
     assert "no features of 'words-verb'" in gone
     fit = plan_of(tmp_path, *names, words={"": "nouns", "shapes": "verbs", "pets": "verbs"})

@@ -100,10 +100,10 @@ def _pairs(root: Path, choice: EncoderChoice, texts: Sequence[str]) -> "tuple[Pa
     from zsntta_cli.report.board.plan import Pair
     from zsntta_cli.results.grid import Grid
 
+    pairs = []
     if not texts:
         runs = Grid(("zs-clip",), choice).runs(root)
-        return tuple(Pair(run.id_set, run.ood_set) for run in runs)
-    pairs = []
+        pairs = [Pair(run.id_set, run.ood_set) for run in runs]
     for text in texts:
         id_set, _, ood_set = text.partition(",")
         if not ood_set or ood_set == id_set:

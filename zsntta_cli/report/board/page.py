@@ -161,5 +161,8 @@ def cost(row: BoardRow) -> str:
 
 
 def not_run(plan: Plan) -> Iterable[str]:
-    """A line for each method that is not run, with the reason."""
-    return (f"note: {label}: not run: {why}" for label, why in plan.left_out.items())
+    """A line for each reason why methods are not run, with their names."""
+    reasons = dict.fromkeys(plan.left_out.values())
+    for reason in reasons:
+        labels = (label for label, why in plan.left_out.items() if why == reason)
+        yield f"note: not run: {', '.join(labels)} ({reason})"

@@ -152,5 +152,5 @@ class Plan:
             for id_set in self.id_sets if WORDS in one.inputs else ():
                 self.words_of(one, id_set)
         except StoreError as error:
-            return str(error).removesuffix(".")
+            return str(error).removesuffix(".").removeprefix(f"{one.method} ")
         return ""
