@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _PLAIN_WIDTH = 240  # what goes to a file is not folded
 _SECONDS_TO_A_WORD = 2  # of waiting without any
 _SECONDS_A_LINE = 10  # of progress where there is no terminal
+_MINUTE, _HOUR = 60, 3600  # seconds
 
 
 class Advance(Protocol):
@@ -33,8 +34,20 @@ class Reporter(Protocol):
     def track(self, name: str, total: int, unit: str = "images") -> AbstractContextManager[Advance]:
         """Show progress; the function advances it by so many images, or what `unit` says."""
 
-    def waiting(self, doing: Callable[[], str]) -> AbstractContextManager[None]:
-        """Say what is being done meanwhile, should it take long; not while a progress is shown."""
+    def waiting(
+        self, doing: Callable[[], str], share: Callable[[], float] | None = None
+    ) -> AbstractContextManager[None]:
+        """Say what is being done, if it takes long and no progress is shown.
+
+        `share` is the share of the work that is done, in [0, 1], from which the rest is estimated.
+        """
+
+
+def time_text(seconds: float) -> str:
+    """A duration in a suitable unit."""
+    if seconds >= _HOUR:
+        return f"{seconds / _HOUR:.1f} hours"
+    return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"
 
 
 def console(stderr: bool = False, plain: bool = False) -> "Console":
@@ -65,7 +78,9 @@ class Silent:
         del images, status
 
     @contextmanager
-    def waiting(self, _doing: Callable[[], str]) -> Iterator[None]:
+    def waiting(
+        self, _doing: Callable[[], str], _share: Callable[[], float] | None = None
+    ) -> Iterator[None]:
         """Say nothing."""
         yield
 
@@ -95,7 +110,9 @@ class ConsoleReporter:
             self._tracking = False
 
     @contextmanager
-    def waiting(self, doing: Callable[[], str]) -> Iterator[None]:
+    def waiting(
+        self, doing: Callable[[], str], share: Callable[[], float] | None = None
+    ) -> Iterator[None]:
         """Say what is being done, after two seconds and then every ten."""
         ended, started = threading.Event(), time.monotonic()
 
@@ -103,7 +120,9 @@ class ConsoleReporter:
             wait = _SECONDS_TO_A_WORD
             while not ended.wait(wait):
                 if not self._tracking:
-                    self.note(f"{doing()}, {time.monotonic() - started:,.0f} s so far")
+                    seconds, done = time.monotonic() - started, share() if share else 0
+                    left = f", about {time_text(seconds / done - seconds)} left" if done else ""
+                    self.note(f"{doing()}, {time_text(seconds)} so far{left}")
                 wait = _SECONDS_A_LINE
 
         thread = threading.Thread(target=tell, daemon=True)

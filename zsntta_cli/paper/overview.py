@@ -21,7 +21,7 @@ from zsntta_cli.paper.runs import (
     runnable,
 )
 from zsntta_cli.paper.standing import figure_runs, kept_records
-from zsntta_cli.report.foresight import time_text
+from zsntta_cli.progress import time_text
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.planning import Rates, estimate, kept_rates
 from zsntta_cli.simulation.runs import RunSettings

@@ -1,11 +1,11 @@
 """What runs would cost, in lines for `--dry-run`."""
 
+from zsntta_cli.progress import time_text
 from zsntta_cli.report.runs import aligned_lines
 from zsntta_cli.results.planning import Estimate, Foresight, count_by_method
 from zsntta_cli.simulation.tuned import live_among
 
 _HEADS = ("Method", "ID", "Runs", "Kept", "To run", "Lacking")
-_MINUTE, _HOUR = 60, 3600  # seconds
 
 
 def foresight_lines(foresight: Foresight) -> list[str]:
@@ -35,10 +35,3 @@ def _duration(estimate: Estimate) -> str:
         f"Time of the methods: about {time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
         f"{basis}{unknown}."
     )
-
-
-def time_text(seconds: float) -> str:
-    """A duration in a suitable unit."""
-    if seconds >= _HOUR:
-        return f"{seconds / _HOUR:.1f} hours"
-    return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"

@@ -51,7 +51,11 @@ def run_queued(
         if keeping.required:
             raise
         return records + run_here(root, runs, live, reporter, keeping, failures)
-    with claims, _Work(root, by_key, live, keeping, claims) as work, reporter.waiting(work.status):
+    with (
+        claims,
+        _Work(root, by_key, live, keeping, claims) as work,
+        reporter.waiting(work.status, work.share),
+    ):
         while not work.is_done:
             if not work.take_next(failures):
                 time.sleep(POLL)
@@ -138,6 +142,10 @@ class _Work(ClaimedRuns):
     def status(self) -> str:
         """The progress of the work, in words."""
         return f"{self._count - len(self.left):,} of {self._count:,} live runs done: {self._now}"
+
+    def share(self) -> float:
+        """The share of the runs that are done."""
+        return 1 - len(self.left) / self._count
 
     def take_next(self, failures: Failures | None) -> bool:
         """Compute the next run; False if other processes compute all that are left."""

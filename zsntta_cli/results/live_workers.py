@@ -63,8 +63,8 @@ def run_live(
     job = _Job(LoadedScripts(), root, runs, keeping, before, failures is not None)
     with _ctrl_c_ignored():  # by them: it is this process that tells them to stop
         workers = [_Worker(job, settings) for settings in live.apart]
-    results = _Results()
-    with _ended(workers) as is_stopped, reporter.waiting(results.status):
+    results = _Results(len(runs))
+    with _ended(workers) as is_stopped, reporter.waiting(results.status, results.share):
         results.collect(workers, reporter)
     records = list(results.records.values())
     if not results.is_complete:
@@ -146,6 +146,7 @@ def _ended(workers: Sequence[_Worker]) -> Iterator[Any]:
 class _Results:
     """What the processes have reported."""
 
+    count: int  # of runs
     records: dict[RunSettings, Record] = field(default_factory=dict)
     failed: Failures = field(default_factory=dict)
     problems: list[Exception] = field(default_factory=list)  # that ended a process
@@ -156,6 +157,10 @@ class _Results:
         """What each device is working on, in words."""
         words = (f"{device}: {text}" for device, text in dict(self._now).items())
         return "; ".join(words) or "processes are beginning"
+
+    def share(self) -> float:
+        """The share of the runs that are done."""
+        return len({*self.records, *self.failed}) / self.count
 
     def collect(self, workers: Sequence[_Worker], reporter: Reporter) -> None:
         """Read reports until all processes have ended."""
@@ -253,12 +258,6 @@ class _Telling(Silent):
                 self._say(f"{name} {done:,}/{total:,} {status}")
 
         yield advance
-
-    @contextmanager
-    def waiting(self, doing: Any) -> Iterator[None]:
-        """Send nothing: the runs report their own progress."""
-        del doing
-        yield
 
     def _say(self, text: str) -> None:
         with self._lock:

@@ -142,7 +142,8 @@ def _run_apart(
         with (
             queue,
             reporter.waiting(
-                lambda: f"{queue.finished:,} of {len(runs):,} runs done, {jobs} processes"
+                lambda: f"{queue.finished:,} of {len(runs):,} runs done, {jobs} processes",
+                lambda: queue.finished / len(runs),
             ),
         ):
             results = [future.result() for future in futures]

@@ -58,7 +58,10 @@ def run_here(
         return records
     simulator = Simulator(root, live)
     analyse = keeping is not None and keeping.gradients
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: progress(runs, done)):
+    with (
+        Keeper(keeping) as keeper,
+        reporter.waiting(lambda: progress(runs, done), lambda: done / len(runs)),
+    ):
         for settings in runs:
             with reporting(settings, failures):
                 records.append(keeper.keep(simulator.replay(settings, analyse)))

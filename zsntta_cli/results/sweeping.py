@@ -115,7 +115,7 @@ class Sweep:
         with Keeper(self.keeping) as keeper, cluster_errors():
             workers = RayWorkers(job, min(count, self.workers or _places(place)), place)
             work = _SweepWork(self, source, workers, keeper)
-            with contextlib.closing(workers), self.reporter.waiting(work.status):
+            with contextlib.closing(workers), self.reporter.waiting(work.status, work.share):
                 work.do()
         tell_problem(keeper.problem, self.reporter)
         return work.records
@@ -223,6 +223,10 @@ class _SweepWork:
         """The progress, in words."""
         done = self._count - self._source.left
         return f"{done:,} of {self._count:,} runs done, {self._workers.busy} Ray workers"
+
+    def share(self) -> float:
+        """The share of the runs that are done."""
+        return 1 - self._source.left / self._count
 
     def do(self) -> None:
         """Compute all runs; those that ended before an error or Ctrl-C are kept."""
